@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from orchtrace_corpus.trace.importers.spans.span import Kind, Span
-from orchtrace_corpus.trace.importers.spans.tree import tree
+from orchtrace_corpus.trace.importers.spans.tree import build_tree
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from tests.trace.spanlogs import (
     GENAI,
@@ -80,7 +80,7 @@ def test_the_times_of_a_tree_fit_one_another() -> None:
         return Span(name, parent, Kind.CHAIN, name, "f", 1, start=start, end=end)
 
     spans = [span("r", "", None, 9), span("a", "r", 5, 3), span("b", "r", 4, None), span("c", "b", None, 2)]
-    found = tree(spans, ImportReport())
+    found = build_tree(spans, ImportReport())
 
     assert found.starts == [4, 5, 4, 2]
     assert found.ends == [9, 5, None, 2]

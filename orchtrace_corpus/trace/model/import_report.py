@@ -39,7 +39,6 @@ class Drop(StrEnum):
 class Problem(StrEnum):
     """A problem of a log."""
 
-    NO_EVENT_TIME = "event without a time: that of the one before it is taken"
     NO_ROW_TIME = "row without a time: that of the row before it is taken"
     BACKWARD_EDGE = "dependency that points back in time: left out"
     CYCLE = "dependency in a circle at one instant: left out"

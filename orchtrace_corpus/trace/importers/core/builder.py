@@ -20,7 +20,8 @@ from orchtrace_corpus.trace.model.trace import Agent, Edge, Event, Source, Token
 
 _Pair: TypeAlias = tuple[Event, Event]
 _MICRO = 1e6
-_SPAWN, _RESULT = EventType.SPAWN, EventType.TOOL_RESULT  # which Python 3.11 takes long to find
+_SPAWN, _RESULT = EventType.SPAWN, EventType.TOOL_RESULT  # Python 3.11 is slow to look up a member
+_TYPE, _TOOL, _IS_COPIED = attrgetter("type"), attrgetter("tool"), attrgetter("copied_context")
 
 
 OUTSIDE_TOOLS = frozenset(
@@ -33,50 +34,25 @@ OUTSIDE_TOOLS = frozenset(
 
 
 class Builder:
-    """Writes the events of a run. Times are seconds since 1970; the trace begins at its first event.
-
-    Attributes:
-        report: What became of the log's records.
-        events: The events so far, by their names; `t` and `t_end` still count from 1970.
-        turns: The turns whose durations the log states, their times counted in the same way.
-
-    Args:
-        form: The format of the log.
-        version: The version of the program that wrote it.
-        report: What became of its records.
-    """
+    """Writes the events of a run. All times count from 1970 until `trace` counts them from the first event."""
 
     def __init__(self, form: str, version: str, report: ImportReport) -> None:
         self.report = report
-        self.events: dict[str, Event] = {}
-        self.turns: list[model.Turn] = []
+        self.events: dict[str, Event] = {}  # by their ids
+        self.turns: list[model.Turn] = []  # those whose durations the log states
         self._form, self._version = form, version
         self._source = Source()
         self._edges: dict[tuple[str, str, EdgeType], Edge] = {}
         self._agents: dict[str, Agent] = {}
         self._call_ids = Names()
 
-    def begin(
-        self, kind: EventType, agent: str, time: float | None, file: str, line: int, end: float | None = None
-    ) -> Event:
-        """Add an event, of which more may be said; `t` and `t_end` still count from 1970.
-
-        Args:
-            kind: Its type.
-            agent: The agent that acts.
-            time: When it began; None takes the time of the event before it, and notes a problem.
-            file: The file of the log that it comes from.
-            line: The line.
-            end: When it ended.
-        """
+    def begin(self, kind: EventType, agent: str, time: float, file: str, line: int, end: float | None = None) -> Event:
+        """Add an event of an agent from a line of a log, and return it, to which further fields are added."""
         events = self.events
-        if time is None:
-            time = events[f"e{len(events)}"].t if events else 0.0
-            self.report.note(Problem.NO_EVENT_TIME, f"{file}:{line}")
         name = f"e{len(events) + 1}"
-        event = events[name] = Event(name, time, kind, agent)  # further fields are sooner set than given by name
+        event = events[name] = Event(name, time, kind, agent)  # setting fields is faster than passing them by name
         source = self._source
-        if source.line != line or source.file != file:  # one line often makes several events
+        if source.line != line or source.file != file:  # one line often becomes several events
             source = self._source = Source(file, line, self._form, self._version)
         event.source = source
         if end is not None:
@@ -84,19 +60,19 @@ class Builder:
         return event
 
     def edge(self, source: str, target: str, kind: EdgeType) -> None:
-        """Say that an event depends on another; the same again is the same."""
+        """Add that an event depends on another, once."""
         if source and target and source != target:
             self._edges[source, target, kind] = Edge(source, target, kind)
 
     def call_id(self, wanted: str, place: str) -> str:
-        """Return the id of a call, with a number behind it where another call of the run has it, too."""
+        """Return the id of a call, with a number behind it if another call of the run has the same id."""
         call_id = self._call_ids.new(wanted)
         if call_id != wanted:
             self.report.note(Problem.CALL_ID_USED_TWICE, place)
         return call_id
 
     def agent(self, name: str, *, kind: AgentKind | UnsetType = UNSET, **fields: str) -> None:
-        """Declare an agent, or say more of it: role, model, parent, kind."""
+        """Declare an agent, or add to what is declared of it: role, model, parent, kind."""
         known = self._agents.setdefault(name, Agent(name))
         if isinstance(kind, AgentKind):
             known.kind = kind
@@ -115,41 +91,33 @@ class Builder:
         unread: int | None = None,
         unit: Unit = Unit.SECOND,
     ) -> Trace:
-        """Return the finished trace, its events by time.
-
-        Args:
-            trace_id: The name of the trace.
-            task_id: The name of what was to be done.
-            system: What ran.
-            topology: How the agents are arranged.
-            missing: How many records lack their tokens, so that the sum of the events is not the run's total.
-            unread: How many lines could not be read; None for those that the report knows.
-            unit: `STEP` where the log has no times, and those of the events only count.
-        """
+        """Return the finished trace, its events by time; the parameters are those of `Run.trace`."""
         events = list(self.events.values())
-        brought = [event for event in events if event.tool in OUTSIDE_TOOLS]
-        answered = {event.call_id for event in brought if event.type is _RESULT}
-        for event in brought:  # results are not to be trusted, or the calls of which the log has none
-            if event.type is _RESULT or (event.type is EventType.TOOL_CALL and event.call_id not in answered):
-                event.trusted = False
-        if spawns := [event for event in events if event.type is _SPAWN]:
+        if not OUTSIDE_TOOLS.isdisjoint(map(_TOOL, events)):
+            brought = [event for event in events if event.tool in OUTSIDE_TOOLS]
+            answered = {event.call_id for event in brought if event.type is _RESULT}
+            for event in brought:  # results are not to be trusted, nor calls without a result
+                if event.type is _RESULT or (event.type is EventType.TOOL_CALL and event.call_id not in answered):
+                    event.trusted = False
+        spawns = [event for event in events if event.type is _SPAWN] if _SPAWN in map(_TYPE, events) else []
+        if spawns:
             events = [*spawns, *(event for event in events if event.type is not _SPAWN)]
         events.sort(key=attrgetter("t"))  # those of one instant stay in this order
         zero = events[0].t if events else 0.0
-        counted: list[Event] = []
+        counted = events
+        if any(map(_IS_COPIED, events)):
+            counted = [event for event in events if not event.copied_context]
         begun = next((event.t for event in events if not event.warm_up), None)
         first = last = zero if begun is None else begun
-        for place, event in enumerate(events):  # all at once: what was just looked at is near at hand
+        for place, event in enumerate(events):
             event.seq = place
             begin, end, requested = event.t, event.t_end, event.t_request
             over = begin if end is None else end
             if over > last and (begun is None or not event.warm_up):
                 last = over
-            shown = event.t = round((begin - zero) * _MICRO) / _MICRO  # to 6 digits, in a quarter of the time
+            shown = event.t = round((begin - zero) * _MICRO) / _MICRO  # four times as fast as `round` to 6 digits
             if end is not None:
                 event.t_end = shown if end == begin else round((end - zero) * _MICRO) / _MICRO
-            if not event.copied_context:
-                counted.append(event)
             if requested is not None:
                 event.t_request = shown if requested == begin else max(round(requested - zero, 6), 0.0)
             if event.t_first_token is not None:
@@ -167,7 +135,7 @@ class Builder:
         reasons = {"costs.tokens": reason} if reason else {}
         if unit is Unit.STEP:
             reasons["costs.wall_clock_s"] = NO_TIMES
-        kinds = [event.type for event in counted]
+        kinds = list(map(_TYPE, counted))
         return Trace(
             trace_id,
             task_id,
@@ -192,7 +160,7 @@ class Builder:
         )
 
     def _forward_edges(self, events: list[Event], spawns: Sequence[Event]) -> list[Edge]:
-        """Return the edges that the log's times do not contradict, without cycles; order the events of an instant."""
+        """Return the edges that the log's times allow, without cycles, and put the events of each instant in order."""
         known = self.events
         forward = list(self._edges.values())
         backward: list[Edge] = []
@@ -225,19 +193,19 @@ class Builder:
         if following:
             pairs = [pair for pair in same if (pair[0].id, pair[1].id) not in closing]
             pairs += [(known[edge.src], known[edge.dst]) for edge in following]
-            if self._closing(pairs, spawns):  # what merely follows yields to what depends
+            if self._closing(pairs, spawns):  # edges that only say what follows yield to dependencies
                 yielding = set(map(id, following))
                 forward = [edge for edge in forward if id(edge) not in yielding]
             else:
                 same = pairs
         same = [(early, late) for early, late in same if (early.id, late.id) not in closing]
-        spawned = {spawn.target: spawn for spawn in born.values()}  # for the last time
+        spawned = {spawn.target: spawn for spawn in born.values()}  # the last spawn of each agent
         acts = [pair for pair in acts if pair[0].t in tangled and pair[0] is spawned.get(pair[1].agent) is not pair[1]]
         _put_in_order(events, tangled, same, acts)
         return [edge for edge in forward if (edge.src, edge.dst) not in closing] if closing else forward
 
     def _closing(self, same: Iterable[_Pair], spawns: Iterable[Event]) -> Set[tuple[str, str]]:
-        """Return the edges between events of one instant that are left out, so that there is no cycle."""
+        """Return the edges between events of one instant that are left out so that there is no cycle."""
         leaving: dict[str, list[str]] = {}
         for source, target in same:
             leaving.setdefault(source.id, []).append(target.id)
@@ -247,7 +215,7 @@ class Builder:
             event = self.events[name]
             spawn = by_child.get(event.agent, event)
             if spawn is not event and spawn.t == event.t and _leads(leaving, name, spawn.id):
-                undone.update((name, target) for target in leaving.pop(name))  # nobody brings about its own spawn
+                undone.update((name, target) for target in leaving.pop(name))  # no agent causes its own spawn
         return undone.union(closing_links(leaving))
 
 
@@ -262,7 +230,7 @@ def _leads(edges: Mapping[str, Sequence[str]], source: str, target: str) -> bool
 
 
 def _put_in_order(events: list[Event], instants: Set[float], edges: Sequence[_Pair], acts: Sequence[_Pair]) -> None:
-    """Put events of an instant so that edges lead forward, then that agents act after their spawn and as in the log."""
+    """Sort the events of each instant: edges lead forward, then agents act after their spawn and as in the log."""
     free = [seq for seq, event in enumerate(events) if event.t in instants]
     chosen = [events[seq] for seq in free]
     places = {event.id: place for place, event in enumerate(chosen)}
@@ -283,7 +251,7 @@ def _put_in_order(events: list[Event], instants: Set[float], edges: Sequence[_Pa
 
 
 def token_totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float]]]:
-    """Return the tokens counted, by agent and by model, each by kind."""
+    """Return the sums of tokens by agent and by model, each by kind."""
     both = defaultdict[tuple[str, str], list[Tokens]](list)
     for event in events:
         if event.tokens is not UNSET:
@@ -300,10 +268,7 @@ def token_totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float
 
 
 def as_data(trace: Trace) -> dict[str, Any]:
-    """Return an imported trace as JSON has it: fields in the order of the model, but what a trace is about comes first.
-
-    `system`, `topology` and the unit of the clock are there even where they have their default values.
-    """
+    """Return an imported trace as JSON has it: ids, system, topology, clock and agents first, even if default."""
     data: dict[str, Any] = to_builtins(trace)
     first = {
         "trace_id": trace.trace_id,

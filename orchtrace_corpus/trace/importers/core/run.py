@@ -30,8 +30,6 @@ ROOT = ""
 """The key of the agent that people talk to, where the log has one."""
 
 _MAIN = "main"
-_DECIDING = steps.SPAWN, steps.MESSAGE  # no set: hashing members of an enumeration is slow on 3.11
-_TOOL = steps.TOOL
 _Session = TypeVar("_Session")
 _OWN, _REPORTED, _OK, _ERROR = LedgerLine.OWN, TokenBasis.REPORTED, Status.OK, Status.ERROR  # soonest found so
 
@@ -451,7 +449,7 @@ class Run:
             counted = [(kind, numbers) for kind, numbers in columns if numbers.count(None) < len(numbers)]
             counted.sort(key=lambda column: next(at for at, count in enumerate(column[1]) if count is not None))
             self.report.enter_all(line, {kind: sum(filter(None, numbers)) for kind, numbers in counted}, len(spent))
-        self._judge_answers(acting)
+        self._count_silent(acting)
         steps.add_returns(list(self._returns()), acting)
         return acting
 
@@ -508,23 +506,17 @@ class Run:
                     name = self.agents[child].agent
                     yield self.agents[task.parent], steps.Return.at_step(result, name, result.status, error, result.ref)
 
-    def _judge_answers(self, acting: Sequence[Transcript]) -> None:
-        """Mark the answers that decide who acts next, and enter in the ledger those without usage, if not refused."""
-        silent, known = 0, self._explained | self._covered
-        for transcript in acting:
-            for step in transcript.steps:
-                if type(step) is ModelCall:
-                    if step.spent is None and id(step) not in known:
-                        silent += not (step.error and step.final and not step.ref)
-                elif type(step) is ToolCall and step.purpose is not _TOOL and step.purpose in _DECIDING and step.call:
-                    step.call.decides = True
+    def _count_silent(self, acting: Sequence[Transcript]) -> None:
+        """Enter in the ledger the answers without usage, if they were not refused, and the missing transcripts."""
+        known = self._explained | self._covered
+        answers = [step for transcript in acting for step in transcript.steps if type(step) is ModelCall]
+        unspent = [answer for answer in answers if answer.spent is None and id(answer) not in known]
+        silent = sum(not (answer.error and answer.final and not answer.ref) for answer in unspent)
         self.missing[Missing.USAGE] += silent
-        for line, records in (
-            (LedgerLine.NO_USAGE, silent),
-            (LedgerLine.NO_TRANSCRIPT, self.missing[Missing.TRANSCRIPTS]),
-        ):
-            if records:
-                self.report.enter(line, records)
+        if silent:
+            self.report.enter(LedgerLine.NO_USAGE, silent)
+        if self.missing[Missing.TRANSCRIPTS]:
+            self.report.enter(LedgerLine.NO_TRANSCRIPT, self.missing[Missing.TRANSCRIPTS])
 
 
 def traces_of(
@@ -535,15 +527,8 @@ def traces_of(
 ) -> Iterator[Trace]:
     """Yield the traces of files that may hold several sessions, each with a report of its own.
 
-    Args:
-        files: The files.
-        sessions: Returns the sessions of a file.
-        trace: Makes the trace of one.
-        what: What none of them has if there is no trace, such as `event`.
-
-    Raises:
-        DataFileError: A file cannot be read.
-        EmptyLogError: Nothing ran in any of them.
+    `sessions` returns the sessions of a file, `trace` makes the trace of one; if none has any `what`, such as `event`,
+    EmptyLogError is raised.
     """
     is_empty, report = True, ImportReport()
     for file in files:

@@ -1,7 +1,6 @@
-"""The contents of agents' transcripts, in the same terms for every program.
+"""Transcripts: what each agent of a run did, as a list of steps in the same terms for every program.
 
-Importers read rows into transcripts, one for each agent; `transcript_events` makes events of them. A transcript is a
-list of steps, each with the moment and the place in the log where it was noted.
+Importers read rows into transcripts, one for each agent; `transcript_events` makes events of them.
 """
 
 import re
@@ -22,17 +21,17 @@ USER = "user"
 """The name under which people act in a trace."""
 
 REJECTED = "rejected"
-"""The error of a call that a person has refused: until then, the run waited."""
+"""The error of a call that a person refused: until then, the run waited."""
 
 INTERRUPTED = "interrupted"
-"""The error of a call that a person has broken off: until then, it may have worked."""
+"""The error of a call that a person broke off: until then, it may have worked."""
 
 SCRIPT = AgentKind.TOOL
-"""The kind of agents that are no models: scripts that spawn agents."""
+"""The kind of agents that are scripts and not models; they spawn other agents."""
 
 
 class Place(Struct, gc=False, frozen=True):
-    """A place in the log: the file as it is shown, and the line."""
+    """A place in the log: the file by the name that reports show, and the line."""
 
     file: str
     line: int
@@ -53,19 +52,19 @@ class Purpose(StrEnum):
 
 
 TOOL, SPAWN, MESSAGE, ASK, JOIN, CLOSE = Purpose
-"""The purposes once more: Python 3.11 takes long to find a member of an enumeration, and every call is asked."""
+"""The purposes once more: Python 3.11 is slow to look up a member of an enumeration."""
 
 
 class Step(Struct, gc=False):
-    """Something at one moment. `order` is its place in the log, which counts where moments are equal."""
+    """An entry of a transcript."""
 
-    time: float
+    time: float  # in seconds since 1970
     place: Place
-    order: float = 0.0
+    order: float = 0.0  # its place among the steps, which decides between steps of the same time
 
     @property
     def at(self) -> tuple[float, float]:
-        """By what steps are put in order."""
+        """Return the key by which steps are sorted."""
         return self.time, self.order
 
     @property
@@ -75,27 +74,19 @@ class Step(Struct, gc=False):
 
 
 class ModelCall(Step):
-    """One answer of a model; `time` and `end` are those of its first and last row.
-
-    Attributes:
-        spent: Its tokens; None where the log gives none.
-        final: Whether nothing was to follow: no tool was called.
-        error: What went wrong, in a word; empty where nothing did.
-        more: Further fields of its event, such as `finish_reason`; times are seconds since 1970.
-        is_dated: Whether its time is that of the request, where it begins, and not where its input was there.
-    """
+    """One answer of a model; `time` and `end` are those of its first and last row."""
 
     end: float = 0.0
     model: str = ""
     basis: TokenBasis = TokenBasis.UNKNOWN
     ref: str = ""
-    final: bool = True
+    final: bool = True  # False if it calls a tool
     decides: bool = False
-    error: str = ""
+    error: str = ""  # the kind of error; empty if it succeeded
     event: str = ""
-    more: dict[str, Any] | None = None
-    is_dated: bool = False
-    spent: Tokens | None = None
+    more: dict[str, Any] | None = None  # further fields of its event, such as `finish_reason`; times as those of steps
+    is_dated: bool = False  # True if `time` is that of the request; else it begins when its input is there
+    spent: Tokens | None = None  # None if the log does not say
 
     @property
     def last_time(self) -> float:
@@ -111,109 +102,73 @@ class ModelCall(Step):
 
 
 class ToolResult(Step, gc=True):
-    """The result of a call. Without `tool_call` it answers a call that the log does not have.
+    """The result of a call."""
 
-    Attributes:
-        is_repeated: Whether the call had its result before.
-    """
-
-    tool_call: "ToolCall | None" = None
-    is_repeated: bool = False
+    tool_call: "ToolCall | None" = None  # None if the log does not have the call
+    is_repeated: bool = False  # True if the call has an earlier result
     status: Status = Status.OK
     error: str = ""
     ref: str = ""
 
 
 class ToolCall(Step, gc=True):
-    """A tool called by an agent; `target` is the agent that it spawns, addresses or ends.
-
-    Attributes:
-        more: Further fields of its event, such as `run_time`.
-    """
+    """A call of a tool by an agent."""
 
     purpose: Purpose = TOOL
-    call: ModelCall | None = None
+    call: ModelCall | None = None  # the answer that asks for it
     id: str = ""
     tool: str = ""
     ref: str = ""
-    target: str = ""
+    target: str = ""  # the agent that it spawns, addresses or ends
     role: str = ""
     answer: ToolResult | None = None
     is_inferred: bool = False
     event: str = ""
-    more: dict[str, Any] | None = None
+    more: dict[str, Any] | None = None  # further fields of its event, such as `run_time`
 
 
 class UserInput(Step, gc=True):
-    """The input of a person.
-
-    Attributes:
-        waited: Whether the run waited for it, if its turn was over.
-        since: Since when, where that is not the end of what the agent did before: its history may be in
-            another transcript.
-        asked: Whether the agent has asked for it, at `since`, before its turn was over.
-        is_command: Whether it is a command of the program itself, which need not reach the model.
-        asking: The call that a person was asked about.
-    """
+    """The input of a person."""
 
     ref: str = ""
-    waited: bool = True
-    since: float = NO_TIME
-    asked: bool = False
-    is_command: bool = False
+    waited: bool = True  # True if the run waited for it, provided that its turn was over
+    since: float = NO_TIME  # when the wait began, if not when the agent's last step ended
+    asked: bool = False  # True if the agent asked for it, at `since`, before its turn was over
+    is_command: bool = False  # True if it is a command of the program itself, which need not reach the model
     status: Status = Status.UNKNOWN
-    asking: "ToolCall | None" = None
+    asking: "ToolCall | None" = None  # the call that the person was asked about
 
 
 class Note(Step):
-    """Anything else that an agent is given to read: its task, a reminder.
+    """Any other text that an agent is given to read: its task, a reminder."""
 
-    Attributes:
-        prolongs: Whether it lets a turn go on that was over, as a hook does.
-    """
-
-    prolongs: bool = False
+    prolongs: bool = False  # True if it continues a turn that was over, as a hook does
 
 
 class Notice(Step, gc=True):
-    """A call in the background tells its agent of itself, such as that it is over.
+    """A message from a call in the background to its agent, such as that it has ended."""
 
-    Attributes:
-        tool_call: The call; None where nobody knows which, or where an agent tells of itself.
-    """
-
-    tool_call: "ToolCall | None" = None
+    tool_call: "ToolCall | None" = None  # None if the log does not say which, or if an agent reports about itself
 
 
 class TurnEnd(Step):
-    """A turn of an agent is over, and the log says how long it took.
+    """The end of an agent's turn of which the log states the length."""
 
-    Attributes:
-        run_time: How long, in seconds.
-        excludes: What that leaves out.
-        since: When the turn began; `NO_TIME` where that is the prompt with which it began.
-    """
-
-    run_time: float = 0.0
-    excludes: Excluded = Excluded.PEOPLE
-    since: float = NO_TIME
+    run_time: float = 0.0  # its length in seconds
+    excludes: Excluded = Excluded.PEOPLE  # the time that the length leaves out
+    since: float = NO_TIME  # when the turn began, if not with a prompt
 
 
 class Delivery(Step):
-    """A message of another agent arrives.
+    """The arrival of another agent's message."""
 
-    Attributes:
-        sender: The agent; empty for what may as well be the receiver's task.
-        sent: The call that sent it, where the log has that, too.
-    """
-
-    sender: str = ""
+    sender: str = ""  # empty for what may also be the receiver's task
     ref: str = ""
-    sent: ToolCall | None = None
+    sent: ToolCall | None = None  # the call that sent it, if the log has it
 
 
 class Return(Step):
-    """The result of another agent arrives."""
+    """The arrival of another agent's result."""
 
     child: str = ""
     status: Status = Status.OK
@@ -223,22 +178,18 @@ class Return(Step):
 
     @classmethod
     def at_step(cls, step: Step, child: str, status: Status = Status.OK, error: str = "", ref: str = "") -> "Return":
-        """Return the return of which a step of the receiver tells: right behind it."""
+        """Return the return that a step of the receiver reports: right behind that step."""
         return cls(step.time, step.place, step.order + 0.5, child, status, error, ref)
 
 
 class SafetyEvent(Step, gc=True):
-    """A guard has stopped or refused something, or has let a person be asked.
-
-    Attributes:
-        asking: The call that a person was asked about; the log does not say when they answered.
-    """
+    """A guard's act: it stopped or refused something, or had a person asked."""
 
     tool: str = ""
     status: Status = Status.ERROR
     error: str = ""
     ref: str = ""
-    asking: "ToolCall | None" = None
+    asking: "ToolCall | None" = None  # the call that a person was asked about; the log has no time of their answer
 
 
 class CopiedHistory(Step):
@@ -248,25 +199,15 @@ class CopiedHistory(Step):
 
 
 class Transcript(Struct):
-    """The acts of one agent, as one file or a part of it records them.
+    """The steps of one agent, as one file or a part of it records them."""
 
-    Attributes:
-        agent: The agent's name.
-        parent: The agent that spawned it; empty where nobody did, or nobody knows.
-        is_root: Whether people talk to it.
-        kind: `SCRIPT`, or a model.
-        key: Its name in the log.
-        is_warm_up: Whether all that it was asked is to fill caches before the run.
-        aside: What is done beside the agent's own transcript, such as `compaction`; empty in its own.
-    """
-
-    agent: str
-    key: str = ""
+    agent: str  # the agent's name
+    key: str = ""  # its name in the log
     role: str = ""
-    aside: str = ""
-    parent: str = ""
-    is_root: bool = False
-    is_warm_up: bool = False
+    aside: str = ""  # the purpose of model calls outside the agent's conversation, such as `compaction`; else empty
+    parent: str = ""  # the agent that spawned it; empty if nobody did, or if the log does not say
+    is_root: bool = False  # True if people talk to it
+    is_warm_up: bool = False  # True if it only fills caches before the run
     kind: AgentKind = AgentKind.MODEL
     steps: list[Step] = field(default_factory=list)
 
@@ -277,15 +218,14 @@ class Transcript(Struct):
 
     @property
     def model(self) -> str:
-        """The model of most of its answers; empty where none is named."""
+        """Return the model of most of its answers; empty if none is named."""
         models = [step.model for step in self.steps if isinstance(step, ModelCall) and step.model]
         return max(dict.fromkeys(models), key=models.count, default="")
 
     def fill_times(self) -> Step | None:
-        """Give a time to steps whose row has none: that of the step before, or else of the first that has one.
+        """Give steps whose row has no time that of the step before, or else of the first step that has one.
 
-        Returns:
-            The first step without a time; None where all have one.
+        Return the first step without a time; None if all have one.
         """
         times = [step.time for step in self.steps]
         if NO_TIME not in times:
@@ -300,12 +240,9 @@ class Transcript(Struct):
         return self.steps[times.index(NO_TIME)]
 
     def date_request(self, call: ModelCall, time: float, first: float = 0.0) -> None:
-        """Note when a model was asked: not before what it was to read was there, whatever the log's lengths say.
+        """Note the time of an answer's request, by the log's durations; it is not before the end of the step before.
 
-        Args:
-            call: An answer among the steps.
-            time: When its request is said to have gone out.
-            first: How many seconds later the first token came; 0 where nobody says.
+        `first` is the number of seconds until the first token; 0 if it is unknown.
         """
         place = int(call.order)
         before = self.steps[place - 1].last_time if place else time
@@ -317,7 +254,7 @@ class Transcript(Struct):
 
 
 def mark(text: str) -> int:
-    """Return a number by which a text is known again, whatever its blanks and capitals."""
+    """Return a number that is the same for texts that differ in blanks and capitals only."""
     return hash(" ".join(text.split()).lower())
 
 
@@ -329,17 +266,17 @@ _OUTCOMES = {
 
 
 def outcome(word: str) -> Status:
-    """Return how something ended, by the word for it."""
+    """Return the status that a word of a log stands for."""
     return _OUTCOMES.get(word, Status.CANCELLED)
 
 
 def notified(text: str) -> list[tuple[str, Status]]:
-    """Return the ids of the calls of whose end a `<task-notification>` tells, each with how it ended."""
+    """Return the ids of the calls whose end a `<task-notification>` reports, each with its status."""
     return [(call_id, outcome(word)) for call_id, word in re.findall(_NOTIFIED, text)]
 
 
 def join(call: ToolCall | None, result: ToolResult, report: ImportReport) -> bool:
-    """Join a result to its call, and return True if it is its first; it comes later, whatever the clock says."""
+    """Join a result to its call, behind it whatever the clock says; return False for a second one or without a call."""
     if call is None:
         report.note(Problem.RESULT_WITHOUT_CALL, str(result.place))
         return False
@@ -348,13 +285,13 @@ def join(call: ToolCall | None, result: ToolResult, report: ImportReport) -> boo
         report.note(Problem.SECOND_RESULT, str(result.place))
         return False
     call.answer, result.tool_call = result, call
-    if result.time < call.time or (result.time == call.time and result.order < call.order):
+    if result.time <= call.time and (result.time < call.time or result.order < call.order):
         result.time, result.order = call.time, call.order + 0.5
     return True
 
 
 def local_commands(steps: Sequence[Step]) -> frozenset[int]:
-    """Return the commands that no model has answered, such as the one that ends the program, by `id`."""
+    """Return the `id` of the commands that no model answered, such as the one that ends the program."""
     unanswered, is_answered = set(), False
     for step in reversed(steps):
         if isinstance(step, ModelCall):
@@ -367,7 +304,7 @@ def local_commands(steps: Sequence[Step]) -> frozenset[int]:
 
 
 def topology(parents: Mapping[str, str]) -> Topology:
-    """Return how agents are arranged, given who spawned each: all below one agent, or below one another."""
+    """Return how agents are arranged, given the parent of each: all below one agent, or below one another."""
     if not parents:
         return Topology.UNKNOWN
     is_deep = any(parent in parents for parent in parents.values())
@@ -393,7 +330,7 @@ def parents_first(transcripts: Sequence[Transcript]) -> list[Transcript]:
 
 
 def add_returns(returns: Iterable[tuple[Transcript, Return]], transcripts: Iterable[Transcript]) -> None:
-    """Add returns to the transcripts that receive them, unless an agent has done nothing since its last return."""
+    """Add returns to the transcripts of their receivers, unless an agent did nothing since its last return."""
     ordered = sorted(returns, key=lambda pair: pair[1].at)
     moments: dict[str, list[float]] = {step.child: [] for _, step in ordered}
     for transcript in transcripts:

@@ -31,6 +31,7 @@ _TURN_TOLERANCE = 1.0
 """A row is written a moment after what it is about: by so many seconds may a turn be longer than its rows."""
 _STARTS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.SPAWN))
 """Events with which an agent begins its work."""
+_DECISION, _AGGREGATE, _ERROR = EventType.DECISION, EventType.AGGREGATE, Status.ERROR
 _FROM_OTHERS = frozenset((steps.Delivery, steps.Return))
 _OF_OTHERS = frozenset((EventType.RETURN, EventType.MESSAGE))
 """Events that are about another agent as well: what an agent has done last is none of them."""
@@ -311,11 +312,11 @@ class _TranscriptEvents:
 
     def _take_call(self, call: ModelCall) -> None:
         life, end = self._life, call.end
-        kind = EventType.DECISION if call.decides else EventType.AGGREGATE if self._returned else _INFERENCE
+        kind = _AGGREGATE if self._returned else _INFERENCE
         time, begin, previous = call.time, self._ready if self._ready > self._busy else self._busy, self._call
         if not call.is_dated and NO_TIME != begin < time:
             time = begin
-        event = self._begin(kind, life, call, time, end)
+        event = self._begin(_DECISION if call.decides else kind, life, call, time, end)
         call.event = self._call = event.id
         event.inferred = True
         if call.is_dated:
@@ -324,7 +325,7 @@ class _TranscriptEvents:
         if call.spent is not None:
             event.tokens = call.spent
         if call.error:
-            event.status, event.error_type = Status.ERROR, call.error
+            event.status, event.error_type = _ERROR, call.error
         for name, value in call.more.items() if call.more else ():
             setattr(event, name, value)
         if end >= life.last:
@@ -347,8 +348,12 @@ class _TranscriptEvents:
         self._is_over = call.final
 
     def _take_tool_call(self, tool_call: ToolCall) -> None:
-        purpose, answer = tool_call.purpose, tool_call.answer
-        cause = tool_call.call.event if tool_call.call is not None else self._call
+        purpose, answer, asked_by = tool_call.purpose, tool_call.answer, tool_call.call
+        cause = asked_by.event if asked_by is not None else self._call
+        if asked_by is not None and (purpose is steps.SPAWN or purpose is steps.MESSAGE):
+            asked_by.decides = True  # its event is mostly there already
+            if asked_by.event:
+                self._builder.events[asked_by.event].type = _DECISION
         if purpose is _TOOL_USE or purpose is steps.ASK or purpose is steps.MESSAGE:
             event = self._begin(
                 _MESSAGE if purpose is steps.MESSAGE else _TOOL_CALL, self._life, tool_call, tool_call.time

@@ -87,14 +87,8 @@ def divided(
     """Return the first five counts of a `Usage` as the schema has them.
 
     Most formats define the input with all that was read from or written to a cache, the output with hidden reasoning
-    (OpenTelemetry GenAI, attributes `gen_ai.usage.*`; LangChain, `UsageMetadata`; OpenAI, `usage`). Where the figures
-    contradict that, as some programs write them, they are taken to be apart.
-
-    Args:
-        usage: Input, output, cache reads, cache writes, reasoning.
-        report: Where such a contradiction is noted.
-        caches_apart: Whether the format states the input without what came from and went to caches.
-        reasoning_apart: Whether the format states the output without reasoning.
+    (OpenTelemetry GenAI, attributes `gen_ai.usage.*`; LangChain, `UsageMetadata`; OpenAI, `usage`); `caches_apart` and
+    `reasoning_apart` say that a format does not. Figures that contradict this are taken to be apart, and reported.
     """
     input_tokens, output, cache_read, written, reasoning = usage[:5]
     if not caches_apart and input_tokens is not None and (cache_read or written):

@@ -1,15 +1,15 @@
-"""The events of a span tree, each act once, and the edges between them: what each waited for, as far as spans tell.
+"""The events of a span tree, one for each act, and the edges between them.
 
-Spans say when something ran, seldom why. What is drawn is what a program that waits for its calls would do: a
-model's answer depends on all that came back since the answer before, a call on the answer that asked for it, an
-agent's end on whatever it did last. Agents that nobody called or handed over to follow, by time only, on those
-that had ended when they began.
+Spans say when something ran, seldom why. The edges are those of a program that waits for its calls: a model's answer
+depends on all that came back since the answer before, a call on the answer that asked for it, an agent's end on the
+last thing it did. Agents that nobody called or handed over to follow, by time only, those that had ended before.
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import islice
+from math import inf
 from typing import Any
 
 from msgspec import UNSET, Struct
@@ -21,59 +21,70 @@ from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.transcript import USER, topology
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.span import AGENT, GUARDRAIL, HANDOFF, INFERENCE, PERSON, TOOL
-from orchtrace_corpus.trace.importers.spans.team import Activation, Failure, Failures, Team, Transfer
-from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Spending, Tree, merge_twins, tree
+from orchtrace_corpus.trace.importers.spans.team import Activation, Team, Transfer, find_failures
+from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree, build_tree, count_tokens, merge_twins
 from orchtrace_corpus.trace.model.import_report import Missing
-from orchtrace_corpus.trace.model.terms import AgentKind, EdgeType, EventType, Status, Topology
-from orchtrace_corpus.trace.model.trace import Event
+from orchtrace_corpus.trace.model.terms import AgentKind, EdgeType, EventType, Status, TokenBasis, Topology
+from orchtrace_corpus.trace.model.trace import Event, Tokens
 
-_MOST_COMPARED = 50  # among so many calls of one tool that wait, the one of the same arguments is looked for
-
+_MOST_COMPARED = 50
+"""Among so many calls of one tool that no span has carried out yet, the one with the same arguments is looked for."""
 
 _INPUTS = {TOOL: EdgeType.TOOL, GUARDRAIL: EdgeType.SAFETY, AGENT: EdgeType.RETURN}
-_INPUTS |= dict.fromkeys((HANDOFF, spans.Kind.PERSON), EdgeType.CAUSAL)
-"""How an answer depends on what has come back since the one before it."""
+_INPUTS |= dict.fromkeys((HANDOFF, PERSON), EdgeType.CAUSAL)
+"""How an answer depends on what came back since the one before it."""
 _JOINED_INPUTS = {**_INPUTS, AGENT: EdgeType.AGGREGATE}
+
+_LAST = frozenset((EventType.STOP, EventType.DESPAWN))
+"""The events with which an agent ends: they are behind all others of it."""
+_INFERENCE, _TOOL_CALL, _TOOL_RESULT = EventType.INFERENCE, EventType.TOOL_CALL, EventType.TOOL_RESULT
+_CAUSAL, _TEMPORAL, _MESSAGE = EdgeType.CAUSAL, EdgeType.TEMPORAL, EdgeType.MESSAGE
+_UNSPENT = UNSET, UNSET
+
+
+def write_events(bundle: spans.Bundle, run: Run) -> Topology:
+    """Write the events of a bundle into a run, and return how its agents are arranged."""
+    tree = build_tree(bundle.spans, run.report)
+    roots = [tree.spans[index].name for index in tree.children[NOBODY]]
+    bundle.name = bundle.name or next(iter(roots), "")
+    run.trace_id, run.name = bundle.trace_id or "trace", bundle.name or bundle.trace_id or "run"
+    run.system, run.version = bundle.system, bundle.version
+    merge_twins(tree, run)
+    spent, uncounted = count_tokens(tree, run)
+    meanings = Meanings(tree, spent)
+    team = Team(tree, meanings, bundle, spent, run.report)
+    writer = _Writer(tree, meanings, team, spent, run.builder)
+    writer.write()
+    for frame in writer.frames.values():
+        frame.draw_edges()
+    _draw_sequence(team, writer.frames, run.builder)
+    if spent:
+        run.missing[Missing.CALLS] = uncounted
+    spawned = [activation for activation in team.activations if activation.spawner != NOBODY]
+    return topology({activation.agent: team.activations[activation.spawner].agent for activation in spawned})
 
 
 class Asked(NamedTuple):
     """The call that a span carries out."""
 
     id: str  # its id, unique in the trace
-    cause: str = ""  # the event of the model's answer that asked for it; empty where the log does not tell
-    is_made_up: bool = False  # whether the id was made from the span's
+    cause: str = ""  # the event of the model's answer that asked for it; empty if the log does not say
+    is_made_up: bool = False  # True if the id was made from the span's
 
 
 class Act(Struct):
-    """Something done in a frame."""
+    """One act in a frame: a model asked, a tool called, an agent spawned, a handoff, a guardrail run."""
 
-    kind: spans.Kind  # what was done: a model asked, a tool called, an agent spawned, a handoff, a guardrail run
+    kind: spans.Kind
     start: float  # when it began
-    end: float | None  # when it ended; None where the log does not say
-    entry: str  # the event with which it begins; empty where it only brings something back
-    result: str = ""  # the event with which it ends; empty where it does not
-    cause: str = ""  # the event of the model's answer that asked for it; empty where the log does not tell
-
-
-class Frame(Struct):
-    """The events of an agent's activation, or of the span of a tool or guardrail."""
-
-    entries: list[tuple[str, EdgeType]] = []  # the events that it begins with, each with the type of the edge from it
-    acts: list[Act] = []  # what was done
-    exits: list[str] = []  # the events that it ends with, in their order
-    is_deciding: bool = False  # whether its last answer decided who acts next
-    first: str = ""  # its first event; empty where it has none but its end
-    last: str = ""  # the last event before its end
-    last_span: spans.Span | None = None  # the span of that
-
-    def note(self, event: str, span: spans.Span) -> None:
-        """Note one more event."""
-        self.first = self.first or event
-        self.last, self.last_span = event, span
+    end: float | None  # when it ended; None if the log does not say
+    entry: str  # the event with which it begins; empty if it only brings something back
+    result: str = ""  # the event with which it ends; empty if it does not
+    cause: str = ""  # the event of the model's answer that asked for it; empty if the log does not say
 
 
 def draw_edge(builder: Builder, source: str, target: str, kind: EdgeType) -> bool:
-    """Draw an edge if it leads forward: in time, and at one time in the order of the events."""
+    """Draw an edge if it leads forward in time, or in the order of events at one time; return True if it does."""
     if not source or not target:
         return False
     begin, end = builder.events[source].t, builder.events[target].t
@@ -83,171 +94,149 @@ def draw_edge(builder: Builder, source: str, target: str, kind: EdgeType) -> boo
     return is_forward
 
 
-def _decide(builder: Builder, event: str) -> None:
-    """Make an answer a decision that leads to a spawn or a handoff, even where it aggregates."""
-    if event and builder.events[event].type in (EventType.INFERENCE, EventType.AGGREGATE):
-        builder.events[event].type = EventType.DECISION
+class Frame(Struct):
+    """An agent's activation, or the span of a tool or guardrail, with what happened in it."""
 
+    builder: Builder
+    entries: list[tuple[str, EdgeType]] = []  # the events that it begins with, each with the type of the edge from it
+    acts: list[Act] = []
+    exits: list[str] = []  # the events that it ends with, in order
+    is_deciding: bool = False  # True if its last answer decided who acts next
+    first: str = ""  # its first event; empty if it has none but its end
+    last: str = ""  # the last event before its end
+    last_span: spans.Span | None = None  # the span of that event
+    # while edges are drawn:
+    came_back: dict[str, spans.Kind] = {}  # the results since the last answer, each with the kind of act
+    last_answer: str = ""
+    last_result: str = ""
 
-class _Line:
-    """The acts of one frame, by time."""
+    def note(self, event: str, span: spans.Span) -> None:
+        """Note one more event."""
+        self.first = self.first or event
+        self.last, self.last_span = event, span
 
-    def __init__(self, builder: Builder, frame: Frame) -> None:
-        self._builder = builder
-        self._frame = frame
-        self._running: list[tuple[float, int, Act]] = []
-        self._fresh: dict[str, spans.Kind] = {}  # what has come back since the last answer, with what it was
-        self._last_answer = ""
-        self._last = ""  # what ended last
-
-    def draw(self) -> None:
-        acts = sorted(enumerate(self._frame.acts), key=lambda pair: (pair[1].start, pair[0]))
+    def draw_edges(self) -> None:
+        """Draw the edges between its acts, by time."""
         is_begun = False
-        for index, act in acts:
-            self._finish(act.start)
+        running: list[tuple[float, int, Act]] = []
+        for index, act in sorted(enumerate(self.acts), key=lambda pair: (pair[1].start, pair[0])):
+            self._finish(running, act.start)
             if act.entry:
-                sources = self._frame.entries if not is_begun else self._frame.entries[-1:]
-                draw_to = self._draw_answer if act.kind is INFERENCE else self._draw_act
-                draw_to(act, [] if self._last else sources)
+                entries = self.entries[-1:] if is_begun else self.entries
                 is_begun = True
+                if act.kind is INFERENCE:
+                    self._draw_answer(act, [] if self.last_result else entries)
+                else:
+                    self._draw_act(act, [] if self.last_result else entries)
             if act.end is not None:
-                heappush(self._running, (act.end, index, act))
-        self._finish(float("inf"))
-        self._draw_exits(is_begun)
+                heappush(running, (act.end, index, act))
+        self._finish(running, inf)
+        if self.is_deciding:
+            self._decide(self.last_answer)
+        for event in self.exits[:1]:
+            for source in dict.fromkeys((*self.came_back, self.last_result)):
+                draw_edge(self.builder, source, event, _CAUSAL)
+            for source, kind in () if is_begun else self.entries:
+                draw_edge(self.builder, source, event, kind)
+        for event in self.exits[1:]:
+            draw_edge(self.builder, self.last_result or self.exits[0], event, _CAUSAL)
 
-    def _finish(self, until: float) -> None:
-        """Take note of what has ended by a time."""
-        while self._running and self._running[0][0] <= until:
-            act = heappop(self._running)[2]
+    def _finish(self, running: list[tuple[float, int, Act]], until: float) -> None:
+        """Note the results of the acts that ended by a time."""
+        while running and running[0][0] <= until:
+            act = heappop(running)[2]
             if not act.result:
                 continue
-            self._last = act.result
+            self.last_result = act.result
             if act.kind is INFERENCE:
-                self._last_answer = act.result
+                self.last_answer = act.result
             else:
-                self._fresh[act.result] = act.kind
+                self.came_back[act.result] = act.kind
+
+    def _decide(self, event: str) -> None:
+        """Make an answer a decision that leads to a spawn or a handoff, even if it aggregates."""
+        if event and self.builder.events[event].type in (EventType.INFERENCE, EventType.AGGREGATE):
+            self.builder.events[event].type = EventType.DECISION
 
     def _draw_act(self, act: Act, entries: Sequence[tuple[str, EdgeType]]) -> None:
-        cause = act.cause or self._last_answer
-        kind = EdgeType.SAFETY if act.kind is GUARDRAIL else EdgeType.CAUSAL
-        draw_edge(self._builder, cause, act.entry, kind)
-        if not act.cause and self._last not in ("", cause):
-            draw_edge(self._builder, self._last, act.entry, EdgeType.TEMPORAL)
-        for source, entry_kind in entries:
-            draw_edge(self._builder, source, act.entry, entry_kind)
+        cause = act.cause or self.last_answer
+        draw_edge(self.builder, cause, act.entry, EdgeType.SAFETY if act.kind is GUARDRAIL else _CAUSAL)
+        if not act.cause and self.last_result not in ("", cause):
+            draw_edge(self.builder, self.last_result, act.entry, _TEMPORAL)
+        for source, kind in entries:
+            draw_edge(self.builder, source, act.entry, kind)
         if act.kind in (AGENT, HANDOFF):
-            _decide(self._builder, cause)
+            self._decide(cause)
 
     def _draw_answer(self, act: Act, entries: Sequence[tuple[str, EdgeType]]) -> None:
-        messages = sum(kind is EdgeType.MESSAGE for _, kind in entries)
-        inputs = 0
+        """Draw the edges to an answer, which aggregates if it has several messages, or a return, as inputs."""
+        is_joined = sum(kind is _MESSAGE for _, kind in entries) > 1
+        is_aggregate = is_begun = False
         for source, kind in entries:
-            is_joined = messages > 1 and kind is EdgeType.MESSAGE
-            is_drawn = draw_edge(self._builder, source, act.entry, EdgeType.AGGREGATE if is_joined else kind)
-            inputs += is_drawn and messages > 1
-        returns = sum(kind is AGENT for kind in self._fresh.values())
+            edge = EdgeType.AGGREGATE if is_joined and kind is _MESSAGE else kind
+            is_drawn = draw_edge(self.builder, source, act.entry, edge)
+            is_aggregate = is_aggregate or (is_drawn and is_joined)
+        returns = sum(done is AGENT for done in self.came_back.values())
         types = _JOINED_INPUTS if returns > 1 else _INPUTS
-        is_begun = False
-        for source, done in self._fresh.items():
-            is_drawn = draw_edge(self._builder, source, act.entry, types[done])
+        for source, done in self.came_back.items():
+            is_drawn = draw_edge(self.builder, source, act.entry, types[done])
             is_begun = is_begun or is_drawn
-            inputs += is_drawn and done is AGENT
-        if inputs and self._builder.events[act.entry].type is EventType.INFERENCE:
-            self._builder.events[act.entry].type = EventType.AGGREGATE
+            is_aggregate = is_aggregate or (is_drawn and done is AGENT)
+        if is_aggregate and self.builder.events[act.entry].type is EventType.INFERENCE:
+            self.builder.events[act.entry].type = EventType.AGGREGATE
         if not is_begun:
-            draw_edge(self._builder, self._last_answer or self._last, act.entry, EdgeType.TEMPORAL)
-        self._fresh.clear()
-
-    def _draw_exits(self, is_begun: bool) -> None:
-        if self._frame.is_deciding:
-            _decide(self._builder, self._last_answer)
-        for event in self._frame.exits[:1]:
-            for source in dict.fromkeys((*self._fresh, self._last)):
-                draw_edge(self._builder, source, event, EdgeType.CAUSAL)
-            for source, kind in () if is_begun else self._frame.entries:
-                draw_edge(self._builder, source, event, kind)
-        for event in self._frame.exits[1:]:
-            draw_edge(self._builder, self._last or self._frame.exits[0], event, EdgeType.CAUSAL)
+            draw_edge(self.builder, self.last_answer or self.last_result, act.entry, _TEMPORAL)
+        self.came_back.clear()
 
 
 def _draw_sequence(team: Team, frames: dict[int, Frame], builder: Builder) -> None:
-    """Agents that nobody spawned or handed over to follow on those that had ended before."""
+    """Let agents that nobody spawned or handed over to follow those that had ended before."""
     activations = team.activations
-    alone = [index for index, each in enumerate(activations) if each.parent == NOBODY]
+    alone = [index for index, activation in enumerate(activations) if activation.parent == NOBODY]
     running: list[tuple[float, int]] = []
     fresh: list[str] = []
     last = ""
-    for index in sorted(alone, key=lambda n: (activations[n].earliest, activations[n].latest, n)):
+    for index in sorted(alone, key=lambda index: (activations[index].earliest, activations[index].latest, index)):
         activation = activations[index]
         while running and running[0][0] <= activation.earliest:
             last = frames[heappop(running)[1]].last
             fresh.append(last)
         if not activation.incoming:
             for source in dict.fromkeys((*fresh, last)):
-                draw_edge(builder, source, frames[index].first, EdgeType.TEMPORAL)
+                draw_edge(builder, source, frames[index].first, _TEMPORAL)
             fresh = []
         heappush(running, (activation.latest, index))
 
 
-def write_events(bundle: spans.Bundle, run: Run) -> Topology:
-    """Write the events of a bundle into a run, and return how its agents are arranged."""
-    of = tree(bundle.spans, run.report)
-    roots = [of.spans[index].name for index in of.order if of.parents[index] == NOBODY]
-    bundle.name = bundle.name or next(iter(roots), "")
-    run.trace_id, run.name = bundle.trace_id or "trace", bundle.name or bundle.trace_id or "run"
-    run.system, run.version = bundle.system, bundle.version
-    merge_twins(of, run)
-    spent = Spending(of, run)
-    meanings = Meanings(of, spent.by_span)
-    team = Team(of, meanings, bundle, set(spent.by_span), run.report)
-    script = _Script(of, meanings, team, spent, run.builder)
-    script.write()
-    for frame in script.frames.values():
-        _Line(run.builder, frame).draw()
-    _draw_sequence(team, script.frames, run.builder)
-    if spent.by_span:
-        run.missing[Missing.CALLS] = spent.uncounted
-    spawned = [activation for activation in team.activations if activation.spawner != NOBODY]
-    return topology({activation.agent: team.activations[activation.spawner].agent for activation in spawned})
+class _Writer:
+    """Writes the events of a tree, and notes in each frame what happened in it."""
 
-
-_LAST = frozenset((EventType.STOP, EventType.DESPAWN))
-"""The events with which an agent ends: they are behind whatever it did."""
-_INFERENCE, _TOOL_CALL, _TOOL_RESULT = EventType.INFERENCE, EventType.TOOL_CALL, EventType.TOOL_RESULT
-_TOOL = EdgeType.TOOL  # which Python 3.11 takes long to find
-_UNSPENT = UNSET, UNSET
-
-
-class _Script:
-    """Writes the events of a tree, and keeps for each frame what happened in it.
-
-    A frame is an agent's activation, or the span of a tool or guardrail that holds acts itself.
-    """
-
-    def __init__(self, of: Tree, meanings: Meanings, team: Team, spending: Spending, builder: Builder) -> None:
+    def __init__(
+        self, tree: Tree, meanings: Meanings, team: Team, spent: dict[int, tuple[Tokens, TokenBasis]], builder: Builder
+    ) -> None:
         # the frames: of activations by their index, of spans by `_frame_of_span`
-        self.frames: dict[int, Frame] = {index: Frame() for index in range(len(team.activations))}
-        self._of, self._meanings, self._kinds = of, meanings, meanings.kinds
-        self._team, self._spent, self._builder = team, spending.by_span, builder
-        self._asked_calls: dict[tuple[int, str], deque[tuple[spans.Call, str]]] = {}  # by activation and tool
-        self._asking: dict[tuple[int, str], str] = {}  # the event in which a call is asked for, by activation and id
-        self._index_of = {each.span: n for n, each in enumerate(team.activations) if each.span != NOBODY}
-        self._base = [NOBODY] * len(of.spans)  # the frame in which a span happens
-        self._inner = [NOBODY] * len(of.spans)  # the frame in which its children happen
+        self.frames: dict[int, Frame] = {index: Frame(builder) for index in range(len(team.activations))}
+        self._tree, self._meanings, self._kinds = tree, meanings, meanings.kinds
+        self._team, self._spent, self._builder = team, spent, builder
+        # the calls that no span has carried out yet, each with the event that asks for it, by activation and tool
+        self._open_calls = defaultdict[tuple[int, str], deque[tuple[spans.Call, str]]](deque)
+        self._asking: dict[tuple[int, str], str] = {}  # the event that asks for a call, by activation and id
+        self._base = [NOBODY] * len(tree.parents)  # the frame in which a span happens
+        self._inner = [NOBODY] * len(tree.parents)  # the frame in which its children happen
         self._acts: dict[int, Act] = {}  # by the index of the span
         self._models: dict[str, str] = {}
-        self._returned: dict[str, float] = {}
+        self._returned: dict[str, float] = {}  # when an agent returned last
         self._endings: list[tuple[int, spans.Span, dict[str, Any]]] = []
-        self._failures = Failures(of, meanings, team)
-        self._failed: dict[str, str] = {}  # the last event of that by the agent, where it lies outside its spans
+        self._failures = find_failures(tree, meanings, team)
+        self._failed: dict[str, str] = {}  # an agent's last event of a failure outside its spans
 
     def write(self) -> None:
         """Write all events: the beginning of a span, then its children, then its end."""
-        of, activations = self._of, self._team.activations
+        activations = self._team.activations
         for activation in activations:
             parent = activations[activation.spawner].agent if activation.spawner != NOBODY else ""
             self._builder.agent(activation.agent, role=activation.name, parent=parent, kind=AgentKind.MODEL)
-        waiting = [index for index in reversed(of.order) if of.parents[index] == NOBODY]
+        waiting = self._tree.children[NOBODY][::-1]
         while waiting:
             index = waiting.pop()
             if index < 0:
@@ -255,12 +244,12 @@ class _Script:
             else:
                 self._enter(index)
                 waiting.append(~index)
-                waiting.extend(reversed(of.children[index]))
+                waiting += reversed(self._tree.children[index])
         for index, activation in enumerate(activations):
             last = self.frames[index].last_span
             if activation.span == NOBODY and last is not None:
                 self._end(index, activation, last)
-        for ending in self._endings:  # behind whatever else is at the same time
+        for ending in self._endings:  # behind all others of the same time
             self._end_agent(*ending)
 
     def _add(
@@ -275,13 +264,12 @@ class _Script:
         return event
 
     def _enter(self, index: int) -> None:
-        kind, owner, parent = self._kinds[index], self._team.owner[index], self._of.parents[index]
+        kind, owner, parent = self._kinds[index], self._team.owner[index], self._tree.parents[index]
         around = self._team.activations[owner].parent if kind is AGENT else owner
-        inside = parent != NOBODY and self._team.owner[parent] == around
-        self._base[index] = self._inner[parent] if inside else around
+        self._base[index] = self._inner[parent] if self._team.owner[parent] == around else around
         self._inner[index] = owner if kind is AGENT else self._base[index]
         if kind is AGENT:
-            self._begin(self._index_of[index])
+            self._begin(owner)
         elif kind is INFERENCE:
             self._infer(index, owner)
         elif kind is TOOL and not self._meanings.has_agents[index]:
@@ -295,14 +283,13 @@ class _Script:
 
     def _leave(self, index: int) -> None:
         kind, owner = self._kinds[index], self._team.owner[index]
-        if failure := self._failures.by_span.get(index):
-            self._fail(failure)
+        if index in self._failures.bearers:
+            self._fail(index, self._failures.bearers[index])
         has_own_event = kind is INFERENCE or (kind is TOOL and not self._meanings.has_agents[index])
         if index in self._spent and not has_own_event:
             self._infer_hidden(index, owner if owner != NOBODY else self._team.bearer_owner[index])
         if kind is AGENT:
-            activation = self._index_of[index]
-            self._end(activation, self._team.activations[activation], self._of.spans[index])
+            self._end(owner, self._team.activations[owner], self._tree.spans[index])
         elif kind is TOOL and index in self._acts:
             self._answer(index, owner)
         elif kind is GUARDRAIL:
@@ -314,7 +301,7 @@ class _Script:
     def _open(self, index: int, entry: str = "") -> None:
         """Open a span: what follows below it happens in it, not directly in the agent."""
         self._inner[index] = _frame_of_span(index)
-        self.frames[_frame_of_span(index)] = Frame([(entry, EdgeType.CAUSAL)] if entry else [])
+        self.frames[_frame_of_span(index)] = Frame(self._builder, [(entry, _CAUSAL)] if entry else [])
 
     def _act(self, index: int, act: Act) -> None:
         """Note an act in the frame in which its span happens."""
@@ -328,12 +315,12 @@ class _Script:
         activation = self._team.activations[index]
         if activation.parent == NOBODY or activation.incoming or not activation.is_first:
             return
-        caller = self._of.spans[activation.span]
+        caller = self._tree.spans[activation.span]
         time, carried, tool = activation.start, Asked(""), ""
         if activation.wrapper != NOBODY:
-            caller = self._of.spans[activation.wrapper]
+            caller = self._tree.spans[activation.wrapper]
             if activation.wrapper in self._team.lone:
-                time = self._of.starts[activation.wrapper]
+                time = self._tree.starts[activation.wrapper]
             if self._kinds[activation.wrapper] is TOOL:
                 tool = masked(caller.name)
                 carried = self._carry_out(activation.parent, caller)
@@ -360,17 +347,17 @@ class _Script:
         if activation.is_last:
             self._endings.append((index, span, status))
 
-    def _fail(self, failure: Failure) -> None:
-        """Something failed that is neither a model nor a tool: the agent has that instead of a result."""
-        span, index = self._of.spans[failure.span], failure.activation
-        before, tool = self.frames[index].last, masked(self._meanings.names[failure.span])
-        event = self._add(_TOOL_RESULT, index, failure.time, span, tool=tool, inferred=True, **span.failure).id
-        if failure.is_outside:
-            draw_edge(self._builder, before, event, EdgeType.CAUSAL)
-            self._failed[self._team.activations[index].agent] = event
+    def _fail(self, index: int, owner: int) -> None:
+        """Add the failure of something that is neither a model nor a tool: the agent has it in place of a result."""
+        span, time = self._tree.spans[index], self._tree.end(index)
+        before, tool = self.frames[owner].last, masked(self._meanings.names[index])
+        event = self._add(_TOOL_RESULT, owner, time, span, tool=tool, inferred=True, **span.failure).id
+        if self._team.owner[index] == NOBODY:
+            draw_edge(self._builder, before, event, _CAUSAL)
+            self._failed[self._team.activations[owner].agent] = event
         else:
-            inside = self._inner if self._kinds[failure.span] is AGENT else self._base
-            self.frames[inside[failure.span]].acts.append(Act(TOOL, failure.time, failure.time, event, event))
+            inside = self._inner if self._kinds[index] is AGENT else self._base
+            self.frames[inside[index]].acts.append(Act(TOOL, time, time, event, event))
 
     def _end_agent(self, index: int, span: spans.Span, status: dict[str, Any]) -> None:
         """End an agent that does nothing more: it is despawned, or stops unless it has handed over."""
@@ -385,7 +372,7 @@ class _Script:
             time = max(activation.latest, self._failures.last.get(agent, 0.0))
             stop = self._add(EventType.STOP, index, time, span, inferred=True, **status).id
             frame.exits.append(stop)
-            draw_edge(self._builder, self._failed.get(agent, ""), stop, EdgeType.CAUSAL)
+            draw_edge(self._builder, self._failed.get(agent, ""), stop, _CAUSAL)
 
     def _pass_on(self, index: int, activation: Activation, transfer: Transfer, span: spans.Span) -> None:
         """Add a transfer that no span stands for."""
@@ -394,7 +381,7 @@ class _Script:
         if transfer.is_push and receiver.is_first:
             event, edge = self._add(EventType.SPAWN, index, time, span, role=receiver.name), EdgeType.SPAWN
         else:
-            event, edge = self._add(EventType.MESSAGE, index, time, span, time), EdgeType.MESSAGE
+            event, edge = self._add(EventType.MESSAGE, index, time, span, time), _MESSAGE
             event.sender, event.content_ref = activation.agent, span.output
         event.target, event.inferred = receiver.agent, True
         self.frames[transfer.target].entries.append((event.id, edge))
@@ -404,7 +391,7 @@ class _Script:
     def _return(self, index: int, activation: Activation, span: spans.Span, status: dict[str, Any]) -> None:
         time, caller = activation.end, span
         if activation.wrapper in self._team.lone:
-            time, caller = self._of.ends[activation.wrapper], self._of.spans[activation.wrapper]
+            time, caller = self._tree.ends[activation.wrapper], self._tree.spans[activation.wrapper]
         if time is None:
             return
         time = max(time, activation.start)
@@ -421,7 +408,7 @@ class _Script:
     # Acts
 
     def _extent(self, index: int) -> tuple[spans.Span, float, float | None]:
-        return self._of.spans[index], self._of.starts[index], self._of.ends[index]
+        return self._tree.spans[index], self._tree.starts[index], self._tree.ends[index]
 
     def _infer(self, index: int, owner: int) -> None:
         span, start, end = self._extent(index)
@@ -429,7 +416,7 @@ class _Script:
         event.model, event.content_ref = masked(span.model), span.output
         event.tokens, event.token_basis = self._spent.get(index, _UNSPENT)
         for call in span.calls:
-            self._asked_calls.setdefault((owner, call.tool), deque()).append((call, event.id))
+            self._open_calls[owner, call.tool].append((call, event.id))
             if call.id:
                 self._asking[owner, call.id] = event.id
         if span.model and self._models.get(event.agent) != span.model:
@@ -442,7 +429,7 @@ class _Script:
 
         They fill a span that holds nothing else. Otherwise nobody knows when they were.
         """
-        (span, start, end), latest = self._extent(index), self._of.latest[index]
+        (span, start, end), latest = self._extent(index), self._tree.latest[index]
         if self._holds_others(index):
             start, end = latest, None
         event = self._add(_INFERENCE, owner, start, span, end, model=masked(span.model), inferred=True)
@@ -453,7 +440,7 @@ class _Script:
     def _call(self, index: int, owner: int) -> None:
         span, start, end = self._extent(index)
         carried = self._carry_out(owner, span)
-        works_until = self._meanings.first_act_in(index, self._of) if self._meanings.has_acts[index] else end
+        works_until = self._meanings.first_act_in(index, self._tree) if self._meanings.has_acts[index] else end
         event = self._add(_TOOL_CALL, owner, start, span, works_until, **(span.more or {}))
         event.tool, event.call_id, event.inferred = masked(span.name), carried.id, carried.is_made_up
         event.content_ref = span.arguments
@@ -465,7 +452,7 @@ class _Script:
     def _carry_out(self, owner: int, span: spans.Span) -> Asked:
         """Return the call that a span carries out: by its id, else by tool and arguments, else by tool."""
         call_id, cause = span.call_id, self._asking.get((owner, span.call_id), "")
-        waiting = self._asked_calls.get((owner, span.name))
+        waiting = self._open_calls.get((owner, span.name))
         if not call_id and waiting:
             compared = islice(waiting, _MOST_COMPARED)
             pair = next((pair for pair in compared if pair[0].arguments == span.arguments), waiting[0])
@@ -482,7 +469,7 @@ class _Script:
         event = self._add(_TOOL_RESULT, owner, end, span, content_ref=span.output, **span.ending)
         event.tool, event.call_id, event.inferred = call.tool, call.call_id, call.inferred
         act.result = event.id
-        self._builder.edge(act.entry, event.id, _TOOL)
+        self._builder.edge(act.entry, event.id, EdgeType.TOOL)
         if frame := self.frames.get(_frame_of_span(index)):
             frame.exits.append(event.id)
 
@@ -494,7 +481,7 @@ class _Script:
         self._act(index, Act(HANDOFF, start, end, event.id, event.id))
         if target != NOBODY:
             event.target = self._team.activations[target].agent
-            self.frames[target].entries.append((event.id, EdgeType.MESSAGE))
+            self.frames[target].entries.append((event.id, _MESSAGE))
 
     def _ask_person(self, index: int, owner: int) -> None:
         """Add the answer of a person to the agent."""
@@ -508,7 +495,7 @@ class _Script:
     def _guard(self, index: int, owner: int) -> None:
         """Add a guardrail's verdict: when it began, unless what it did stands for the time until then."""
         span, start, end = self._extent(index)
-        is_late, latest = self._holds_others(index), self._of.latest[index]
+        is_late, latest = self._holds_others(index), self._tree.latest[index]
         status: dict[str, Any] = {"status": Status.CANCELLED} if span.is_triggered else span.ending
         fields = {"tool": masked(span.name), **status, **(span.more or {})}
         if is_late:

@@ -1,14 +1,16 @@
-"""A tree of whatever spans a log holds, and what each span stands for once its relatives are known.
+"""The spans of one trace as a tree, the kind of each span once its relatives are known, and the tokens that count.
 
-Copies, cycles, lost parents and strange clocks are taken care of. Everything is linear in the number of spans
-but for sorts by time, and nothing is recursive: trees may be as deep as they are large. Formats name spans for
-what the program was doing; some of these are wrappers: a trace that calls itself an agent, a model call of a
-framework around the same call of a client, the nodes of a graph that is one agent's loop.
+Logs hold copies, cycles, lost parents and wrong clocks. All of this takes time linear in the number of spans, but for
+sorting by time, and nothing is recursive: trees may be as deep as they are large.
+
+`NOBODY` is the index -1, which is the last element of a list. So lists that are looked up by the index of a parent have
+one element more than there are spans, for spans without a parent.
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
+from math import inf
 
 from orchtrace_corpus.base.cycles import closing_links
 from orchtrace_corpus.base.named_tuples import NamedTuple
@@ -21,58 +23,66 @@ from orchtrace_corpus.trace.model.terms import TokenBasis
 from orchtrace_corpus.trace.model.trace import Tokens
 
 NOBODY = -1
-"""Stands for the index of a span or agent that there is not."""
+"""The index of a span or agent that does not exist."""
 
 
 class Tree(NamedTuple):
     """Spans by index."""
 
     spans: Sequence[Span]
-    parents: list[int]  # the index of each one's parent, or `NOBODY`
-    children: list[list[int]]  # the indexes of each one's children, by time
+    parents: list[int]  # the index of each span's parent, or `NOBODY`; that of `NOBODY`, too
+    children: list[list[int]]  # the indexes of each span's children, by time; last those of the roots
     order: list[int]  # all indexes, parents before their children, children by time
-    starts: list[float]  # when each began, in seconds; where the log does not say, a time that fits
-    ends: list[float | None]  # when each ended; None where the log does not say
-    earliest: list[float]  # when each one's first descendant began, or itself
-    latest: list[float]  # when each one's last descendant began or ended, or itself
+    starts: list[float]  # when each span began, in seconds; estimated from its relatives if the log does not say
+    ends: list[float | None]  # when each span ended; None if the log does not say
+    earliest: list[float]  # when each span or the first of its descendants began
+    latest: list[float]  # when each span or the last of its descendants began or ended
+
+    def end(self, index: int) -> float:
+        """Return when a span ended, or if the log does not say when the last of its descendants did."""
+        end = self.ends[index]
+        return self.latest[index] if end is None else end
 
 
-def tree(logged: Sequence[Span], report: ImportReport) -> Tree:
+def build_tree(logged: Sequence[Span], report: ImportReport) -> Tree:
     """Return the tree of the spans of one trace."""
     spans, indexes = _distinct(logged, report)
     parents = []
     for span in spans:
-        parent = indexes.get(span.parent, indexes.get(span.other_parent, NOBODY)) if span.parent else NOBODY
-        if span.parent and parent == NOBODY:
-            report.note(Problem.NO_PARENT_SPAN, span.where)
+        parent = NOBODY
+        if span.parent:
+            parent = indexes.get(span.parent, indexes.get(span.other_parent, NOBODY))
+            if parent == NOBODY:
+                report.note(Problem.NO_PARENT_SPAN, span.where)
         parents.append(parent)
     children = _children(parents)
-    order = _from_roots(parents, children)
+    order = _parents_first(children)
     if len(order) < len(spans):
         _cut_cycles(spans, parents, order, report)
         children = _children(parents)
-        order = _from_roots(parents, children)
+        order = _parents_first(children)
     starts, ends = _times(spans, parents, order, report)
-
-    def by_time(index: int) -> tuple[float, float, int]:
-        end = ends[index]
-        return starts[index], starts[index] if end is None else end, index
-
+    last_times = [start if end is None else end for start, end in zip(starts, ends, strict=True)]
     for siblings in children:
-        siblings.sort(key=by_time)
-    order = _from_roots(parents, children, sorted((n for n in order if parents[n] == NOBODY), key=by_time))
-    earliest = list(starts)
-    latest = [start if end is None else end for start, end in zip(starts, ends, strict=True)]
+        if len(siblings) > 1:
+            siblings.sort(key=lambda index: (starts[index], last_times[index], index))
+    order = _parents_first(children)
+    earliest, latest = [*starts, inf], [*last_times, -inf]
     for index in reversed(order):
         parent = parents[index]
-        if parent != NOBODY:
-            earliest[parent] = min(earliest[parent], earliest[index])
-            latest[parent] = max(latest[parent], latest[index])
-    return Tree(spans, parents, children, order, starts, ends, earliest, latest)
+        if earliest[index] < earliest[parent]:
+            earliest[parent] = earliest[index]
+        if latest[index] > latest[parent]:
+            latest[parent] = latest[index]
+    del earliest[NOBODY], latest[NOBODY]
+    return Tree(spans, [*parents, NOBODY], children, order, starts, ends, earliest, latest)
 
 
 def _distinct(logged: Sequence[Span], report: ImportReport) -> tuple[list[Span], dict[str, int]]:
-    """Each span once: of two copies the later one, unless only the earlier is finished."""
+    """Return each span once, and their indexes by id; report copies, spans out of order and unknown kinds.
+
+    Of two copies the later one counts, unless only the earlier is finished.
+    """
     spans: list[Span] = []
     indexes: dict[str, int] = {}
     last = 0.0
@@ -92,31 +102,32 @@ def _distinct(logged: Sequence[Span], report: ImportReport) -> tuple[list[Span],
             report.note(Problem.SPAN_ID_USED_TWICE, span.where)
             spans.append(span)
             continue
-        newest, copy = (earlier, span) if span.end is None and earlier.end is not None else (span, earlier)
-        spans[index] = newest
+        copy = earlier
+        if span.end is None and earlier.end is not None:
+            copy = span
+        else:
+            spans[index] = span
         report.drop(Drop.COPY, copy.file, copy.line)
         if copy.usage is not None:
-            tokens = {"input": copy.usage.input or 0, "output": copy.usage.output or 0}
-            report.enter(LedgerLine.COPY, **tokens)
+            report.enter(LedgerLine.COPY, input=copy.usage.input or 0, output=copy.usage.output or 0)
     return spans, indexes
 
 
 def _children(parents: Sequence[int]) -> list[list[int]]:
-    children: list[list[int]] = [[] for _ in parents]
+    children: list[list[int]] = [[] for _ in range(len(parents) + 1)]
     for index, parent in enumerate(parents):
-        if parent != NOBODY:
-            children[parent].append(index)
+        children[parent].append(index)
     return children
 
 
-def _from_roots(parents: Sequence[int], children: list[list[int]], roots: Sequence[int] = ()) -> list[int]:
-    """All spans that a root leads to, parents first."""
-    waiting = list(reversed(roots or [index for index, parent in enumerate(parents) if parent == NOBODY]))
+def _parents_first(children: list[list[int]]) -> list[int]:
+    """Return all spans below the roots, each behind its parent."""
+    waiting = children[NOBODY][::-1]
     order = []
     while waiting:
         index = waiting.pop()
         order.append(index)
-        waiting.extend(reversed(children[index]))
+        waiting += reversed(children[index])
     return order
 
 
@@ -127,7 +138,7 @@ def _cut_cycles(spans: Sequence[Span], parents: list[int], reached: Sequence[int
         cycle = [begin]
         while cycle[-1] != last:
             cycle.append(parents[cycle[-1]])
-        first = min(cycle, key=lambda each: (spans[each].start or 0.0, each))
+        first = min(cycle, key=lambda index: (spans[index].start or 0.0, index))
         parents[first] = NOBODY
         report.note(Problem.SPAN_CYCLE, spans[first].where)
 
@@ -137,34 +148,34 @@ def _times(
 ) -> tuple[list[float], list[float | None]]:
     """Return when each span began and ended: a missing beginning is taken from its children, else from its parent."""
     starts, ends = [span.start for span in spans], [span.end for span in spans]
-    missing = [start is None for start in starts]
+    is_missing = [*(start is None for start in starts), False]
     for index in reversed(order):  # children first
         start, end, parent = starts[index], ends[index], parents[index]
-        if missing[index]:
+        if is_missing[index]:
             report.note(Problem.NO_BEGINNING, spans[index].where)
-        if start is None:
-            continue
-        if end is not None and end < start and not missing[index]:
+        elif end is not None and start is not None and end < start:
             report.note(Problem.ENDS_BEFORE_BEGINNING, spans[index].where)
-        if parent != NOBODY and missing[parent]:
+        if start is not None and is_missing[parent]:
             earliest = starts[parent]
             starts[parent] = start if earliest is None else min(earliest, start)
     first = min((start for start in starts if start is not None), default=0.0)
-    settled: list[float] = [first] * len(spans)
+    settled: list[float] = [first] * (len(spans) + 1)
     for index in order:
-        start, end, parent = starts[index], ends[index], parents[index]
+        start, end = starts[index], ends[index]
         if start is None:
-            start = first if parent == NOBODY else settled[parent]
+            start = settled[parents[index]]
         if end is not None and end < start:
-            start = end if missing[index] else start
+            if is_missing[index]:
+                start = end
             ends[index] = start
         settled[index] = start
+    del settled[NOBODY]
     return settled, ends
 
 
 _LOOP_MODELS = frozenset({"agent", "model", "model_request", "call_model"})
 _LOOP_NODES = _LOOP_MODELS | {"tools", "pre_model_hook", "post_model_hook", "generate_structured_response"}
-"""The nodes of LangGraph's and LangChain's own agent; those of middleware have a dot in their names."""
+"""The nodes of LangGraph's and LangChain's own agent; nodes of middleware have a dot in their names."""
 
 _NO_NAME = frozenset({"", "LangGraph"})
 
@@ -172,86 +183,89 @@ _ACTS = frozenset({INFERENCE, TOOL, HANDOFF, GUARDRAIL, PERSON})
 
 
 class Meanings:
-    """The meanings of spans, by their index.
+    """What spans stand for, by their index.
 
-    Args:
-        of: The tree.
-        spent: The spans whose events are to have tokens, by index.
+    A format names a span for what the program was doing. Some are wrappers: a trace that calls itself an agent, a
+    framework's model call around the same call of a client, the nodes of a graph that is the loop of one agent.
     """
 
-    def __init__(self, of: Tree, spent: Collection[int] = ()) -> None:
-        self.kinds = [span.kind for span in of.spans]  # what each stands for
-        self.names = [span.name for span in of.spans]  # what each agent or tool is called
-        self.has_agents = [False] * len(of.spans)  # whether an agent's span lies below
-        self.has_acts = [False] * len(of.spans)  # whether anything that an agent does lies below
+    def __init__(self, tree: Tree, with_tokens: Collection[int]) -> None:
+        count = len(tree.spans) + 1
+        self.kinds = [span.kind for span in tree.spans]
+        self.names = [span.name for span in tree.spans]  # the name of the agent or tool
+        self.has_agents = [False] * count  # True if an agent's span is below
+        self.has_acts = [False] * count  # True if anything that an agent does is below
         self.silent: set[int] = set()  # the LangGraph tasks that only compute, without a model or a tool
-        tasks = _tasks(of)
-        self._cast_nodes(of, tasks)
-        self._look_below(of, tasks, spent)
-        self._join_namesakes(of)
+        tasks = _tasks(tree)
+        self._make_agents_of_nodes(tree, tasks)
+        self._unmask_wrappers(tree, set(tasks), with_tokens)
+        self._join_namesakes(tree)
 
-    def first_act_in(self, index: int, of: Tree) -> float:
-        """Return when a tool's span ceases to work by itself: from its first act on, its time is that of its acts."""
-        waiting, first = list(of.children[index]), of.latest[index]
+    def first_act_in(self, index: int, tree: Tree) -> float:
+        """Return when the first act inside a tool's span begins: from then on the tool only waits for its acts."""
+        waiting, first = list(tree.children[index]), tree.latest[index]
         while waiting:
             child = waiting.pop()
             if self.kinds[child] is CHAIN:
-                waiting += of.children[child]
+                waiting += tree.children[child]
             else:
-                first = min(first, of.starts[child])
+                first = min(first, tree.starts[child])
         return first
 
-    def _cast_nodes(self, of: Tree, tasks: Sequence[int]) -> None:
-        """Make agents of the nodes of graphs; of a graph that is one agent's loop, make one."""
-        nodes_of: dict[int, list[int]] = {}
+    def _make_agents_of_nodes(self, tree: Tree, tasks: Sequence[int]) -> None:
+        """Make agents of the nodes of graphs; make one agent of a graph that is an agent's loop."""
+        nodes_of = defaultdict[int, list[int]](list)
         for index in tasks:
-            nodes_of.setdefault(of.parents[index], []).append(index)
+            nodes_of[tree.parents[index]].append(index)
         for graph, nodes in nodes_of.items():
-            names = {task.node for index in nodes if (task := of.spans[index].task)}
-            if names & _LOOP_MODELS and all(name in _LOOP_NODES or "." in name for name in names):
-                around = of.spans[graph]
-                name = around.agent or around.name
-                # Where it has no name of its own, the node around it is the agent.
-                if graph != NOBODY and self.kinds[graph] is CHAIN and not (name in _NO_NAME and around.task):
-                    self.kinds[graph], self.names[graph] = AGENT, name
+            names = {index: task.node for index in nodes if (task := tree.spans[index].task)}
+            is_loop = all(name in _LOOP_NODES or "." in name for name in names.values())
+            if not is_loop or _LOOP_MODELS.isdisjoint(names.values()):
+                agents = names
+            elif graph == NOBODY:
                 continue
-            for index in nodes:
-                task = of.spans[index].task
-                if task and self.kinds[index] is CHAIN:
-                    self.kinds[index], self.names[index] = AGENT, task.node
+            else:
+                around = tree.spans[graph]
+                name = around.agent or around.name
+                if name in _NO_NAME and around.task:  # the node around it is the agent
+                    continue
+                agents = {graph: name}
+            for index, name in agents.items():
+                if self.kinds[index] is CHAIN:
+                    self.kinds[index], self.names[index] = AGENT, name
 
-    def _look_below(self, of: Tree, tasks: Sequence[int], spent: Collection[int]) -> None:
-        """Unmask what only wraps something else, children first."""
-        count = len(of.spans)
-        has_calls, has_named, is_task = [False] * count, [False] * count, set(tasks).__contains__
-        for index in reversed(of.order):
-            span, kind, acts = of.spans[index], self.kinds[index], self.has_acts[index]
+    def _unmask_wrappers(self, tree: Tree, tasks: set[int], with_tokens: Collection[int]) -> None:
+        """Take spans that only wrap something for what they are, children first."""
+        kinds, has_agents, has_acts = self.kinds, self.has_agents, self.has_acts
+        has_calls, has_named = [False] * len(has_acts), [False] * len(has_acts)
+        for index in reversed(tree.order):
+            kind, parent = kinds[index], tree.parents[index]
             if kind is INFERENCE and has_calls[index]:
                 kind = CHAIN
-            elif kind is HANDOFF and self.has_agents[index]:
+            elif kind is HANDOFF and has_agents[index]:
                 kind = TOOL
-            elif kind is AGENT and not acts and not self.has_agents[index]:
-                if is_task(index):
+            elif kind is AGENT and not has_acts[index] and not has_agents[index]:
+                if index in tasks:
                     self.silent.add(index)
-                if index not in spent:  # else its model calls are only not in the log
+                if index not in with_tokens:  # else its model calls are only not in the log
                     kind = CHAIN
-            elif kind is AGENT and has_named[index] and not span.is_named and not is_task(index):
+            elif kind is AGENT and has_named[index] and not tree.spans[index].is_named and index not in tasks:
                 kind = CHAIN
-            self.kinds[index] = kind
-            parent = of.parents[index]
-            if parent != NOBODY:
-                self.has_agents[parent] |= self.has_agents[index] or kind is AGENT
-                self.has_acts[parent] |= acts or kind in _ACTS
-                has_calls[parent] |= has_calls[index] or kind is INFERENCE
-                has_named[parent] |= has_named[index] or (kind is AGENT and span.is_named)
+            kinds[index] = kind
+            if kind is AGENT or has_agents[index]:
+                has_agents[parent] = True
+            if kind in _ACTS or has_acts[index]:
+                has_acts[parent] = True
+            if kind is INFERENCE or has_calls[index]:
+                has_calls[parent] = True
+            if has_named[index] or (kind is AGENT and tree.spans[index].is_named):
+                has_named[parent] = True
 
-    def _join_namesakes(self, of: Tree) -> None:
-        """Two instrumentations see one agent: a span of the same name inside is the same agent at work."""
-        agent_of = [""] * len(of.spans)
-        for index in of.order:
-            parent = of.parents[index]
-            around = agent_of[parent] if parent != NOBODY else ""
-            kind = self.kinds[index]
+    def _join_namesakes(self, tree: Tree) -> None:
+        """Keep one of two agents of the same name, one inside the other: two instrumentations report one agent."""
+        agent_of = [""] * len(self.has_acts)
+        for index in tree.order:
+            kind, around = self.kinds[index], agent_of[tree.parents[index]]
             if kind is AGENT:
                 if around == self.names[index] and around:
                     self.kinds[index] = CHAIN
@@ -261,16 +275,16 @@ class Meanings:
             agent_of[index] = around
 
 
-def _tasks(of: Tree) -> list[int]:
+def _tasks(tree: Tree) -> list[int]:
     """Return the spans with which LangGraph tasks begin: those of another namespace than the span around them."""
     tasks = []
-    around = [""] * len(of.spans)
-    for index in of.order:
-        parent, task = of.parents[index], of.spans[index].task
-        outer = around[parent] if parent != NOBODY else ""
-        if task is not None and task.namespace != outer:
+    namespaces = [""] * (len(tree.spans) + 1)
+    for index in tree.order:
+        namespace, task = namespaces[tree.parents[index]], tree.spans[index].task
+        if task is not None and task.namespace != namespace:
             tasks.append(index)
-        around[index] = task.namespace if task is not None else outer
+            namespace = task.namespace
+        namespaces[index] = namespace
     return tasks
 
 
@@ -278,60 +292,44 @@ _MOST_SECONDS = 0.1  # by so much the two may begin and end apart
 _MOST_COMPARED = 10
 
 
-def merge_twins(of: Tree, run: Run) -> None:
-    """Leave one of each two spans of one model call, with what only the other says of it.
+def merge_twins(tree: Tree, run: Run) -> None:
+    """Merge each two spans of one model call that two instrumentations wrote: of one usage first, then of one answer.
 
-    The one that lies deeper is kept: it is in the agent that asked. Of one inside the other the inner is kept.
+    The deeper span is kept, as it is in the agent that asked; it gets what only the other says.
     """
-    calls = [index for index in of.order if of.spans[index].kind is INFERENCE and of.spans[index].library]
-    if len({of.spans[index].library for index in calls}) < 2:
+    spans = tree.spans
+    calls = [index for index in tree.order if spans[index].kind is INFERENCE and spans[index].library]
+    if len({spans[index].library for index in calls}) < 2:
         return
-    depths = [0] * len(of.spans)
-    for index in of.order:
-        if of.parents[index] != NOBODY:
-            depths[index] = depths[of.parents[index]] + 1
-    for first, second in _pairs(of, calls):
-        inner, outer = (of.spans[n] for n in sorted((first, second), key=lambda n: (-depths[n], of.starts[n], n)))
-        run.report.note(Problem.TWIN_CALL, outer.where)
-        outer.kind = CHAIN
-        if outer.usage is not None and inner.usage is not None:
-            run.leave_out(LedgerLine.TWIN, outer.usage)
-        usages = filter(None, (inner.usage, outer.usage))  # the one of which more is known
-        inner.usage, outer.usage = min(usages, key=lambda usage: usage.count(None), default=None), None
-        inner.calls, outer.calls = inner.calls or outer.calls, ()
-        inner.model, inner.output = inner.model or outer.model, inner.output or outer.output
-        inner.agent = inner.agent or outer.agent
-
-
-def _pairs(of: Tree, calls: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the twins: first those of one usage, then those of one answer."""
-    paired: set[int] = set()
-    for key in (_usage_key, lambda span: (span.output,) if span.output else ()):
-        groups: dict[tuple[object, ...], list[int]] = {}
-        for index in calls:
-            if index not in paired and (sign := key(of.spans[index])):
-                groups.setdefault(sign, []).append(index)
+    depths = [0] * (len(spans) + 1)
+    for index in tree.order:
+        depths[index] = depths[tree.parents[index]] + 1
+    by_tokens = {index: usage[:2] for index in calls if (usage := spans[index].usage) and any(usage[:2])}
+    by_answer = {index: spans[index].output for index in calls if spans[index].output}
+    merged: set[int] = set()
+    for signs in (by_tokens, by_answer):
+        groups = defaultdict[object, list[int]](list)
+        for index, sign in signs.items():
+            if index not in merged:
+                groups[sign].append(index)
         for group in groups.values():
-            for pair in _pairs_of_group(of, group):
-                paired.update(pair)
-                yield pair
+            for pair in _twins(tree, group):
+                merged.update(pair)
+                inner, outer = (spans[n] for n in sorted(pair, key=lambda n: (-depths[n], tree.starts[n], n)))
+                _merge(inner, outer, run)
 
 
-def _usage_key(span: Span) -> tuple[object, ...]:
-    usage = span.usage
-    return (usage.input, usage.output) if usage is not None and (usage.input or usage.output) else ()
-
-
-def _pairs_of_group(of: Tree, group: list[int]) -> Iterator[tuple[int, int]]:
+def _twins(tree: Tree, group: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of a group that two libraries wrote at the same time."""
     waiting: dict[str, deque[int]] = {}
-    for index in sorted(group, key=lambda n: (of.starts[n], n)):
-        library = of.spans[index].library
+    for index in sorted(group, key=lambda n: (tree.starts[n], n)):
+        library = tree.spans[index].library
         for other, earlier in waiting.items():
-            while earlier and of.starts[earlier[0]] < of.starts[index] - _MOST_SECONDS:
+            while earlier and tree.starts[earlier[0]] < tree.starts[index] - _MOST_SECONDS:
                 earlier.popleft()
             if other == library:
                 continue
-            twin = next((n for n in islice(earlier, _MOST_COMPARED) if _is_one_call(of, n, index)), NOBODY)
+            twin = next((n for n in islice(earlier, _MOST_COMPARED) if _is_one_call(tree, n, index)), NOBODY)
             if twin != NOBODY:
                 earlier.remove(twin)
                 yield twin, index
@@ -340,109 +338,102 @@ def _pairs_of_group(of: Tree, group: list[int]) -> Iterator[tuple[int, int]]:
             waiting.setdefault(library, deque()).append(index)
 
 
-def _is_one_call(of: Tree, first: int, second: int) -> bool:
-    ends, models = (of.ends[first], of.ends[second]), (of.spans[first].model, of.spans[second].model)
-    short, long = sorted(models, key=len)
-    is_together = None not in ends and abs((ends[0] or 0.0) - (ends[1] or 0.0)) <= _MOST_SECONDS
-    return is_together and (long.startswith(short) or long.endswith(short))  # `openai/m` is m, and so is `m-2026-01-15`
+def _is_one_call(tree: Tree, first: int, second: int) -> bool:
+    """Return True if two spans end together and name one model: `openai/m` and `m-2026-01-15` are both `m`."""
+    end, other_end = tree.ends[first], tree.ends[second]
+    if end is None or other_end is None or abs(end - other_end) > _MOST_SECONDS:
+        return False
+    short, long = sorted((tree.spans[first].model, tree.spans[second].model), key=len)
+    return long.startswith(short) or long.endswith(short)
 
 
-class Spending:
-    """The tokens of the spans of a tree; the report's ledger says why."""
+def _merge(inner: Span, outer: Span, run: Run) -> None:
+    run.report.note(Problem.TWIN_CALL, outer.where)
+    outer.kind = CHAIN
+    if outer.usage is not None and inner.usage is not None:
+        run.leave_out(LedgerLine.TWIN, outer.usage)
+    usages = filter(None, (inner.usage, outer.usage))
+    inner.usage, outer.usage = min(usages, key=lambda usage: usage.count(None), default=None), None  # the fuller one
+    inner.calls, outer.calls = inner.calls or outer.calls, ()
+    inner.model, inner.output = inner.model or outer.model, inner.output or outer.output
+    inner.agent = inner.agent or outer.agent
 
-    def __init__(self, of: Tree, run: Run) -> None:
-        self._of = of
-        self._run, self._report = run, run.report
-        count = len(of.spans)
-        self._usages = [span.usage and self._usable(span.usage) for span in of.spans]
-        self._calls = [0] * count  # model calls in the span, itself included
-        self._last_call = [NOBODY] * count
-        self._is_counted_below = [False] * count
-        self._is_counted = [False] * count  # by itself, or by a span around it
-        self._sums = [(0, 0)] * count  # counted input and output in the span
-        # what each span's event spent, by the index of the span, and how that is known
-        self.by_span: dict[int, tuple[Tokens, TokenBasis]] = {}
-        for index in reversed(of.order):  # children first
-            self._account(index)
-        self._account_counters()
-        calls = [index for index, last in enumerate(self._last_call) if last == index]
-        asked = [n for n in calls if of.spans[n].kind is INFERENCE and n not in self.by_span]
-        unknown = [n for n in asked if not of.spans[n].is_free]
-        if len(asked) > len(unknown):
-            run.report.enter(LedgerLine.KEPT_ANSWER, len(asked) - len(unknown))
-        if unknown:
-            run.report.enter(LedgerLine.SILENT_CALL, len(unknown))
-        # how many model calls have answered without saying what they spent, nor does a span around them
-        self.uncounted = sum(not self._is_counted[n] and not of.spans[n].is_error for n in unknown)
 
-    def _usable(self, usage: Usage) -> Usage | None:
-        """Return a span's usage, if it tells what went in or out."""
-        if usage.is_known and any(usage):
-            return usage
-        if usage.is_known:
-            self._report.enter(LedgerLine.ZERO)
-        elif usage.total:
-            self._report.enter(LedgerLine.UNDIVIDED, total=usage.total)
-        return None
+def count_tokens(tree: Tree, run: Run) -> tuple[dict[int, tuple[Tokens, TokenBasis]], int]:
+    """Count the tokens of the spans; the report's ledger says why each usage is counted or left out.
 
-    def _account(self, index: int) -> None:
-        span, usage = self._of.spans[index], self._usages[index]
-        if span.kind is INFERENCE and not self._calls[index]:
-            self._calls[index], self._last_call[index] = 1, index
-        if usage is not None:
-            if span.is_cumulative:
-                if self._is_counted_below[index]:
-                    self._run.leave_out(LedgerLine.SHARED_COUNTER, usage)
-            elif self._is_counted_below[index]:
-                is_equal = self._sums[index] == (usage.input or 0, usage.output or 0)
-                self._run.leave_out(LedgerLine.EQUAL_TOTAL if is_equal else LedgerLine.OTHER_TOTAL, usage)
-                if not is_equal:
-                    self._report.note(Problem.SPAN_TOTAL_DIFFERS, span.where)
-            else:
-                self._count(index, usage)
-        parent = self._of.parents[index]
-        if parent != NOBODY and (self._calls[index] or self._is_counted_below[index]):
-            self._calls[parent] += self._calls[index]
-            self._last_call[parent] = self._later(self._last_call[parent], self._last_call[index])
-            self._is_counted_below[parent] |= self._is_counted_below[index]
-            (more_input, more_output), (known_input, known_output) = self._sums[index], self._sums[parent]
-            self._sums[parent] = (known_input + more_input, known_output + more_output)
-
-    def _later(self, first: int, second: int) -> int:
-        """Return the model call that ends later."""
-        if NOBODY in (first, second):
-            return max(first, second)
-        latest = self._of.latest
-        return second if (latest[second], second) > (latest[first], first) else first
-
-    def _account_counters(self) -> None:
-        """Counters of which nothing below or around is counted: the outermost holds what all within have added."""
-        for index in self._of.order:
-            parent = self._of.parents[index]
-            self._is_counted[index] |= parent != NOBODY and self._is_counted[parent]
-            usage = self._usages[index]
-            if usage is None or not self._of.spans[index].is_cumulative or self._is_counted_below[index]:
-                continue
-            if self._is_counted[index]:
-                self._run.leave_out(LedgerLine.SHARED_COUNTER, usage)
-            else:
-                self._is_counted[index] = True
-                bearer = index if self._last_call[index] == NOBODY else self._last_call[index]
-                self._bear(bearer, usage, LedgerLine.COUNTER, TokenBasis.PLACEHOLDER)
-
-    def _count(self, index: int, usage: Usage) -> None:
-        """Count the usage of a span, of which nothing below is counted: for its only call, its last one, or itself."""
-        call = self._last_call[index]
-        if call == index or (call == NOBODY and self._of.spans[index].kind is TOOL):
-            self._bear(index, usage, LedgerLine.OWN)
-        elif call == NOBODY:
-            self._bear(index, usage, LedgerLine.BLACK_BOX)
-        elif self._calls[index] == 1:
-            self._bear(call, usage, LedgerLine.AROUND)
+    Returns the tokens of each span's event and how they are known, by the index of the span, and the number of model
+    calls that answered without saying what they spent, as does no span around them.
+    """
+    usages = [span.usage and _usable(span.usage, run) for span in tree.spans]
+    calls = [0] * (len(tree.spans) + 1)  # the number of model calls in the span, itself included
+    last_call = [NOBODY] * (len(tree.spans) + 1)  # the one of them that ends last
+    sums: dict[int, tuple[int, int]] = {}  # the input and output that is counted in the span, if any is
+    counted: set[int] = set()  # spans whose usage is counted, or that of a span around them
+    by_span: dict[int, tuple[Tokens, TokenBasis]] = {}
+    for index in reversed(tree.order):  # children first
+        span, usage, parent = tree.spans[index], usages[index], tree.parents[index]
+        if span.kind is INFERENCE and not calls[index]:
+            calls[index], last_call[index] = 1, index
+        if usage is not None and span.is_cumulative:
+            if index in sums:
+                run.leave_out(LedgerLine.SHARED_COUNTER, usage)
+        elif usage is not None and index in sums:
+            is_equal = sums[index] == (usage.input or 0, usage.output or 0)
+            run.leave_out(LedgerLine.EQUAL_TOTAL if is_equal else LedgerLine.OTHER_TOTAL, usage)
+            if not is_equal:
+                run.report.note(Problem.SPAN_TOTAL_DIFFERS, span.where)
+        elif usage is not None:  # that of the only call in it, else a total that the last call bears, else its own
+            bearer, line, basis = last_call[index], LedgerLine.AROUND, TokenBasis.REPORTED
+            if bearer == NOBODY and span.kind is not TOOL:
+                bearer, line = index, LedgerLine.BLACK_BOX
+            elif bearer in (index, NOBODY):
+                bearer, line = index, LedgerLine.OWN
+            elif calls[index] > 1:
+                line, basis = LedgerLine.SPAN_TOTAL, TokenBasis.PLACEHOLDER
+            by_span[bearer] = run.spend_counts(usage, line), basis
+            sums[index] = usage.input or 0, usage.output or 0
+            counted.add(index)
+        if calls[index]:
+            calls[parent] += calls[index]
+            last_call[parent] = _later(last_call[parent], last_call[index], tree.latest)
+        if index in sums:
+            known = sums.get(parent, (0, 0))
+            sums[parent] = known[0] + sums[index][0], known[1] + sums[index][1]
+    for index in tree.order:  # counters: the outermost holds what all in it have added, if nothing of that is counted
+        if tree.parents[index] in counted:
+            counted.add(index)
+        usage = usages[index]
+        if usage is None or not tree.spans[index].is_cumulative or index in sums:
+            continue
+        if index in counted:
+            run.leave_out(LedgerLine.SHARED_COUNTER, usage)
         else:
-            self._bear(call, usage, LedgerLine.SPAN_TOTAL, TokenBasis.PLACEHOLDER)
-        self._is_counted[index] = self._is_counted_below[index] = True
-        self._sums[index] = (usage.input or 0, usage.output or 0)
+            counted.add(index)
+            bearer = index if last_call[index] == NOBODY else last_call[index]
+            by_span[bearer] = run.spend_counts(usage, LedgerLine.COUNTER), TokenBasis.PLACEHOLDER
+    silent = [n for n in tree.order if last_call[n] == n and tree.spans[n].kind is INFERENCE and n not in by_span]
+    unknown = [index for index in silent if not tree.spans[index].is_free]
+    if len(silent) > len(unknown):
+        run.report.enter(LedgerLine.KEPT_ANSWER, len(silent) - len(unknown))
+    if unknown:
+        run.report.enter(LedgerLine.SILENT_CALL, len(unknown))
+    return by_span, sum(index not in counted and not tree.spans[index].is_error for index in unknown)
 
-    def _bear(self, bearer: int, usage: Usage, line: LedgerLine, basis: TokenBasis = TokenBasis.REPORTED) -> None:
-        self.by_span[bearer] = self._run.spend_counts(usage, line), basis
+
+def _usable(usage: Usage, run: Run) -> Usage | None:
+    """Return a usage that says what went in or out."""
+    if usage.is_known and any(usage):
+        return usage
+    if usage.is_known:
+        run.report.enter(LedgerLine.ZERO)
+    elif usage.total:
+        run.report.enter(LedgerLine.UNDIVIDED, total=usage.total)
+    return None
+
+
+def _later(first: int, second: int, ends: Sequence[float]) -> int:
+    """Return the model call that ends later."""
+    if first == NOBODY:
+        return second
+    return max(first, second, key=lambda index: (ends[index], index))
