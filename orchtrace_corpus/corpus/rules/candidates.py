@@ -4,23 +4,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from orchtrace_corpus.base.findings import Finding, is_malformed, quote
-from orchtrace_corpus.base.identifiers import recognise, recognise_url
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of
-from orchtrace_corpus.corpus.model.records import (
-    Entries,
-    Loaded,
-    Path,
-    Places,
-    Pool,
-    Record,
-    address,
-    folded_title,
-    identities,
-)
+from orchtrace_corpus.corpus.model.records import Entries, Exclusion, Loaded, Places, Pool, Record, address
 from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
 from orchtrace_corpus.corpus.rules import apply_waivers, consistency, duplicates, lookalikes, tags, texts
+from orchtrace_corpus.corpus.rules.duplicates import Sign, signs
 
 _CHECKS = (
     duplicates.check_keys,
@@ -113,26 +103,18 @@ def _contradicted(candidate: Candidate, index: int, places: Places, known: Mappi
 
 
 def _decided(candidates: tuple[Candidate, ...], places: Places, loaded: Loaded) -> Iterator[Finding]:
-    """Candidates that are in the pool or excluded already, by key, identifier, address or title."""
-    papers, exclusions = loaded.papers, loaded.exclusions
-    keys: dict[str, Record] = {paper.key: paper for paper in papers if paper.key}
-    ids: dict[object, Record] = {identifier: paper for paper in papers for identifier, _ in identities(paper)}
-    for exclusion in exclusions:
-        named = (recognise(exclusion.identifier), recognise_url(exclusion.url))
-        ids |= {identifier: exclusion for identifier in named if identifier is not None}
-    urls: dict[str, Record] = {address(paper.urls[0]): paper for paper in papers if paper.urls}
-    urls |= {address(exclusion.url): exclusion for exclusion in exclusions}
-    titles: dict[str, Record] = {folded_title(paper.title): paper for paper in papers}
-    titles |= {folded_title(exclusion.title): exclusion for exclusion in exclusions}
+    """Yield the candidates that are in the pool or excluded already, by key, identifier, address or title."""
+    decided: dict[object, Record] = {("key", paper.key): paper for paper in loaded.papers if paper.key}
+    records: tuple[Record, ...] = (*loaded.papers, *loaded.exclusions)
+    decided |= {sign.value: record for record in records for sign in signs(record)}
+    decided |= {("address", address(exclusion.url)): exclusion for exclusion in loaded.exclusions}
     for index, candidate in enumerate(candidates):
-        paper = candidate.paper
-        first = address(paper.urls[0]) if paper.urls else ""
-        signs: list[tuple[str, str, Path, Record | None]] = [("D111", "key", ("key",), keys.get(paper.key))]
-        signs += (("D111", sign.kind.value, path, ids.get(sign)) for sign, path in identities(paper))
-        signs.append(("D111", "address", ("urls", 0), urls.get(first) if first else None))
-        signs.append(("D112", "title", ("title",), titles.get(folded_title(paper.title)) if paper.title else None))
-        code, field, path, record = next((row for row in signs if row[3]), ("", "", (), None))
-        if record is not None:
-            noun = loaded.noun.one if record.name in keys else "exclusion"
-            message = f"the {field} is that of the {noun} {quote(record.name)}, so it is decided; remove the candidate"
-            yield Finding(code, message, places.locate(index, *path), candidate.name)
+        key = Sign("key", ("key",), ("key", candidate.name))
+        sign = next((sign for sign in (key, *signs(candidate.paper)) if sign.value in decided), None)
+        if sign is not None:
+            record = decided[sign.value]
+            noun = "exclusion" if isinstance(record, Exclusion) else loaded.noun.one
+            message = f"the {sign.field} is that of the {noun} {quote(record.name)}, so it is decided"
+            code = "D112" if sign.field == "title" else "D111"
+            place = places.locate(index, *sign.path)
+            yield Finding(code, f"{message}; remove the candidate", place, candidate.name)

@@ -1,14 +1,42 @@
 """The same thing twice: keys, ids, URLs, titles; among papers, among exclusions, and across both.
 
-Each record is held against a dictionary of those before it, so that the time grows with the number
-of records. Of a pair, only the strongest sign is reported: an id, else a URL, else a title.
+Signs are looked up in a dictionary, so that the time grows with the number of records. Of a pair, only the strongest
+sign is reported: an id, else a URL, else a title.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from orchtrace_corpus.base.findings import Finding, quote
-from orchtrace_corpus.base.identifiers import Identifier, recognise, recognise_url
-from orchtrace_corpus.corpus.model.records import Exclusion, Loaded, Places, Record, address, folded_title, identities
+from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise, recognise_url
+from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.corpus.model.records import Loaded, Paper, Path, Places, Record, address, folded_title, identities
+
+_KINDS = frozenset(IdentifierKind)
+
+
+class Sign(NamedTuple):
+    """A field's value that two records share only if they are one work; addresses and titles are marked as such."""
+
+    field: str
+    path: Path
+    value: Identifier | tuple[str, str]
+
+
+def signs(record: Record) -> Iterator[Sign]:
+    """Yield the signs of a record, the strongest first."""
+    if isinstance(record, Paper):
+        for identifier, path in identities(record):
+            yield Sign(identifier.kind.value, path, identifier)
+        if record.urls:
+            yield Sign("address", ("urls", 0), ("address", address(record.urls[0])))
+    else:
+        if record.identifier:
+            text = ("identifier", record.identifier.casefold())
+            yield Sign("identifier", ("identifier",), recognise(record.identifier) or text)
+        if record.url:
+            yield Sign("url", ("url",), recognise_url(record.url) or ("address", address(record.url)))
+    if title := folded_title(record.title):
+        yield Sign("title", ("title",), ("title", title))
 
 
 def check_keys(loaded: Loaded) -> Iterator[Finding]:
@@ -36,52 +64,39 @@ def check_exclusion_ids(loaded: Loaded) -> Iterator[Finding]:
 
 def check_papers(loaded: Loaded) -> Iterator[Finding]:
     """Two papers with one identifier, one URL of their own or one title: most likely one paper under two keys."""
-    papers, places = loaded.papers, loaded.paper_places
-    ids: dict[Identifier, int] = {}
-    urls: dict[str, int] = {}
-    titles: dict[str, int] = {}
-    for index, paper in enumerate(papers):
-        known = False
-        for identifier, path in identities(paper):
-            first = ids.setdefault(identifier, index)
-            if first != index:
-                known = True
-                other = _named(papers[first].key, places, first)
-                message = f"{identifier.kind} {quote(identifier.value)} is that of {other}, too; keep one record"
-                yield Finding("D103", message, places.locate(index, *path), paper.key)
-        first = urls.setdefault(address(paper.urls[0]), index) if paper.urls else index
-        if first != index and not known:
-            known = True
-            other = _named(papers[first].key, places, first)
-            message = f"the first URL, the {loaded.noun.one}'s own, is that of {other}, too; keep one record"
-            yield Finding("D104", message, places.locate(index, "urls", 0), paper.key)
-        title = folded_title(paper.title)
-        first = titles.setdefault(title, index) if title else index
-        if first != index and not known:
-            other = _named(papers[first].key, places, first)
-            message = f"the title is that of {other}, too; keep one record if both are one {loaded.noun.one}"
-            yield Finding("D105", message, places.locate(index, "title"), paper.key)
+    for index, first, sign in _repeated_signs(loaded.papers):
+        other = _named(loaded.papers[first].key, loaded.paper_places, first)
+        if sign.field == "title":
+            code, what, advice = "D105", "the title", f"keep one record if both are one {loaded.noun.one}"
+        elif sign.field == "address":
+            code, what, advice = "D104", f"the first URL, the {loaded.noun.one}'s own,", "keep one record"
+        else:
+            code, what, advice = "D103", f"{sign.field} {quote(sign.value[1])}", "keep one record"
+        place = loaded.paper_places.locate(index, *sign.path)
+        yield Finding(code, f"{what} is that of {other}, too; {advice}", place, loaded.papers[index].key)
 
 
 def check_exclusions(loaded: Loaded) -> Iterator[Finding]:
     """Two exclusions with one identifier, URL or title: one record screened twice."""
-    exclusions, places = loaded.exclusions, loaded.exclusion_places
-    readers: tuple[tuple[str, str, Callable[[Exclusion], object]], ...] = (
-        ("D106", "identifier", lambda exclusion: recognise(exclusion.identifier) or exclusion.identifier.casefold()),
-        ("D107", "url", lambda exclusion: recognise_url(exclusion.url) or address(exclusion.url)),
-        ("D108", "title", lambda exclusion: folded_title(exclusion.title)),
-    )
+    codes = {"identifier": "D106", "url": "D107", "title": "D108"}
+    for index, first, sign in _repeated_signs(loaded.exclusions):
+        exclusion = loaded.exclusions[index]
+        other = _named(loaded.exclusions[first].id, loaded.exclusion_places, first)
+        message = f"{sign.field} {quote(getattr(exclusion, sign.field))} is that of {other}, too; keep one record"
+        place = loaded.exclusion_places.locate(index, sign.field)
+        yield Finding(codes[sign.field], message, place, exclusion.id)
+
+
+def _repeated_signs(records: Sequence[Record]) -> Iterator[tuple[int, int, Sign]]:
+    """Yield the indexes of a record and of the first with the same sign; of a pair, every identifier or one sign."""
     seen: dict[tuple[str, object], int] = {}
-    for index, exclusion in enumerate(exclusions):
-        known = False
-        for code, field, read in readers:
-            value = read(exclusion)
-            first = seen.setdefault((code, value), index) if value else index
-            if first != index and not known:
-                known = True
-                other = _named(exclusions[first].id, places, first)
-                message = f"{field} {quote(getattr(exclusion, field))} is that of {other}, too; keep one record"
-                yield Finding(code, message, places.locate(index, field), exclusion.id)
+    for index, record in enumerate(records):
+        is_known = False
+        for sign in signs(record):
+            first = seen.setdefault((sign.field, sign.value), index)
+            if first != index and (sign.field in _KINDS or not is_known):
+                is_known = True
+                yield index, first, sign
 
 
 def check_excluded_papers(loaded: Loaded) -> Iterator[Finding]:
@@ -89,25 +104,18 @@ def check_excluded_papers(loaded: Loaded) -> Iterator[Finding]:
     if not loaded.exclusions:
         return
     papers = [paper for paper in reversed(loaded.papers) if paper.key]  # the first of several comes last, and stays
-    ids = {identifier: paper.key for paper in papers for identifier, _ in identities(paper)}
-    urls = {address(paper.urls[0]): paper.key for paper in papers if paper.urls}
-    titles = {title: paper.key for paper in papers if (title := folded_title(paper.title))}
+    keys = {sign.value: paper.key for paper in papers for sign in signs(paper)}
     for index, exclusion in enumerate(loaded.exclusions):
-        named, linked = recognise(exclusion.identifier), recognise_url(exclusion.url)
-        signs = (
-            ("D109", "identifier", ids.get(named) if named else None),
-            ("D109", "url", ids.get(linked) if linked else urls.get(address(exclusion.url))),
-            ("D110", "title", titles.get(folded_title(exclusion.title))),
-        )
-        code, field, key = next((sign for sign in signs if sign[2]), ("", "", None))
-        if key and exclusion.promoted_to != key:
+        sign = next((sign for sign in signs(exclusion) if sign.value in keys), None)
+        if sign is not None and exclusion.promoted_to != (key := keys[sign.value]):
             other = f"{loaded.noun.one} {quote(key)}"
-            message = f"the {field} is that of the {other}; keep one record, or write promoted_to: {key}"
-            yield Finding(code, message, loaded.exclusion_places.locate(index, field), exclusion.id)
+            message = f"the {sign.field} is that of the {other}; keep one record, or write promoted_to: {key}"
+            code = "D110" if sign.field == "title" else "D109"
+            yield Finding(code, message, loaded.exclusion_places.locate(index, sign.field), exclusion.id)
 
 
 def _repeats(records: Sequence[Record], places: Places, field: str) -> Iterator[tuple[str, int, int]]:
-    """Each name that was used before, with the line of its first use and the later record's index; empty ones not."""
+    """Yield each name that was used before, with the line of its first use and the later record's index."""
     seen: dict[str, int] = {}
     for index, record in enumerate(records):
         if record.name:
