@@ -1,6 +1,6 @@
-"""The problems of a corpus, as values: all that `corpus check` asks of it.
+"""The whole check of a corpus, as values that `corpus check` shows.
 
-What only some parts of a check need is imported where they are made: start-up is most of the time of a command.
+Modules that only some parts of a check need are imported there: start-up is most of the time of a command.
 """
 
 import os
@@ -28,10 +28,7 @@ _MERGING = ("AUTO_MERGE", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "reba
 
 
 class PartName(StrEnum):
-    """The parts of a check that are about no single data file; the others have the names of `store.DATA_FILES`.
-
-    Those of data files stand behind the evidence.
-    """
+    """The parts of a check that are not about one data file; the others are named in `store.DATA_FILES`."""
 
     MERGE = "merge"
     DATA = "data"
@@ -47,20 +44,20 @@ class Part(NamedTuple):
     """One part of a check.
 
     Attributes:
-        name: What was asked: a `PartName`, or the part of a data file.
-        exit_code: How a command ends whose only part this is.
-        findings: What is wrong, for the parts that look at the data.
-        stale: The files that differ from what the data gives, for the parts that compare.
-        failure: What kept the part from comparing.
-        total: How many entries of a data file were held against the records, such as claims.
-        coverage: How far the tags of sourced fields are covered by evidence.
-        is_skipped: Whether errors in the data kept it from being asked.
-        contested: How many claims count papers with contested tags.
-        falling: The claims that hold as written, and fall over the pool of today.
-        examples: The places that still say what `corpus init` wrote as an example.
-        mends: The commands that mend some of the findings, for the data.
-        fell: Those of them that did not fall by the papers of the last commit; None where that is not known, or nothing
-            has changed since.
+        name: A `PartName`, or the part of a data file.
+        exit_code: The exit code of a check with this part alone.
+        findings: The problems of the data.
+        stale: The files that differ from the data.
+        failure: The error that stopped the part.
+        total: The number of entries of a data file, such as claims.
+        is_skipped: Whether errors in the data prevented the part.
+        coverage: The share of sourced tags that have evidence.
+        contested: The number of claims that count papers with contested tags.
+        falling: The claims that hold as written, and fail over the pool of today.
+        fell: The claims among them that did not fail with the papers of the last commit; None if that is not known or
+            nothing has changed since.
+        examples: The places that still have the example text of `corpus init`.
+        mends: The commands that fix some of the findings.
     """
 
     name: str
@@ -79,12 +76,12 @@ class Part(NamedTuple):
 
     @property
     def is_merely_stale(self) -> bool:
-        """True if the only problem is that generated files are older than the data: building fixes all of it."""
+        """True if the only problem is that generated files are older than the data."""
         return self.name == PartName.BUILD and bool(self.stale)
 
 
 class Check(NamedTuple):
-    """Everything that was asked of a corpus."""
+    """The result of a check."""
 
     parts: tuple[Part, ...]
 
@@ -100,7 +97,7 @@ class Check(NamedTuple):
 
 
 def check(root: str = "") -> Check:
-    """Ask of a corpus everything that a pull request is asked, except for its traces.
+    """Check a corpus as a pull request is checked, except for its traces.
 
     Args:
         root: The folder that holds `data/`; else the nearest one, else the corpus of the installation.
@@ -112,7 +109,7 @@ def check(root: str = "") -> Check:
 
 
 def check_parts(files: CorpusFiles) -> Iterator[Part]:
-    """The parts of a check, each as soon as it is done; errors as for `check`."""
+    """Yield the parts of a check as soon as they are done; raise the errors of `check`."""
     if undecided := _unmerged(files.root):
         yield Part(PartName.MERGE, ExitCode.FINDINGS, failure=undecided)
     files.keep = True
@@ -166,7 +163,7 @@ def exit_code_of(findings: Sequence[Finding], *, strict: bool = False) -> ExitCo
 
 
 def _check_claims(files: CorpusFiles) -> Part:
-    """Hold the claims against the records of the published pool and of today."""
+    """Check the claims over the published pool and over the pool of today."""
     from orchtrace_corpus.corpus.analysis.claims import check, evaluate, falling_today
 
     claims = files.claims.claims
@@ -231,7 +228,7 @@ def committed(files: CorpusFiles) -> Pool | None:
 
 
 def _compare(name: str, make_documents: "Callable[[], Sequence[Document]]", crlf: dict[str, str]) -> Part:
-    """Compare files with what the data gives; those that differ only in line ends go into `crlf`, with the part."""
+    """Compare files with the data; those that differ only in line ends go into `crlf`, with the part."""
     try:
         stale = [document for document in make_documents() if document.is_stale]
     except CorpusError as error:
@@ -244,7 +241,7 @@ def _compare(name: str, make_documents: "Callable[[], Sequence[Document]]", crlf
 
 
 def _crlf_error(crlf: Mapping[str, str]) -> CorpusError:
-    """Name the files with CRLF line ends, given with the parts of the check that compare them, and what mends them."""
+    """Return the error that names the files with CRLF line ends, and the commands that fix them."""
     from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
 
     parts = dict.fromkeys(crlf.values())
@@ -255,14 +252,9 @@ def _crlf_error(crlf: Mapping[str, str]) -> CorpusError:
 
 
 def read_codes(select_codes: Sequence[str], ignore_codes: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the codes that are selected and those that are ignored.
+    """Return the codes that are selected, all if empty, and those that are ignored.
 
-    Args:
-        select_codes: Codes, or beginnings of codes, several of them in a text if there are commas in it; all if empty.
-        ignore_codes: Those that are left out.
-
-    Raises:
-        CommandUseError: There is no such code, or both name the same.
+    Each text holds codes, or beginnings of codes, separated by commas.
     """
     chosen, ignored = (
         [code for text in texts for prefix in text.split(",") for code in codes(prefix.strip())]

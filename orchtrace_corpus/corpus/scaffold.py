@@ -1,4 +1,4 @@
-"""Lays out a new corpus: the starter files that come with the package, copied into a folder."""
+"""Creates a new corpus: copies the starter files of the package into a folder."""
 
 import os
 import re
@@ -14,17 +14,13 @@ _PACKAGE = "orchtrace-corpus"
 
 
 def scaffold(directory: str, files: Mapping[str, str]) -> None:
-    """Write a new corpus into a folder, all of it or nothing.
+    """Write a new corpus into a folder, all of it or nothing, and create the folder and its parents.
 
-    The folder is created, with its parents, if it is missing. What else it holds stays as it is.
-
-    Args:
-        directory: The folder.
-        files: The texts of the files, each by its path from the folder with forward slashes.
+    `files` has the texts of the files by their paths below the folder, with forward slashes.
 
     Raises:
-        CommandUseError: One of the files is there already, or the folder is none.
-        DataFileError: The folder cannot be created or written to; nothing is left behind.
+        CommandUseError: One of the files exists already, or the folder is a file.
+        DataFileError: The folder cannot be created or written to.
     """
     if os.path.lexists(directory) and not os.path.isdir(directory):
         raise CommandUseError(f"{directory} is not a folder", "Name a new folder, or an empty one.")
@@ -50,7 +46,7 @@ def scaffold(directory: str, files: Mapping[str, str]) -> None:
 
 
 def starter_files() -> dict[str, str]:
-    """The text of every starter file by its path, with forward slashes, in order."""
+    """Return the texts of the starter files by their paths, with forward slashes, in order."""
     folder = Path(__file__).with_name("templates")
     texts = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.is_file()}
     files = {path.relative_to(folder).as_posix(): text for path, text in texts.items()}
@@ -60,7 +56,7 @@ def starter_files() -> dict[str, str]:
 def requirement() -> str:
     """Return the requirement by which pip installs this package from where it was installed here.
 
-    A clone is told by the address of its origin; by its folder, which only this machine has, where it has none.
+    A clone is named by the address of its origin, or by its folder if it has none.
     Source: https://packaging.python.org/en/latest/specifications/direct-url-data-structure/
     """
     import json
@@ -82,7 +78,7 @@ def requirement() -> str:
 
 
 def _origin(folder: str) -> str:
-    """The address that everybody can clone the repository of a folder from; empty where it has none."""
+    """Return the address from which anybody can clone the repository of a folder; empty without one."""
     import subprocess
 
     if not os.path.lexists(os.path.join(folder, ".git")):
@@ -99,12 +95,12 @@ def _origin(folder: str) -> str:
 
 
 def _without_secrets(address: str) -> str:
-    """An address without the name and the token that somebody cloned with."""
+    """Return an address without user name and token."""
     return re.sub(r"^(https?://)[^/@]*@", r"\1", address)
 
 
 def _create_folder(path: str, created: list[str]) -> None:
-    """Create a folder and its missing parents, taking down each in `created`."""
+    """Create a folder and its missing parents, and add each to `created`."""
     if not path or os.path.isdir(path):
         return
     _create_folder(os.path.dirname(path), created)

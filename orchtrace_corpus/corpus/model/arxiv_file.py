@@ -1,8 +1,7 @@
-"""The last answer of arXiv about each paper: `data/arxiv.json`, read strictly and written canonically.
+"""The last answer of arXiv about each paper (`data/arxiv.json`), decoded strictly and written in canonical form.
 
-The file holds answers, not the times of asking, so it changes only when arXiv's answer does. It is
-sorted by id, has one line for each field, and holds no character that would not print.
-docs/schema/arxiv.schema.json describes it.
+The file holds no times of requests, so it changes only if arXiv's answer does. It is sorted by id, has a line for
+each field, and holds only printable characters. docs/schema/arxiv.schema.json describes it.
 """
 
 import re
@@ -26,7 +25,7 @@ _OPTIONAL = ("comment", "journal_ref", "doi", "abstract")
 
 
 def encode(papers: Mapping[str, Metadata]) -> str:
-    """The file's text."""
+    """Return the text of the file."""
     head = f'{{\n  "schema": {_json(SCHEMA)},\n  "version": {VERSION},\n  "papers": {{'
     blocks = []
     for name in sorted(papers):
@@ -43,27 +42,17 @@ class ArxivFile(NamedTuple):
     papers: Mapping[str, Metadata] = {}
     findings: tuple[Finding, ...] = ()
 
-    @property
-    def total(self) -> int:
-        """Return the number of papers."""
-        return len(self.papers)
-
 
 def decode_arxiv(file: TextFile | None) -> ArxivFile:
-    """Decode the file, if there is one; errors as for `decode`."""
+    """Decode the file, if there is one; raise the errors of `decode`."""
     return ArxivFile() if file is None else ArxivFile(decode(file.text, printable(file.path, limit=300)))
 
 
 def decode(text: str, shown_as: str) -> dict[str, Metadata]:
-    """Read the file's text.
-
-    Args:
-        text: What the file holds.
-        shown_as: The path to show in messages.
+    """Decode the file's text; `shown_as` is its path in messages.
 
     Raises:
-        DataFileError: It is not JSON, or not in the form that `encode` writes; the message names the
-            line, or the path in the document.
+        DataFileError: It is not JSON, or not in the form that `encode` writes; the message names the place.
     """
     from orchtrace_corpus.base.json_syntax import JsonError, loads
 
@@ -82,10 +71,10 @@ def decode(text: str, shown_as: str) -> dict[str, Metadata]:
         raise DataFileError(f"{shown_as}: {error}", _MEND) from error
 
 
-def merged(known: Mapping[str, Metadata], found: Mapping[str, Metadata], ids: Iterable[str]) -> dict[str, Metadata]:
+def merged(known: Mapping[str, Metadata], answer: Mapping[str, Metadata], ids: Iterable[str]) -> dict[str, Metadata]:
     """Return the metadata after an answer: only of the given ids, and never an older version than before."""
-    candidates = {name: [papers[name] for papers in (found, known) if name in papers] for name in ids}
-    return {name: max(of, key=lambda metadata: metadata.version) for name, of in candidates.items() if of}
+    versions = {name: [papers[name] for papers in (answer, known) if name in papers] for name in ids}
+    return {name: max(of, key=lambda metadata: metadata.version) for name, of in versions.items() if of}
 
 
 class _FormError(Exception):

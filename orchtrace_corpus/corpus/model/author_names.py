@@ -1,7 +1,7 @@
-"""Lists of authors, compared: a record's `Family, Given` with the `Given Family` that arXiv gives.
+"""Comparison of author lists: a record's `Family, Given` with the `Given Family` of arXiv.
 
-Where a family name begins cannot be told from `Christian Schroeder de Witt`, so nothing is split: the
-record says what is the family name, and the rest of the other name is what stands beside it.
+`Christian Schroeder de Witt` does not show where the family name begins, so no name of arXiv is split: the record
+gives the family name, and the rest of the other name is the given name.
 """
 
 import re
@@ -34,15 +34,15 @@ class Likeness(IntEnum):
 
 
 class Comparison(NamedTuple):
-    """The differences of a record's author list from another one.
+    """The differences between a record's author list and another list.
 
     Attributes:
-        foreign: The record's authors that the other list lacks, each with its number in the record.
-        absent: The other list's authors that the record lacks; none for a list cut short, nor for
-            collectives that stand alone, since they stand for their members.
-        reordered: Whether those in both stand in another order or, in a list cut short, are not the first.
+        foreign: The record's authors that are missing from the other list, by their number in the record.
+        absent: The other list's authors that are missing from the record; none for a list cut short, nor for
+            collectives alone, which stand for their members.
+        reordered: Whether the authors in both have another order or, in a list cut short, are not the first.
         nobody: Whether the record ends in `others` although the other list has no more names.
-        forms: Authors in both under other given names or accents: number in the record, the other spelling.
+        forms: The authors with other given names or accents, by their number in the record, in the other spelling.
     """
 
     foreign: tuple[tuple[int, str], ...]
@@ -58,14 +58,10 @@ class Comparison(NamedTuple):
 
 
 def typed(text: str) -> tuple[str, ...]:
-    """Authors as people type them: `Family, Given; Family, Given`, or joined by `and` as in BibTeX.
+    """Return authors as people type them: `Family, Given; Family, Given`, or joined by `and` as in BibTeX.
 
-    A comma stands within a name, not between two. So several commas in one name are refused, and so is a
-    single name with two words or more on either side of its comma, `Ada Example, Ben Sample`: that is
-    mostly two. A semicolon behind it says that it is one.
-
-    Raises:
-        CommandUseError: Commas seem to separate names.
+    `CommandUseError` refuses commas that seem to separate names: several in one name, or one between two names of two
+    words, as in `Ada Example, Ben Sample`. A semicolon at the end marks a single author.
     """
     names = [name.strip() for name in re.split(r"(?:;|\s+and\s+)(?![^{}]*\})", text) if name.strip()]
     for name in names:
@@ -85,13 +81,7 @@ def typed(text: str) -> tuple[str, ...]:
 
 
 def compare(listed: Sequence[str], actual: Sequence[str]) -> Comparison:
-    """Compare a record's authors with those that arXiv gives.
-
-    Args:
-        listed: In BibTeX form: `Family, Given`, a collective in braces, `others` at the end of
-            a list cut short, of which only the beginning is compared.
-        actual: In arXiv's order and form, `Given Family`; items without a letter are passed over.
-    """
+    """Compare a record's authors, in BibTeX form, with those of arXiv; of a list cut short, only its beginning."""
     cut_short = bool(listed) and listed[-1] == OTHERS
     own = [bare_author(name) for name in (listed[:-1] if cut_short else listed)]
     theirs = people(actual)
@@ -117,15 +107,15 @@ def likeness(listed: str, actual: str) -> Likeness:
 
 
 def people(names: Sequence[str]) -> tuple[str, ...]:
-    """The names that have a letter; arXiv sets a bare colon between a collective and its members."""
+    """Return the names that have a letter; arXiv sets a bare colon between a collective and its members."""
     return tuple(name for name in names if any(c.isalpha() for c in name))
 
 
 def bibliographic(name: str) -> str:
-    """A name in BibTeX form, as BibTeX itself would split it; a collective of several words stays whole, in braces.
+    """Return a name in BibTeX form, split as BibTeX does; a collective of several words stays whole, in braces.
 
     The family name is the last word with the particles before it: `Ludwig van Beethoven` becomes
-    `van Beethoven, Ludwig`. Names whose family name has several words need a person to look.
+    `van Beethoven, Ludwig`. A person has to check family names of several words.
     """
     words = name.split()
     folded = [word.casefold().strip(".") for word in words]
@@ -142,15 +132,11 @@ def bibliographic(name: str) -> str:
 
 
 def rewritten(listed: Sequence[str], actual: Sequence[str]) -> tuple[str, ...]:
-    """The people of arXiv's list in BibTeX form, those whom the record has already in its spelling."""
+    """Return the people of arXiv's list in BibTeX form, in the record's spelling if it has them."""
     own = [name for name in listed if name != OTHERS]
     theirs = people(actual)
-    kept = {
-        other: own[index]
-        for index, other in enumerate(_paired(tuple(map(bare_author, own)), theirs))
-        if other is not None
-    }
-    return tuple(kept.get(number, bibliographic(name)) for number, name in enumerate(theirs))
+    kept = dict(zip(_paired([bare_author(name) for name in own], theirs), own, strict=True))
+    return tuple(kept.get(index, bibliographic(name)) for index, name in enumerate(theirs))
 
 
 def share_somebody(listed: Sequence[str], actual: Sequence[str]) -> bool:
@@ -161,7 +147,7 @@ def share_somebody(listed: Sequence[str], actual: Sequence[str]) -> bool:
 
 
 def _paired(own: Sequence[str], theirs: Sequence[str]) -> list[int | None]:
-    """For each of our names, the number of theirs that is the same person; each is given away once."""
+    """Return for each of our names the index of theirs that is the same person, each at most once."""
     pairs: list[int | None] = [None] * len(own)
     free = dict.fromkeys(range(len(theirs)))
     spelled: dict[str, list[int]] = {}
@@ -173,8 +159,8 @@ def _paired(own: Sequence[str], theirs: Sequence[str]) -> list[int | None]:
             del free[other]
     for index, name in enumerate(own):
         if pairs[index] is None:
-            candidates = (*([index] if index in free else []), *free)
-            alike = next((other for other in candidates if likeness(name, theirs[other])), None)
+            by_nearness = sorted(free, key=lambda other: other != index)
+            alike = next((other for other in by_nearness if likeness(name, theirs[other])), None)
             if alike is not None:
                 pairs[index] = alike
                 del free[alike]
@@ -182,7 +168,7 @@ def _paired(own: Sequence[str], theirs: Sequence[str]) -> list[int | None]:
 
 
 def _in_order(listed: str) -> str:
-    """A name in BibTeX form, as it is spoken: given names, family name, suffix."""
+    """Return a name in BibTeX form as it is spoken: given names, family name, suffix."""
     family, *more = listed.split(",")
     return " ".join(" ".join((*more[-1:], family, *more[:-1])).split())
 
@@ -209,7 +195,7 @@ def _is_form(family: tuple[str, ...], given: tuple[str, ...], words: tuple[str, 
 
 @lru_cache(maxsize=4096)
 def _variants(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words of a name without case, accents and punctuation, with `ü` as `u` and as `ue`."""
+    """Return the words of a name without case, accents and punctuation, with `ü` as `u` and as `ue`."""
     lowered = unicodedata.normalize("NFC", name).casefold()
     return _words(lowered), _words(lowered.translate(_UMLAUTS))
 

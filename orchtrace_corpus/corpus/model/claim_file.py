@@ -1,7 +1,4 @@
-"""The claims of a corpus about itself, read from `data/claims.yaml`.
-
-Here claims are only read; filters, fields and terms in them are judged by `analysis.claims`, which knows the corpus.
-"""
+"""The claims of a corpus about itself, decoded from `data/claims.yaml`; `analysis.claims` evaluates them."""
 
 from collections.abc import Callable
 from collections.abc import Mapping as MappingType
@@ -54,13 +51,13 @@ class Bounds(NamedTuple):
 
 
 class Number(NamedTuple):
-    """So many records."""
+    """A number of records."""
 
     bounds: Bounds
 
 
 class Share(NamedTuple):
-    """So large a part of the records that pass the filters `of`. Bounds are in hundredths of a per cent."""
+    """A share of the records that pass the filters `of`. Bounds are in hundredths of a per cent."""
 
     bounds: Bounds
     of: tuple[Condition, ...] = ()
@@ -73,7 +70,7 @@ class Keys(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """So many records for each of some values of a field."""
+    """A number of records for each of some values of a field."""
 
     by: str
     counts: MappingType[str, int]
@@ -94,11 +91,9 @@ class AuditSheet(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """So many equal cells of all that two readers coded.
+    """The agreement of two readers; with one sheet, the corpus is the other reader.
 
-    Attributes:
-        sheets: Their sheets; of one, the corpus is the other reader.
-        agreement: How many cells are equal and how many there are, by column, or under the empty text over all columns.
+    `agreement` has the numbers of equal and of all cells by column, or under the empty text over all columns.
     """
 
     sheets: tuple[AuditSheet, ...]
@@ -109,7 +104,7 @@ Expectation = Number | Share | Keys | Counts | Values | Agreement
 
 
 class NarrowReading(NamedTuple):
-    """Those of a claim's records that a stricter reading counts, and why it does."""
+    """The records of a claim that a stricter reading counts, with its reason."""
 
     name: str
     keys: tuple[str, ...]
@@ -126,22 +121,18 @@ class Counter(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A sentence about the corpus, and what must hold for it to be true.
+    """A sentence about the corpus, and the expectation that must hold for it to be true.
 
     Attributes:
         id: The claim's name, unique among claims.
         claim: The sentence.
-        expect: What the records that pass `where` must be.
+        expect: The expectation about the records that pass `where`.
         boundary: What the sentence does not say.
         source: Where the claim was made, or what it rests on.
-        over: What it is about.
-        scope: Filters that say which records it is about at all, such as those of the published pool.
-        where: Filters that say which of those it looks for.
-        readings: Stricter readings.
-        counter: Counter-evidence.
-        observations: What is known of scale, for a claim over it.
-        only: The one pool over which the sentence makes sense, such as that of a count; None where it makes
-            sense over each.
+        scope: Filters that select the records that the claim is about, such as those of the published pool.
+        where: Filters that select among the records in `scope`.
+        only: The one pool over which the sentence makes sense, such as that of a count; None if it does over each.
+        observations: The observations of a claim over scale.
     """
 
     id: str
@@ -176,13 +167,8 @@ class ClaimFile(NamedTuple):
     findings: tuple[Finding, ...] = ()
     unread: tuple[str, ...] = ()
 
-    @property
-    def total(self) -> int:
-        """Return the number of claims."""
-        return len(self.claims)
-
     def locate(self, index: int, *path: str | int) -> Location:
-        """The place of a value in the claim at an index."""
+        """Return the place of a value in the claim at an index."""
         if self.places is None:
             raise IndexError(index)
         return self.places.locate(index, *path)

@@ -1,9 +1,8 @@
-"""The coding rules (`data/codebook.yaml`) and the screening protocol (`data/protocol.yaml`) as data.
+"""The coding rules (`data/codebook.yaml`) and the screening protocol (`data/protocol.yaml`).
 
-Nothing is computed from either but the pages that show them; a case in the codebook must agree with its record, though.
+Pages show them, and searches use the protocol. A case in the codebook must agree with its record.
 """
 
-from collections.abc import Collection
 from enum import StrEnum
 
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote, suggestion
@@ -11,7 +10,6 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders
 from orchtrace_corpus.base.yamlfile.decoders import (
     Report,
-    Schema,
     decode_value,
     items_of,
     nodes_of,
@@ -35,13 +33,12 @@ class Case(NamedTuple):
 
 
 class Coding(NamedTuple):
-    """The coding rules of one tag.
+    """The coding rules of one tag: a facet of papers, or a term of a facet of kind `levels`, such as `stop`.
 
     Attributes:
-        tag: A facet of papers, or a term of a facet of kind `levels`, such as `stop`.
-        rules: What decides, in the order in which to ask.
+        rules: The rules that decide, in their order.
         include: What counts.
-        exclude: What does not, though it may look alike.
+        exclude: What does not count, though it looks similar.
         cases: Records that show it.
     """
 
@@ -145,17 +142,13 @@ class ProtocolFile(NamedTuple):
         return len(self.protocol.queries) if self.protocol else 0
 
     def sound(self) -> Protocol | None:
-        """The protocol of a file without mistakes; None where a corpus has none.
-
-        Raises:
-            InvalidCorpusError: There are mistakes; the message lists them.
-        """
+        """Return the protocol, None if the corpus has none; raise `InvalidCorpusError` if it has mistakes."""
         require_none("the protocol has errors:", self.findings)
         return self.protocol
 
 
 def decode_codebook(file: YamlFile | None, pool: Pool, is_sound: bool = True) -> Entries[Coding]:
-    """Decode a list of entries, if there is one; its cases are held against the papers, if these are sound."""
+    """Decode a list of entries, if there is one; compare its cases with the papers, if these are sound."""
     if file is None:
         return Entries("the codebook has")
     tags = {facet.field: facet for facet in pool.taxonomy.papers} | disputable(pool.taxonomy)
@@ -181,7 +174,7 @@ def decode_codebook(file: YamlFile | None, pool: Pool, is_sound: bool = True) ->
 
 
 def _check_cases(coding: Coding, facet: Facet, nodes: list[Node], pool: Pool, report: Report) -> None:
-    """Every case is a record of the corpus that is coded as the case says."""
+    """Report cases of unknown records, and cases that their records contradict."""
     allowed = values_for(facet)
     papers = {paper.key: paper for paper in pool.papers}
     for case, item in zip(coding.cases, nodes, strict=True):
@@ -207,18 +200,35 @@ def decode_protocol(file: YamlFile | None, taxonomy: Taxonomy) -> ProtocolFile:
     node = file.root()
     facets = {facet.field: facet for facet in taxonomy.exclusions if facet.kind is Kind.SINGLE}
     queries, stages = (facets.get(text_of(node, name)) for name in ("query_field", "stage_field"))
-    names = None if not text_of(node, "query_field") else queries.values if queries else ()
-    schema = _protocol_schema(facets, names, stages.values if stages else ())
+    query_name = decoders.text("name")
+    if text_of(node, "query_field"):
+        query_name = fields.terms("name", "term of query_field", queries.values if queries else ())
+    stage = fields.terms("stage", "term of stage_field", stages.values if stages else ())
+    key = fields.key("id")
+    schema = decoders.schema_of(
+        Protocol,
+        "a protocol",
+        query_field=fields.terms("query_field", "facet of exclusions", tuple(facets), code="V101"),
+        stage_field=fields.terms("stage_field", "facet of exclusions", tuple(facets), code="V101"),
+        day=decoders.iso_date("day"),
+        include=records_of("include", Rule, "a rule", id=key),
+        exclude=records_of("exclude", Rule, "a rule", id=key),
+        families=records_of("families", Family, "a family of queries", id=key),
+        queries=records_of("queries", Query, "a query", name=query_name, family=fields.key("family")),
+        stages=records_of("stages", Stage, "a stage", stage=stage),
+        evidence=records_of("evidence", Carries, "a kind of source"),
+        search_from=decoders.iso_date("search_from"),
+        citing_least=count("citing_least"),
+    )
     protocol: Protocol | None = None if node is None else decode_value(node, schema, Protocol, report)
     if protocol is not None and not file.findings:
         _check_queries(protocol, node, report)
-    return ProtocolFile(
-        None if file.findings else protocol, tuple(sorted(file.findings, key=lambda finding: finding.location))
-    )
+    findings = tuple(sorted(file.findings, key=lambda finding: finding.location))
+    return ProtocolFile(None if findings else protocol, findings)
 
 
 def _check_queries(protocol: Protocol, node: Node | None, report: Report) -> None:
-    """Every query belongs to a family that there is, and every query string is one that arXiv can read."""
+    """Report queries of unknown families, and query strings that arXiv cannot read."""
     families = [family.id for family in protocol.families]
     for query, item in zip(protocol.queries, items_of(node, "queries"), strict=True):
         if query.family not in families:
@@ -230,26 +240,3 @@ def _check_queries(protocol: Protocol, node: Node | None, report: Report) -> Non
             before, rest = query.query[: error.at], query.query[error.at :]
             place = f"at {quote(rest[:30])}" if rest else f"behind {quote(before[-30:])}"
             report.add("B106", item.entries["query"][1].at, f"arXiv cannot read the query {place}: {error}")
-
-
-def _protocol_schema(facets: Collection[str], names: tuple[str, ...] | None, stages: tuple[str, ...]) -> Schema:
-    key = fields.key("id")
-    query_name = decoders.text("name") if names is None else fields.terms("name", "term of query_field", names)
-    facet = {
-        name: fields.terms(name, "facet of exclusions", tuple(facets), code="V101")
-        for name in ("query_field", "stage_field")
-    }
-    return decoders.schema_of(
-        Protocol,
-        "a protocol",
-        **facet,
-        day=decoders.iso_date("day"),
-        include=records_of("include", Rule, "a rule", id=key),
-        exclude=records_of("exclude", Rule, "a rule", id=key),
-        families=records_of("families", Family, "a family of queries", id=key),
-        queries=records_of("queries", Query, "a query", name=query_name, family=fields.key("family")),
-        stages=records_of("stages", Stage, "a stage", stage=fields.terms("stage", "term of stage_field", stages)),
-        evidence=records_of("evidence", Carries, "a kind of source"),
-        search_from=decoders.iso_date("search_from"),
-        citing_least=count("citing_least"),
-    )

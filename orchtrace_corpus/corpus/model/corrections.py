@@ -25,7 +25,7 @@ URL_SEPARATOR = " ; "
 
 
 class PublishedRow(NamedTuple):
-    """A row of the published table: the values of a paper by field, in the columns of the table."""
+    """A row of the published table: the values of a paper by field."""
 
     key: str
     values: Mapping[str, str]
@@ -37,10 +37,9 @@ class Correction(NamedTuple):
 
     Attributes:
         record: The paper's key.
-        field: The field, one of `COMPARED`.
+        field: One of `COMPARED`.
         published: The published value; empty for an addition.
-        now: The value that the record has.
-        source: The source of the value.
+        now: The current value.
         line: The row's line in `data/corrections.csv`, from 1.
     """
 
@@ -53,14 +52,7 @@ class Correction(NamedTuple):
 
 
 class PublishedBibliography(NamedTuple):
-    """The published table and its corrections, as read, mistakes included.
-
-    Attributes:
-        rows: The rows of the published table; None where the corpus has no such file.
-        corrections: The corrections, in the order of the file.
-        findings: The problems of the two files.
-        published_path, corrections_path: Their names in findings.
-    """
+    """The published table, None without one, and its corrections, with the findings of both files and their paths."""
 
     rows: tuple[PublishedRow, ...] | None = None
     corrections: tuple[Correction, ...] = ()

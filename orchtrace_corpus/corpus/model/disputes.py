@@ -1,18 +1,18 @@
-"""Recorded disagreements about tags, read from `data/disputes.yaml`: who reads what, and which reading stands.
+"""Recorded disagreements about tags, decoded from `data/disputes.yaml`.
 
-A corpus keeps one value of every tag. Where sources or readers disagree, the other readings stand here, so
-that lists and figures can mark the tag and `corpus claims --stress` can ask what depends on it. Where independent
-readers of the sources agree on another value, `read_by` gives the corpus with that value.
+A record has one value of every tag. The other readings by sources or readers are recorded here, so that lists and
+figures can mark the tag and `corpus claims --stress` can try them. Where independent readers of the sources agree on
+another value, `read_by` returns the corpus with that value.
 """
 
 from collections import abc
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from enum import StrEnum
 
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders
-from orchtrace_corpus.base.yamlfile.decoders import Report
+from orchtrace_corpus.base.yamlfile.decoders import Report, entries_of
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.records import Entries, Paper, Pool, ReadingName, Tag, decode_entries
@@ -51,11 +51,11 @@ class Argument(NamedTuple):
 
 
 class Agreed(NamedTuple):
-    """The other value that independent readers of the sources agree on, where the one that stands does not fit.
+    """The other value that independent readers of the sources agree on.
 
     Attributes:
         value: The value.
-        source: What they read: one address or several, separated by spaces.
+        source: One address that they read, or several, separated by spaces.
         rule: The rule of the codebook that decides: its entry's tag and the rule's number, such as `reward_family 2`.
     """
 
@@ -65,14 +65,14 @@ class Agreed(NamedTuple):
 
     @property
     def rule_of(self) -> tuple[str, int] | None:
-        """The tag of the rule's entry and the rule's number, counted from 1; None if it is written in no such form."""
+        """The tag of the rule's entry and the rule's number, from 1; None if it is not written in this form."""
         tag, _, number = self.rule.partition(" ")
         is_number = number.isascii() and number.isdigit() and not number.startswith("0")
         return (tag, int(number)) if tag and is_number else None
 
     @property
     def rule_text(self) -> str:
-        """The rule in words; one in no such form as it is written."""
+        """The rule in words."""
         tag, number = self.rule_of or ("", 0)
         return f"rule {number} of the codebook for {tag}" if tag else self.rule
 
@@ -83,13 +83,12 @@ class Dispute(NamedTuple):
     Attributes:
         record: The paper's key.
         tag: A facet of a single term, or a term of a facet of kind `levels`, such as `stop`.
-        stands: The value that the paper has; `NOT_ARISING` where it lacks the term.
-        readings: Every reading on record, that which stands among them.
-        why: Why this value stands.
+        stands: The value that the paper has; `NOT_ARISING` if it does not have the term.
+        readings: Every recorded reading, that of the paper's value included.
+        why: The reason for the paper's value.
         source: Where the disagreement is recorded.
-        state: Whether it is open.
-        agreed: What the readers of the sources agree on, if that is another value.
-        arguments: What readers say for their readings, each by itself.
+        agreed: Another value that the readers of the sources agree on, if there is one.
+        arguments: The arguments of readers, one by one.
     """
 
     record: str
@@ -109,13 +108,13 @@ class Dispute(NamedTuple):
 
     @property
     def alternatives(self) -> tuple[str, ...]:
-        """The values of those readings that do not allow for the one that stands, in their order."""
+        """The values of the readings that exclude the paper's value, in their order."""
         others = (reading.values for reading in self.readings if self.stands not in reading.values)
         return tuple(dict.fromkeys(value for values in others for value in values))
 
 
 def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Dispute]:
-    """Decode a list of disputes by the taxonomy, if there is one; what the papers say is for `check`."""
+    """Decode a list of disputes by the taxonomy, if there is one; `check` compares them with the papers."""
     if file is None:
         return Entries("the disputes have")
     known = disputable(taxonomy)
@@ -138,12 +137,9 @@ def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Disput
 
 
 def check(file: Entries[Dispute], pool: Pool, rules: abc.Mapping[str, int] | None = None) -> tuple[Finding, ...]:
-    """Return all findings of the file: those of decoding, and disputes that papers or the codebook contradict.
+    """Return the findings of decoding, and the disputes that papers or the codebook contradict.
 
-    Args:
-        file: The disputes as read.
-        pool: The papers that they are about.
-        rules: How many rules the codebook has for each tag; None if there is none to hold the rules against.
+    `rules` has the number of rules that the codebook has for each tag; None without a codebook.
     """
     findings = list(file.findings)
     by_key = {paper.key: paper for paper in pool.papers}
@@ -173,12 +169,12 @@ def check(file: Entries[Dispute], pool: Pool, rules: abc.Mapping[str, int] | Non
 
 
 def contested(disputes: Iterable[Dispute]) -> frozenset[tuple[str, str]]:
-    """The tags in open dispute, as pairs of a paper's key and a tag, such as `("puppeteer", "stop")`."""
+    """Return the tags in open dispute as pairs of a paper's key and a tag, such as `("puppeteer", "stop")`."""
     return frozenset((dispute.record, dispute.tag) for dispute in disputes if dispute.state is State.OPEN)
 
 
 def open_tags(file: YamlFile) -> dict[tuple[str, str], bool]:
-    """The tags in open dispute, as of `contested`, each with whether something is agreed; without decoding the rest."""
+    """Return the tags of `contested`, each with whether it has an agreed value, without decoding the rest."""
     disputed = {}
     for node in file.records():
         if type(node) is Mapping:
@@ -191,13 +187,9 @@ def open_tags(file: YamlFile) -> dict[tuple[str, str], bool]:
 def contested_among(
     papers: Iterable[Paper], tags: abc.Mapping[tuple[str, str], bool], names: Collection[str], taxonomy: Taxonomy
 ) -> tuple[int, int]:
-    """Count the papers with an open dispute on these tags, and those of them with an agreed reading.
+    """Count the papers with an open dispute on tags of these names, and those of them with an agreed value.
 
-    Args:
-        papers: The papers.
-        tags: The tags in open dispute, as `open_tags` gives them.
-        names: The fields, and terms with levels, that count.
-        taxonomy: The taxonomy of the papers.
+    `tags` are those of `open_tags`; `names` are facets, and terms with levels.
     """
     fields_of, keys = disputable(taxonomy), {paper.key for paper in papers}
     by_key: dict[str, bool] = {}
@@ -208,7 +200,7 @@ def contested_among(
 
 
 def read_by(pool: Pool, disputes: Iterable[Dispute], reading: ReadingName) -> Pool:
-    """The corpus with the tags of a reading: as published, or with what the readers of the sources agree on."""
+    """Return the corpus with the tags of a reading: as published, or as the readers of the sources agree."""
     known = disputable(pool.taxonomy)
     changed = {paper.key: paper for paper in pool.papers}
     for dispute in disputes if reading is ReadingName.SOURCES else ():
@@ -219,7 +211,7 @@ def read_by(pool: Pool, disputes: Iterable[Dispute], reading: ReadingName) -> Po
 
 
 class Change(NamedTuple):
-    """A tag that readers of the sources agree to read otherwise than it was published."""
+    """A tag with the published value, and the other value that readers of the sources agree on."""
 
     paper: str
     tag: str
@@ -240,22 +232,22 @@ def changes(pool: Pool, disputes: Iterable[Dispute]) -> list[Change]:
 
 
 def as_read(disputes: Iterable[Dispute], reading: ReadingName) -> tuple[Dispute, ...]:
-    """The disputes as they concern the corpus of a reading: where its value is another, that one stands."""
-    if reading is ReadingName.PUBLISHED:
-        return tuple(disputes)
+    """Return the disputes with the values that the corpus of a reading has."""
+    is_published = reading is ReadingName.PUBLISHED
     return tuple(
-        dispute if dispute.agreed is None else dispute._replace(stands=dispute.agreed.value) for dispute in disputes
+        dispute._replace(stands=dispute.agreed.value) if dispute.agreed and not is_published else dispute
+        for dispute in disputes
     )
 
 
 def disputable(taxonomy: Taxonomy) -> dict[str, Facet]:
-    """The tags that a dispute can be about, each with its facet: those of a single term, and terms with levels."""
+    """Return the tags that a dispute can be about, facets of a single term and terms with levels, with their facets."""
     tags = {facet.field: facet for facet in taxonomy.papers if facet.kind is Kind.SINGLE}
     return tags | {term.id: facet for facet in taxonomy.papers if facet.kind is Kind.LEVELS for term in facet.terms}
 
 
 def value_of(paper: Paper, facet: Facet, tag: str) -> str:
-    """The value of a disputable tag: a term, `NA`, a level, or `NOT_ARISING`."""
+    """Return the value of a disputable tag: a term, `NA`, a level, or `NOT_ARISING`."""
     value = paper.tags.get(facet.field)
     if facet.kind is Kind.LEVELS:
         return value.get(tag, NOT_ARISING) if isinstance(value, dict) else NOT_ARISING
@@ -263,7 +255,7 @@ def value_of(paper: Paper, facet: Facet, tag: str) -> str:
 
 
 def with_value(paper: Paper, facet: Facet, tag: str, value: str) -> Paper:
-    """The paper with another value of a disputable tag."""
+    """Return the paper with another value of a disputable tag."""
     changed: Tag = value
     if facet.kind is Kind.LEVELS:
         levels = paper.tags.get(facet.field)
@@ -273,7 +265,7 @@ def with_value(paper: Paper, facet: Facet, tag: str, value: str) -> Paper:
 
 
 def values_for(facet: Facet) -> tuple[str, ...]:
-    """The values that a disputable tag of a facet can have."""
+    """Return the values that a disputable tag of a facet can have."""
     if facet.kind is Kind.LEVELS:
         return (*(level.id for level in facet.levels), NOT_ARISING)
     return facet.values
@@ -297,38 +289,35 @@ def _readings(node: Node, report: Report) -> tuple[Reading, ...] | None:
         form = "such as {implicit: first reader, explicit: second reader}"
         report.add("F103", node.at, f"'readings' must be a mapping {form}, not {decoders.kind_of(node)}")
         return None
-    by = {
-        values: decoders.checked_text(f"reading {values}", reader, report)
-        for values, (_, reader) in node.entries.items()
-    }
-    readings = (Reading(tuple(map(str.strip, values.split(","))), text) for values, text in by.items() if text)
-    return None if None in by.values() else tuple(readings)
+    readings = []
+    for values, (_, reader) in node.entries.items():
+        by = decoders.checked_text(f"reading {values}", reader, report)
+        if by is not None:
+            readings.append(Reading(tuple(map(str.strip, values.split(","))), by))
+    return tuple(readings) if len(readings) == len(node.entries) else None
 
 
 def _is_disagreement(dispute: Dispute, facet: Facet, node: Mapping, report: Report) -> bool:
-    """Return True if all values exist and two readings exclude each other, one of them agreed; report it if not."""
+    """Return True if all values exist, and two readings exclude each other; report it if not."""
     allowed = values_for(facet)
-    readings = node.entries["readings"]
-    places = [at for at, _ in readings[1].entries.values()] if type(readings[1]) is Mapping else []
-    named: list[tuple[int, Sequence[str]]] = [(node.entries["stands"][1].at, (dispute.stands,))]
+    stands_at, agreed_at = node.entries["stands"][1].at, 0
+    named: list[tuple[int, tuple[str, ...]]] = [(stands_at, (dispute.stands,))]
+    places = [at for at, _ in entries_of(node, "readings").values()]
     named += [(at, reading.values) for at, reading in zip(places, dispute.readings, strict=True)]
     agreed = dispute.agreed
-    agreed_at = 0
-    if agreed is not None and type(given := node.entries["agreed"][1]) is Mapping:
-        agreed_at = given.entries["value"][1].at
+    if agreed is not None:
+        agreed_at = entries_of(node, "agreed")["value"][1].at
         named.append((agreed_at, (agreed.value,)))
     wrong = [(at, value) for at, values in named for value in values if value not in allowed]
     for at, value in wrong:
         report.add("C203", at, f"{dispute.tag} has no value {quote(value)}{suggestion(value, allowed)}")
     is_read = any(dispute.stands in reading.values for reading in dispute.readings)
     if not wrong and not is_read:
-        report.add(
-            "C205",
-            named[0][0],
-            f"nobody reads {quote(dispute.stands)}; say who does, under 'readings', as \"{dispute.stands}: WHO\"",
-        )
+        mend = f"say who does, under 'readings', as \"{dispute.stands}: WHO\""
+        report.add("C205", stands_at, f"nobody reads {quote(dispute.stands)}; {mend}")
     elif not wrong and not dispute.alternatives:
-        report.add("C205", readings[0], f"no reading excludes {quote(dispute.stands)}, so there is nothing to dispute")
+        message = f"no reading excludes {quote(dispute.stands)}, so there is nothing to dispute"
+        report.add("C205", node.entries["readings"][0], message)
     if wrong or not is_read or not dispute.alternatives:
         return False
     if agreed is not None and agreed.value not in dispute.alternatives:

@@ -19,11 +19,9 @@ Value: TypeAlias = str | int | float | Sequence["Value"] | Mapping[str, "Value"]
 _EVIDENCE = ("tags", "note", "source", "location", "level", "confidence")
 """The fixed fields of an item of evidence that are texts, in canonical order; verdict, copy and facets follow."""
 
-_CANDIDATE = ("reason", "found", "found_by", "screened")
-
 
 def fields(record: Record, taxonomy: Taxonomy) -> dict[str, Value]:
-    """A record as its YAML fields, in canonical order; fields that it does not have are left out."""
+    """Return a record as its YAML fields, in canonical order, without absent fields."""
     more: Mapping[str, object] = {}
     if isinstance(record, Paper):
         names, more = field_names(taxonomy.paper_fields, taxonomy.papers), record.more
@@ -41,16 +39,18 @@ def fields(record: Record, taxonomy: Taxonomy) -> dict[str, Value]:
 
 
 def candidate_fields(candidate: Candidate, taxonomy: Taxonomy) -> dict[str, Value]:
-    """A candidate without readings as its YAML fields, in canonical order."""
+    """Return a candidate as its YAML fields, in canonical order, without its readings."""
     own: dict[str, Value] = {"proposal": candidate.proposal.value}
-    own |= {name: _value(getattr(candidate, name)) for name in _CANDIDATE if getattr(candidate, name)}
+    for name in ("reason", "found", "found_by", "screened"):
+        if value := getattr(candidate, name):
+            own[name] = _value(value)
     own |= {field: tag_value(tag) for field, tag in candidate.screening.items()}
     present = fields(candidate.paper, taxonomy) | own
     return {name: present[name] for name in candidate_field_names(taxonomy) if name in present}
 
 
 def tag_value(tag: Tag) -> Value:
-    """A tag as its YAML field; several terms are a list, NA stands by itself, a term that does not arise is absent."""
+    """Return a tag as its YAML field: several terms as a list, NA alone as text, without terms that do not arise."""
     tag = arising(tag)
     if isinstance(tag, (str, Mapping)):
         return tag
@@ -58,7 +58,6 @@ def tag_value(tag: Tag) -> Value:
 
 
 def _value(value: object) -> Value:
-    """The value of a fixed field."""
     if isinstance(value, Evidence):
         return evidence_fields(value)
     if isinstance(value, Waiver):
@@ -72,7 +71,7 @@ def _value(value: object) -> Value:
 
 
 def evidence_fields(item: Evidence) -> dict[str, Value]:
-    """An item of evidence as its YAML fields, in canonical order; a verdict that goes without saying is left out."""
+    """Return an item of evidence as its YAML fields, in canonical order, without the default verdict."""
     present = {name: _value(part) for name in _EVIDENCE if (part := getattr(item, name))}
     present |= {} if item.verdict is EvidenceVerdict.SUPPORTED else {"verdict": item.verdict.value}
     present |= {"copy": "yes"} if item.copy else {}
@@ -80,7 +79,7 @@ def evidence_fields(item: Evidence) -> dict[str, Value]:
 
 
 def paper_style(taxonomy: Taxonomy) -> Style:
-    """Return the style in which papers are written."""
+    """Return the style in which papers are written: sorted by key if the taxonomy says so."""
     names = field_names(taxonomy.paper_fields, taxonomy.papers)
     return _style(names, taxonomy.paper_fields, taxonomy.papers, "key" if taxonomy.by_key else "")
 
@@ -113,7 +112,7 @@ def dispute_style() -> Style:
 
 
 def dispute_fields(dispute: Dispute) -> dict[str, Value]:
-    """A dispute without an agreed reading as its YAML fields, in canonical order."""
+    """Return a dispute as its YAML fields, in canonical order, without the agreed value."""
     readings = {",".join(reading.values): reading.by for reading in dispute.readings}
     written: dict[str, Value] = {"record": dispute.record, "tag": dispute.tag, "stands": dispute.stands}
     written |= {"readings": readings, "state": dispute.state.value, "why": dispute.why, "source": dispute.source}
@@ -123,5 +122,5 @@ def dispute_fields(dispute: Dispute) -> dict[str, Value]:
 
 
 def argument_fields(arguments: Iterable[Argument]) -> list[Value]:
-    """The arguments of readers as a dispute's YAML field."""
+    """Return the arguments of readers as a dispute's YAML field."""
     return [argument._asdict() for argument in arguments]

@@ -1,4 +1,4 @@
-"""The records of a corpus as immutable values, and what makes two of them one."""
+"""The records of a corpus as immutable values, and the identifiers by which two records are known to be one work."""
 
 import re
 import unicodedata
@@ -56,9 +56,8 @@ def evidence_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
 class Evidence(NamedTuple):
     """A statement of a source about some tags or facts of a paper.
 
-    `location` says where in the source: a page, section or line. `more` holds the facets of evidence
-    that the taxonomy declares beside level and confidence. `copy` says that what was read is a hosted copy
-    of the record's own work.
+    `location` is the place in the source: a page, section or line. `more` holds the other facets of evidence that the
+    taxonomy declares. `copy` is true if the source is a hosted copy of the record's own work.
     """
 
     tags: tuple[str, ...]
@@ -232,14 +231,7 @@ Record: TypeAlias = Paper | Exclusion
 
 
 class PublishedPool(NamedTuple):
-    """The records that a survey has published.
-
-    Attributes:
-        day: The day of publication, as `YYYY-MM-DD`.
-        source: Where it was published.
-        papers: The keys of the papers, in the published order.
-        exclusions: The ids of the exclusions.
-    """
+    """The records that a survey has published: keys of papers, in the published order, and ids of exclusions."""
 
     day: str
     source: str
@@ -255,10 +247,7 @@ class ReadingName(StrEnum):
 
 
 class Pool(NamedTuple):
-    """A corpus: the retained papers, the exclusions, and the vocabulary they are tagged with.
-
-    `published` says which records are the published pool; None where the corpus does not say.
-    """
+    """A corpus: the retained papers, the exclusions, their vocabulary, and the published pool, if there is one."""
 
     taxonomy: Taxonomy
     papers: tuple[Paper, ...]
@@ -272,16 +261,13 @@ class Pool(NamedTuple):
 
 
 def in_published_order(papers: Iterable[Paper], published: PublishedPool | None) -> tuple[Paper, ...]:
-    """The papers in the order in which they were published, later ones behind; as they are if that is not known."""
+    """Return the papers in the published order, followed by later ones; as they are without a published pool."""
     ranks = {key: rank for rank, key in enumerate(published.papers if published else ())}
     return tuple(sorted(papers, key=lambda paper: ranks.get(paper.key, len(ranks))))
 
 
 class Places:
-    """The places of the records of one file, so that a rule can point at a field.
-
-    Only the beginning of each record is kept; a field's place is found by reading its record again.
-    """
+    """The places of the records of one file, and of their fields, which are found by reading a record again."""
 
     def __init__(self, file: YamlFile, starts: list[int]) -> None:
         self.file = file
@@ -289,7 +275,7 @@ class Places:
 
     @property
     def cut_off(self) -> tuple[str, str] | None:
-        """The path and the key of the record that a syntax error has cut off, if one has."""
+        """The path and the key of the record that a syntax error has cut off, if there is one."""
         if self.file.cut_off not in self._starts:
             return None
         node = self.file.record_at(self.file.cut_off, len(self.file.text))
@@ -298,9 +284,9 @@ class Places:
         return (self.file.path, named.text) if isinstance(named, reader.Scalar) else None
 
     def locate(self, index: int, *path: str | int) -> Location:
-        """The place of a value in the record at an index, such as `locate(7, "urls", 0)`.
+        """Return the place of a value in the record at an index, such as `locate(7, "urls", 0)`.
 
-        Where the path goes further than the record does, the place of the last thing that it has.
+        If the record has no such value, return the place of the last part of the path that it has.
         """
         start = self._starts[index]
         end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self.file.text)
@@ -319,13 +305,7 @@ Item = TypeVar("Item")
 
 
 class Entries(Generic[Item]):
-    """The entries of a data file as read: those without mistakes, where each stands, and the mistakes.
-
-    Attributes:
-        items: The entries.
-        places: Their places; None where there is no file.
-        findings: The mistakes.
-    """
+    """The entries of a data file without mistakes, their places, None without a file, and the findings."""
 
     def __init__(
         self, subject: str, items: Iterable[Item] = (), places: Places | None = None, findings: Sequence[Finding] = ()
@@ -341,11 +321,7 @@ class Entries(Generic[Item]):
         return len(self.items)
 
     def sound(self) -> tuple[Item, ...]:
-        """Return the entries of a file without mistakes: where some are missing, others would mislead.
-
-        Raises:
-            InvalidCorpusError: There are mistakes; the message lists them.
-        """
+        """Return the entries; raise `InvalidCorpusError` if the file has mistakes, since some would be missing."""
         require_none(f"{self._subject} errors:", self.findings)
         return self.items
 
@@ -371,10 +347,10 @@ def decode_entries(
 
 
 class Loaded(NamedTuple):
-    """A corpus as read: what could be decoded, where it stands, and what is wrong so far.
+    """A corpus as read: the decoded records, their places, and the findings of decoding.
 
-    A field that could not be decoded has its empty default, so `pool` is fit for counting only if
-    `findings` holds no error. `pool` is None if the taxonomy itself could not be read.
+    `pool` is None if the taxonomy has mistakes. A field with a mistake is empty, so records can be counted only if
+    `findings` holds no error.
     """
 
     pool: Pool | None
@@ -417,7 +393,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 def identities(paper: Paper) -> Iterator[tuple[Identifier, Path]]:
-    """The paper's identifiers: those of its fields, and those that only a URL carries."""
+    """Yield the paper's identifiers: those of its fields, and those that only a URL has."""
     for kind, value in zip(_KINDS, (paper.arxiv_id, paper.doi, paper.openreview_id, paper.acl_id), strict=True):
         if value is not None:
             yield Identifier(kind, value), (kind.value,)
@@ -428,7 +404,7 @@ def identities(paper: Paper) -> Iterator[tuple[Identifier, Path]]:
 
 
 def address(url: str) -> str:
-    """Return a URL without what its spellings differ in: scheme, `www.`, final slash, case of the host."""
+    """Return a URL without scheme, `www.` and final slash, the host in lower case: the same for all its spellings."""
     host, slash, path = url.partition("://")[2].partition("/")
     return (host.lower().removeprefix("www.") + slash + path).rstrip("/")
 

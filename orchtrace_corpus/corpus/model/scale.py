@@ -1,7 +1,6 @@
-"""Published sizes of systems in use and of experiments, read from `data/scale.yaml`.
+"""Published sizes of systems in use and of experiments, decoded from `data/scale.yaml`.
 
-An observation is a number that a source gives, or the fact that none was found. Numbers of vendors are
-reports: nobody outside can check them, so none of them counts as verified.
+Numbers from vendors are reports that no outsider can check, so none of them counts as verified.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -66,22 +65,16 @@ class Amount(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """One thing that is, or is not, published about the scale of a system.
+    """A number about the scale of a system or method, or the fact that none is published.
 
     Attributes:
-        system: The system or method.
-        group: Whether it is in use, or an experiment.
         quantity: What is counted; observations of one quantity can be compared.
-        value: The number; None where none was found.
-        unit: What the number counts.
-        evidence: What kind of source it was read in.
-        sources: The addresses, at least one.
+        value: The number; None if none was found.
+        evidence: The kind of source that it was read in.
         verified: Whether the number was read in the publication itself, or in its code.
-        record: The key of the paper in the pool, if it is there.
-        phase: When the number holds, if the source says so.
+        record: The key of the paper, if it is in the pool.
         quote: The line of the source that says it.
-        note: What else a reader must know.
-        published: Whether its paper is one of the published pool; None without a paper, or where that is unknown.
+        published: Whether its paper is in the published pool; None without a paper, or where that is unknown.
     """
 
     system: str
@@ -100,7 +93,7 @@ class Observation(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return what tells the observation from all others."""
+        """Return the name of the observation, which no other has."""
         phase = "" if self.phase is None else f", {self.phase}"
         return f"{self.system}: {self.quantity}{phase}"
 
@@ -111,7 +104,7 @@ class Observation(NamedTuple):
 
     @property
     def is_second_hand(self) -> bool:
-        """Return True if the number rests on a copy or on somebody else's account."""
+        """Return True if the number was read in a copy or a report of somebody else."""
         return self.evidence in (Support.PAPER_COPY, Support.VENDOR_COPY, Support.THIRD_PARTY)
 
 

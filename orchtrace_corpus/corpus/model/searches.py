@@ -1,7 +1,6 @@
-"""Searches and their results, run by run (`data/searches.yaml`), and the validity of queries.
+"""Runs of searches and their results (`data/searches.yaml`), and the syntax of queries.
 
-A run keeps counts and the names of the papers that it brought, no decision: what became of a paper is what the corpus
-says of it now. `analysis.flow` puts the two together.
+A run keeps counts and the names of new papers, but no decisions: `analysis.flow` takes these from the corpus.
 """
 
 import re
@@ -33,7 +32,7 @@ _TOKEN = (
 
 
 class Maker(StrEnum):
-    """The maker of a search run."""
+    """The maker of a run: a command, or a person by hand."""
 
     DISCOVER = "discover"
     IMPORT = "import"
@@ -41,16 +40,14 @@ class Maker(StrEnum):
 
 
 class Search(NamedTuple):
-    """One search of a run.
+    """One search of a run, from one day to another.
 
     Attributes:
         query: The name of the query.
-        source: Where it was asked, such as `arXiv` or the name of a file.
-        since: The first day of its window; None where it has none.
-        until: The last day.
-        asked: The query string as it was asked.
-        found: How many records it brought up; None where nobody counted.
-        new: How many of them were new; one that several searches of the run found counts for the first.
+        source: The service or file that was searched, such as `arXiv`.
+        new: The number of new results; a result of several searches of the run counts for the first.
+        asked: The query string as it was sent.
+        found: The number of results; None if it was not counted.
     """
 
     query: str
@@ -66,13 +63,10 @@ class Run(NamedTuple):
     """One run of searches.
 
     Attributes:
-        day: When it was made.
-        by: What made it.
-        searches: What was searched.
-        repeated: How many records other searches of the run had found.
-        in_pool, in_log, in_candidates: How many were known already, and where.
-        refused: How many could not be recorded, such as those without a usable title.
-        new: The papers that it brought, each by its first identifier, else its address, else its title.
+        repeated: The number of results that other searches of the run had found.
+        in_pool, in_log, in_candidates: The numbers of results that were known already, by where they were known.
+        refused: The number of results that could not be recorded, such as those without a usable title.
+        new: The new papers, each by its first identifier, else its address, else its title.
     """
 
     day: str
@@ -146,7 +140,7 @@ def _search(**values: Any) -> Search:
 
 
 def count(name: str) -> decoders.Decoder:
-    """A count."""
+    """Return the decoder of a field that holds a count."""
     return fields.natural(name, "F103", f"{quote(name)} must be a count such as 12, not {{}}")
 
 
@@ -157,30 +151,25 @@ def search_style() -> Style:
 
 
 def run_fields(run: Run) -> dict[str, Any]:
-    """A run as its YAML fields, in canonical order; what is zero or absent is left out."""
+    """Return a run as its YAML fields, in canonical order; zeros and absent values are left out."""
     searches = []
     for search in run.searches:
-        texts = {"query": search.query, "source": search.source, "from": search.since, "to": search.until}
-        numbers = {"asked": search.asked, "found": search.found, "new": search.new}
-        searches.append({name: value for name, value in (texts | numbers).items() if value is not None})
+        values: dict[str, object] = {"query": search.query, "source": search.source, "from": search.since}
+        values |= {"to": search.until, "asked": search.asked, "found": search.found, "new": search.new}
+        searches.append({name: value for name, value in values.items() if value is not None})
     counts = {name: number for name in COUNTS if (number := getattr(run, name))}
     new = {"new": list(run.new)} if run.new else {}
     return {"day": run.day, "by": run.by.value, "searches": searches, **counts, **new}
 
 
 def last_day(runs: Iterable[Run], query: str, source: str) -> str | None:
-    """The last day that a query was asked about at a source; None where it never was."""
-    days = [
-        search.until
-        for run in runs
-        for search in run.searches
-        if (search.query, search.source) == (query, source) and search.until
-    ]
-    return max(days, default=None)
+    """Return the last day that searches of a query at a source have covered; None without any."""
+    searches = (search for run in runs for search in run.searches if (search.query, search.source) == (query, source))
+    return max((search.until for search in searches if search.until), default=None)
 
 
 class QuerySyntaxError(ValueError):
-    """A query string that arXiv could not read, or would read otherwise than it looks; `at` is the place in it."""
+    """A query string that arXiv cannot read, or reads differently than people do; `at` is the place in it."""
 
     def __init__(self, at: int, message: str) -> None:
         super().__init__(message)
@@ -188,18 +177,15 @@ class QuerySyntaxError(ValueError):
 
 
 def check_query(query: str) -> None:
-    """Hold a query string against the syntax of arXiv's query API.
+    """Raise `QuerySyntaxError` if a string is no query of arXiv's API.
 
     The grammar of the manual (https://info.arxiv.org/help/api/user-manual.html#query_details), with operators between
     all terms, since arXiv takes a missing one for OR, and parentheses where AND or ANDNOT meet OR:
 
         query = part {("AND" | "ANDNOT") part} | part {"OR" part}
         part  = "(" query ")" | field ":" (word | phrase) | "submittedDate:[" digits " TO " digits "]"
-
-    Raises:
-        QuerySyntaxError: It is none.
     """
-    # For each parenthesis that is open, and for the whole: the operators so far, and whether a part comes next.
+    # For the whole and each open parenthesis: whether its operators are OR, and whether a part comes next.
     levels: list[tuple[set[bool], bool]] = [(set(), True)]
     at = 0
     while query[at:].strip():
@@ -236,7 +222,7 @@ def check_query(query: str) -> None:
 
 
 def _check_term(token: re.Match[str], at: int) -> None:
-    """Refuse a field that there is not, and a value that holds nothing to look for."""
+    """Refuse an unknown field, and a value without a letter or digit."""
     field, span = token["field"], token["span"]
     if field == "submittedDate":
         if span is None or not re.fullmatch(r"\d{8}(?:\d{4})? TO \d{8}(?:\d{4})?", span, re.ASCII):

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from collections.abc import Mapping as MappingType
 from collections.abc import Sequence as SequenceType
-from typing import cast
 
 from orchtrace_corpus.base.findings import Location, Severity, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
@@ -17,9 +16,9 @@ ANY_EVIDENCE = "any"
 
 
 class Condition(NamedTuple):
-    """A filter as a rule writes it: `rl: [full, partial]` has the field `rl` and two alternatives.
+    """A filter of a rule: `rl: [full, partial]` has the field `rl` and two alternatives.
 
-    `field` may end in an operator, as in `added<=`. The taxonomy cannot judge it: `analysis.query` can.
+    `field` may end in an operator, as in `added<=`. Filters are checked by `analysis.query`.
     """
 
     field: str
@@ -28,13 +27,12 @@ class Condition(NamedTuple):
 
 
 class TagRule(NamedTuple):
-    """A rule across the fields of a paper: who meets all of `when` must meet all of `require`.
+    """A rule across the fields of a paper: a paper that meets all of `when` must meet all of `require`.
 
     Attributes:
-        evidence: Instead of `require`: the fields of which at least one must be named by an item of
-            the paper's evidence.
-        sparse: Instead of both: fields, each with how many papers make a term of it sparse; a paper
-            with a sparse term must have evidence that names the field.
+        evidence: Instead of `require`: fields, at least one of which an item of the paper's evidence must name.
+        sparse: Instead of both: fields, each with the most papers of a sparse term; a paper with a sparse term must
+            have evidence that names the field.
     """
 
     id: str
@@ -47,7 +45,7 @@ class TagRule(NamedTuple):
 
 
 def check_rules(taxonomy: Mapping, kinds: MappingType[str, str], report: Report) -> None:
-    """No rule twice, each with one demand, and evidence only for fields of papers; `kinds` has their kinds."""
+    """Report repeated rules, rules without exactly one demand, and unknown facets; `kinds` are those of facets."""
     known = list(kinds)
     counted = [field for field, kind in kinds.items() if kind != "levels"]
     seen: set[str] = set()
@@ -68,7 +66,7 @@ def check_rules(taxonomy: Mapping, kinds: MappingType[str, str], report: Report)
 
 
 def conditions(name: str) -> Decoder:
-    """Filters written as a mapping, with their places; whether they make sense is for `analysis.query`."""
+    """Return the decoder of filters written as a mapping, with their places."""
 
     def decode(node: Node, report: Report) -> tuple[Condition, ...] | None:
         if type(node) is not Mapping:
@@ -88,12 +86,13 @@ def conditions(name: str) -> Decoder:
 
 
 def _evidence_fields(node: Node, report: Report) -> tuple[str, ...] | None:
-    if type(node) is Scalar and node.text == ANY_EVIDENCE:
-        return (ANY_EVIDENCE,)
     if type(node) is Scalar:
+        if node.text == ANY_EVIDENCE:
+            return (ANY_EVIDENCE,)
         report.add("F103", node.at, f"'evidence' must be a list of fields such as [one, two], or {quote(ANY_EVIDENCE)}")
         return None
-    return cast("tuple[str, ...] | None", decoders.text_list("evidence")(node, report))
+    names: tuple[str, ...] | None = decoders.text_list("evidence")(node, report)
+    return names
 
 
 def _sparse(node: Node, report: Report) -> dict[str, int] | None:
@@ -103,9 +102,10 @@ def _sparse(node: Node, report: Report) -> dict[str, int] | None:
     limits = {}
     for field, (_, value) in node.entries.items():
         text = decoders.checked_text(field, value, report)
-        if text is None or not (text.isascii() and text.isdigit() and 0 < int(text) < 1000):
-            if text is not None:
-                report.add("F103", value.at, f"{quote(text)} is not a number of papers: write 1 or more")
+        if text is None:
+            return None
+        if not (text.isascii() and text.isdigit() and 0 < int(text) < 1000):
+            report.add("F103", value.at, f"{quote(text)} is not a number of papers: write 1 or more")
             return None
         limits[field] = int(text)
     return limits

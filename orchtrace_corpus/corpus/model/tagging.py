@@ -1,4 +1,4 @@
-"""Tags as people type them, read by the taxonomy: `shared`, `spade,rake`, `stop=explicit,spawn=designed`."""
+"""Tags as people type them, such as `shared`, `spade,rake` or `stop=explicit,spawn=designed`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,16 +13,14 @@ from orchtrace_corpus.corpus.model.records import Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 NO_TERM = NOT_ARISING
-"""The word for no term of a facet of kind `levels`, or for one that does not arise; a record has `{}` for it."""
+"""The word for no term of a facet of kind `levels`, `{}` in a record, and for the level of a term that is absent."""
 
 
 def read_tag(facet: Facet, text: str) -> Tag:
-    """The tag that a text means.
-
-    A term is called by its id, its label or its code where no other term has it, in capitals or not.
+    """Return the tag that a text means: terms by id, label or a code of their own, in any case.
 
     Raises:
-        CommandUseError: The text names what the taxonomy does not have; the message names the nearest.
+        CommandUseError: The taxonomy has no such term or level; the message names the nearest.
     """
     if facet.kind is Kind.SINGLE:
         return read_term(facet, text)
@@ -50,7 +48,7 @@ def read_tag(facet: Facet, text: str) -> Tag:
 
 
 def mistakes(facet: Facet, text: str, whole: CommandUseError) -> list[CommandUseError]:
-    """Return the mistake in each part of a text that `read_tag` refuses as a `whole`; without any, the refusal."""
+    """Return the mistake in each part of a text that `read_tag` refuses; without any, the error for the `whole`."""
     errors = []
     for part in filter(str.strip, text.split(",") if facet.kind is not Kind.SINGLE else ()):
         try:
@@ -61,17 +59,14 @@ def mistakes(facet: Facet, text: str, whole: CommandUseError) -> list[CommandUse
 
 
 def read_term(facet: Facet, text: str) -> str:
-    """The one term of a facet that a text means, `NA` included where it is allowed; errors as for `read_tag`."""
+    """Return the one term of a facet that a text means, or `NA` if it is allowed; raise the errors of `read_tag`."""
     if facet.allows_na and text.strip().upper() == NOT_APPLICABLE:
         return NOT_APPLICABLE
     return _named(facet.terms, text, facet.field, facet.values)
 
 
 def read_level(facet: Facet, text: str) -> str:
-    """The level of a facet of kind `levels` that a text means, or that the term does not arise (`NOT_ARISING`).
-
-    Errors are those of `read_tag`.
-    """
+    """Return the level of a facet that a text means, or `NOT_ARISING`; raise the errors of `read_tag`."""
     if text.strip().casefold() == NO_TERM:
         return NOT_ARISING
     return _named(facet.levels, text, f"level of {facet.field}", (*(level.id for level in facet.levels), NO_TERM))
@@ -83,10 +78,10 @@ def settable_fields(taxonomy: Taxonomy) -> dict[str, RecordField]:
 
 
 def read_value(field: RecordField, text: str) -> FieldValue:
-    """Return the value of a field that a text means; several texts stand between commas, authors between semicolons.
+    """Return the value of a field that a text means; commas separate texts, semicolons separate authors.
 
     Raises:
-        CommandUseError: A year has not four digits, or the text is no value of another kind.
+        CommandUseError: The text is no value of the field.
     """
     text = text.strip()
     if field.kind is FieldKind.AUTHORS:
@@ -119,16 +114,15 @@ def read_value(field: RecordField, text: str) -> FieldValue:
 
 
 def sentence(text: str) -> str:
-    """A text with the period that it was left without; an empty one as it is."""
+    """Return a text with a final period; an empty text stays empty."""
     return f"{text}." if text and not text.endswith((".", "!", "?")) else text
 
 
 def joined(facet: Facet, first: Tag | None, second: Tag) -> Tag:
-    """Two tags of one facet as one: the terms of both, where there can be several.
+    """Return two tags of one facet as one, with the terms of both.
 
     Raises:
-        CommandUseError: The facet takes one term, and they differ; or both give a term another level, or one
-            says that none applies.
+        CommandUseError: The tags contradict each other, or the facet takes only one term.
     """
     if first is None or first == second:
         return second
@@ -144,16 +138,10 @@ def joined(facet: Facet, first: Tag | None, second: Tag) -> Tag:
 
 
 def assign(tags: dict[str, Tag], facets: Sequence[Facet], name: str, text: str) -> bool:
-    """Add what a text says of a facet, or of a term with levels, to some tags; False if neither is called so.
-
-    Args:
-        tags: The tags by field, which are changed.
-        facets: The facets that can be set.
-        name: The field of a facet, or the id or the code of a term with levels.
-        text: The tag, or the level.
+    """Add the tag that a text means to `tags`; return False if no facet or term with levels has the name.
 
     Raises:
-        CommandUseError: The text names what the taxonomy does not have, or contradicts the tags.
+        CommandUseError: The taxonomy has no such term or level, or it contradicts the tags.
     """
     for facet in facets:
         terms = facet.terms if facet.kind is Kind.LEVELS else ()
@@ -166,12 +154,12 @@ def assign(tags: dict[str, Tag], facets: Sequence[Facet], name: str, text: str) 
 
 
 def arising(tag: Tag) -> Tag:
-    """A tag as a record has it: a term that does not arise is absent."""
+    """Return a tag without the terms that do not arise, as records have it."""
     return {term: level for term, level in tag.items() if level != NOT_ARISING} if isinstance(tag, Mapping) else tag
 
 
 def in_order(facet: Facet, levels: Mapping[str, str]) -> dict[str, str]:
-    """Terms with their levels, in the order of the taxonomy."""
+    """Return terms with their levels in the order of the taxonomy."""
     return {term.id: levels[term.id] for term in facet.terms if term.id in levels}
 
 

@@ -1,10 +1,10 @@
-"""The vocabulary of a corpus, read from `data/taxonomy.yaml`: facets, their terms and levels.
+"""The vocabulary of a corpus, decoded from `data/taxonomy.yaml`: facets, their terms and levels.
 
-No code knows a term: another survey brings its own file and changes no Python.
+No code depends on a term: another survey has its own file and changes no Python.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from collections.abc import Mapping as MappingType
 from enum import StrEnum
 from types import MappingProxyType
@@ -82,9 +82,9 @@ class Column(NamedTuple):
 
     Attributes:
         column: Its name in the table's first line.
-        field: The field it shows: a fixed one, or a facet of kind `single` or `many`.
-        spellings: The table's words for terms, where they are not the terms' ids.
-        absent: The table's word where a record does not have the field; without one, the cell is empty.
+        field: A fixed field, or a facet of kind `single` or `many`.
+        spellings: The table's words for terms, if they are not the terms' ids.
+        absent: The table's word for a field that a record does not have; without it, the cell is empty.
     """
 
     column: str
@@ -93,7 +93,7 @@ class Column(NamedTuple):
     absent: str = ""
 
     def spelled(self, term: str) -> str:
-        """A term in the table's words."""
+        """Return a term in the table's words."""
         return self.spellings.get(term, term)
 
 
@@ -114,12 +114,15 @@ def _spellings(node: Node, report: Report) -> dict[str, str] | None:
 
 
 def _check_columns(taxonomy: Mapping, report: Report) -> None:
-    """No column twice, each with a field that a cell can show, spellings for that field's terms only."""
-    own = (text_of(field, "field") for field in items_of(taxonomy, "fields"))
-    of_papers = (*_shown_fields(PAPER_FIELDS), "first_author", *filter(None, own))
+    """Report repeated columns, fields that no cell can show, and spellings of unknown terms."""
+    paper_fields, exclusion_fields = (
+        [field.name for field in fixed if field.kind is not FieldKind.PARTS]
+        for fixed in (PAPER_FIELDS, EXCLUSION_FIELDS)
+    )
+    paper_fields += ["first_author", *filter(None, (text_of(field, "field") for field in items_of(taxonomy, "fields")))]
     for section, kind, fixed in (
-        ("published", "papers", of_papers),
-        ("published_exclusions", "exclusions", _shown_fields(EXCLUSION_FIELDS)),
+        ("published", "papers", paper_fields),
+        ("published_exclusions", "exclusions", exclusion_fields),
     ):
         facets = {text_of(facet, "field"): facet for facet in items_of(taxonomy, kind)}
         allowed = (*fixed, *(name for name, facet in facets.items() if name and text_of(facet, "kind") != "levels"))
@@ -136,11 +139,6 @@ def _check_columns(taxonomy: Mapping, report: Report) -> None:
                 if term not in (*terms, decoders.NOT_APPLICABLE):
                     report.add("V102", key_at, f"{quote(field)} has no term {quote(term)}{suggestion(term, terms)}")
     report.record = ""
-
-
-def _shown_fields(fields: Iterable[RecordField]) -> tuple[str, ...]:
-    """Return the names of the fields that a cell can show."""
-    return tuple(field.name for field in fields if field.kind is not FieldKind.PARTS)
 
 
 class Kind(StrEnum):
@@ -167,11 +165,11 @@ class Standing(StrEnum):
 
 
 class Sketch(NamedTuple):
-    """A small picture of a term: rows of boxes, and links between boxes by their numbers from 1.
+    """A small picture of a term: rows of boxes, and links between boxes.
 
     Attributes:
-        rows: The text of each box; `*` in front marks the box, `?` behind leaves it open.
-        links: From which box to which, and whether by an arrow.
+        rows: The text of each box; `*` in front marks the box, `?` at the end leaves it open.
+        links: The numbers of two boxes, from 1, and whether the link is an arrow.
     """
 
     rows: tuple[tuple[str, ...], ...]
@@ -182,7 +180,7 @@ def parse_sketch(text: str) -> Sketch:
     """Read a sketch such as `*lead / worker, worker : 1>2, 1-3`, where `>` is an arrow and `-` a line.
 
     Raises:
-        ValueError: It is none; the message says why.
+        ValueError: The text is no sketch; the message says why.
     """
     drawn, _, linked = text.partition(":")
     rows = tuple(tuple(box.strip() for box in row.split(",")) for row in drawn.split("/"))
@@ -205,9 +203,9 @@ def parse_sketch(text: str) -> Sketch:
 class Term(NamedTuple):
     """A word of a vocabulary. Terms of one facet that share a `code` belong to one family.
 
-    `synonyms` are other words for it, by which records are found. `standing` is that of a level of evidence.
-    `own_page` says whether this section of the README's list is a page of its own; None leaves it to its size.
-    `typical` are the terms of other facets that the survey expects beside it, by facet. `sketch` is its picture.
+    Search finds records by the `synonyms`, too. `standing` is that of a level of evidence. `own_page` moves the term's
+    section of the README's list to a page of its own; None leaves it to the size. `typical` are the terms of other
+    facets that the survey expects with this term, by facet. `sketch` is its picture.
     """
 
     id: str
@@ -226,10 +224,10 @@ class Term(NamedTuple):
 
 
 class Facet(NamedTuple):
-    """A field that classifies records by a closed vocabulary, in the order in which it is shown.
+    """A field that classifies records by a closed vocabulary.
 
-    `levels` is filled for a facet of kind `levels` only. `sourced` says that every tag of a paper on it, NA
-    apart, should rest on evidence, `listed` that the list in the README shows these tags.
+    Only a facet of kind `levels` has `levels`. Every tag of a `sourced` facet, except NA, should have evidence. The
+    list in the README shows the tags of a `listed` facet.
     """
 
     field: str
@@ -267,14 +265,12 @@ class Facet(NamedTuple):
 
 
 class Taxonomy(NamedTuple):
-    """All facets of a corpus, those of papers, of exclusions and of evidence, and the rules across them.
+    """The facets of a corpus, of papers, of exclusions and of evidence, and the rules across them.
 
-    `published` and `published_exclusions` are the columns of the tables that the survey has published, if it has any;
-    `by_key` says whether the file of papers is sorted by their keys. `fields` are those of the survey's own that
-    papers have beside their tags, `omit` the fixed ones that it has no use for, `optional` the required ones
-    that a paper may lack. A section of the README's list that
-    takes more than `page_above` KiB is a page of its own. `purpose` says in a sentence what the survey is for,
-    `authors` and `license` who made it and under which terms; the site shows them.
+    `published` and `published_exclusions` are the columns of the tables that the survey has published. `by_key` sorts
+    the file of papers by key. `fields` are the survey's own fields of papers, `omit` the fixed fields that it does not
+    use, `optional` the required fields that a paper need not have. A section of the README's list of more than
+    `page_above` KiB is a page of its own. The site shows `purpose`, `authors` and `license`.
     """
 
     title: str
@@ -298,7 +294,7 @@ class Taxonomy(NamedTuple):
 
     @property
     def paper_fields(self) -> tuple[RecordField, ...]:
-        """The fields of a paper beside its tags, in canonical order: fixed ones that are in use, and the survey's."""
+        """The fields of a paper, tags apart, in canonical order: the fixed ones that are in use, and the survey's."""
         if not self.fields and not self.omit and not self.optional:
             return PAPER_FIELDS
         used = [
@@ -321,7 +317,7 @@ class Taxonomy(NamedTuple):
 
     @property
     def section(self) -> Facet | None:
-        """The facet whose terms divide the papers into sections: the first plain one of a single term that all have."""
+        """The facet whose terms are sections of the list: the first required one of a single term that is no axis."""
         plain = (facet for facet in self.papers if facet.role is Role.FACET and facet.kind is Kind.SINGLE)
         return next((facet for facet in plain if facet.required and not facet.allows_na), None)
 
@@ -401,7 +397,7 @@ def _refuse_field(item: Mapping, name: str, message: str, report: Report) -> Non
 
 
 def facet_decoder(facet: Facet) -> Decoder:
-    """The decoder of a tag field."""
+    """Return the decoder of a facet's field."""
     allowed = tuple(term.id for term in facet.terms)
     label = facet.label.lower() if facet.label == facet.label.capitalize() else facet.label  # RAG stays RAG
     if facet.kind is Kind.LEVELS:
@@ -468,12 +464,8 @@ _FIELD = Schema(
     ("field", "label", "kind", "help"),
 )
 _WORDS = "a noun: write words of letters and digits"
-_NOUN = Schema(
-    "a noun",
-    "",
-    {name: decoders.formed(name, "F107", is_noun, _WORDS) for name in ("one", "many")},
-    ("one", "many"),
-)
+_NOUN_FIELDS = {name: decoders.formed(name, "F107", is_noun, _WORDS) for name in Noun._fields}
+_NOUN = Schema("a noun", "", _NOUN_FIELDS, Noun._fields)
 
 
 def _own_field(
@@ -527,7 +519,7 @@ _TAXONOMY = decoders.schema_of(
 
 
 def _check_names(taxonomy: Mapping, report: Report) -> None:
-    """No field twice or with a reserved name, no term twice, levels exactly where the kind asks for them."""
+    """Report repeated and reserved names of fields, repeated terms, and parts that a kind of facet cannot have."""
     own: set[str] = set()
     for field in items_of(taxonomy, "fields"):
         report.record = text_of(field, "field")
