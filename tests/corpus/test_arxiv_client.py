@@ -22,7 +22,7 @@ from orchtrace_corpus.corpus.sources import http
 from orchtrace_corpus.corpus.sources.arxiv import client
 from orchtrace_corpus.corpus.sources.arxiv.client import MAX_AGE_SECONDS, Answer, Client
 from orchtrace_corpus.corpus.sources.arxiv.service import SPACING_SECONDS
-from orchtrace_corpus.corpus.sources.http import RedirectError, Transport
+from orchtrace_corpus.corpus.sources.http import HttpError, Transport
 from tests.conftest import ROOT
 from tests.corpus import arxiv_feeds, processes
 from tests.corpus.arxiv_feeds import error_feed
@@ -504,7 +504,7 @@ def test_a_redirect_to_another_host_is_not_followed(server: ArxivServer, make: C
     server.always = redirect("https://example.org/api/query")
 
     with pytest.raises(
-        RedirectError, match=r"redirects to 'https://example.org/api/query', which is another host; it was"
+        HttpError, match=r"redirects to 'https://example.org/api/query', which is another host; it was"
     ):
         make().fetch(IDS)
 

@@ -18,7 +18,7 @@ from orchtrace_corpus.base.findings import RULES, explanation
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.fields import url_problem
 from orchtrace_corpus.corpus.sources import links as source
-from orchtrace_corpus.corpus.sources.http import USER_AGENT
+from orchtrace_corpus.corpus.sources.http_session import USER_AGENT
 from orchtrace_corpus.corpus.sources.links import (
     Sweep,
     Tried,

@@ -341,7 +341,7 @@ def _follow_citations(
 ) -> SearchResult:
     """Return the works that cite at least so many of the papers, or are cited by so many."""
     works = []
-    for work in openalex.follow(papers, since, progress).works:
+    for work in openalex.follow(papers, since, progress):
         ties = [f"cites {key}" for key in work.cites] if len(work.cites) >= least else []
         ties += [f"cited by {key}" for key in work.cited_by] if len(work.cited_by) >= least else []
         if ties:

@@ -1,62 +1,48 @@
-"""Ask for addresses over HTTP, politely and within bounds: GET alone, and only from hosts that were meant.
+"""Ask for addresses over HTTP, politely and within bounds: only GET, and only at the hosts that were meant.
 
     with Transport() as transport:
         response = transport.get("https://doi.org/10.1000/1", accept="application/json", allowed_hosts={"api.org"})
 
-Any status comes back as a `Response`, a 404 and a 503 too: what they mean is the caller's to say. A request
-without an answer is an `HttpError`. Proxies and certificates are those of the environment, as
-requests has it; credentials are never sent, whatever a .netrc says.
+A `Transport` returns any status as a `Response`, also 404 and 503. A request without an answer raises an `HttpError`.
+Proxies and certificates are those of the environment. An `Exchange` asks a service until there is an answer. It waits
+and repeats a request where the service is busy or the answer is cut short, and gives up at once where it is refused.
 
-Redirects are not left to requests: it reads the whole body of each, without a bound, and would follow it to any host.
-
-An `Exchange` asks a service until there is an answer. What a trouble is about decides what happens. About the moment
-(busy, broken, cut short): the same again, after a wait that doubles. About the service (refused, unreachable,
-redirected elsewhere): an error, since the next request would fare no better. What an answer says is for its `read`.
-
-`urllib3.Retry` cannot take this over. It sees a status and a connection that fails, but no body: an answer that is cut
-short or is no feed, which arXiv sends when it is busy, would need this loop all the same. It bounds the number of tries
-of one request, not the time of all; and it sleeps without a word, where people see each second what is waited for.
+`urllib3.Retry` cannot replace `Exchange`: it sees statuses and failing connections, but no bodies, and arXiv sends
+truncated feeds when it is busy. It limits the tries of one request, not the time of all, and sleeps without progress.
 """
 
 import math
 import random
-import re
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from urllib.parse import urljoin, urlsplit
 
-from orchtrace_corpus.base import __version__
-from orchtrace_corpus.base.budget import MAX_BODY_BYTES, REQUEST_SECONDS
+from orchtrace_corpus.base.budget import MAX_BODY_BYTES, REQUEST_SECONDS, TRIES_SECONDS
 from orchtrace_corpus.base.errors import UpstreamError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.corpus.sources.limiter import BusyError, Limiter, Service
+from orchtrace_corpus.base.progress import Progress
+from orchtrace_corpus.corpus.sources.limiter import BusyError, Clock, Limiter, Service
 
 if TYPE_CHECKING:
-    import requests
-
-USER_AGENT = f"orchtrace-corpus/{__version__}"
-"""The name that we give to every server."""
+    from orchtrace_corpus.corpus.sources.http_session import HttpSession
 
 CONNECT_SECONDS = 10.0
 """The time to wait for a connection."""
 
 MOST_REDIRECTS = 5
-
 REDIRECTS = (301, 302, 303, 307, 308)
-"""The statuses of an answer that sends one elsewhere."""
-
-_SCHEMES = ("http", "https")
 
 MOST_RETRIES = 7
 MOST_RETRIES_UNREADABLE = 3
 MOST_RETRIES_UNREACHABLE = 2
 BUSY_SPACINGS = 10
-"""The first wait for a busy service, in units of its spacing: 30 s for arXiv. Each further one is twice as long."""
+"""The first wait for a busy service, in units of its spacing: 30 s for arXiv. Each further wait is twice as long."""
 
 LONGEST_WAIT_SECONDS = 600.0
 JITTER = 0.25
@@ -73,23 +59,15 @@ class HttpError(UpstreamError):
 
 
 class UnreachableError(HttpError):
-    """There is no connection: no such host, no server, no certificate to trust. Nothing was asked."""
+    """There is no connection: no such host, no server, or no certificate to trust."""
 
 
-class DroppedError(HttpError):
-    """The connection broke before the answer was whole."""
-
-
-class TimedOutError(HttpError):
-    """The answer took too long to begin, or to end."""
+class BrokenOffError(HttpError):
+    """The answer did not arrive as a whole and in time."""
 
 
 class TooLongError(HttpError):
     """The request or its answer is too long; a part of it may not be."""
-
-
-class RedirectError(HttpError):
-    """The server sends us where we may not go: to another host, away from TLS, or round in circles."""
 
 
 class Response(NamedTuple):
@@ -109,21 +87,21 @@ class Response(NamedTuple):
 
 
 class Transport(AbstractContextManager["Transport"]):
-    """A connection that is kept open between requests to one host; to be closed, or used in a `with`."""
+    """Connections that stay open between requests to one host, until the end of a `with`."""
 
     def __init__(self, *, answer_seconds: float = REQUEST_SECONDS, largest_body_bytes: int = MAX_BODY_BYTES) -> None:
         self._answer_seconds = answer_seconds
         self._largest_body_bytes = largest_body_bytes
-        self._session: requests.Session | None = None
+
+    @cached_property
+    def _session(self) -> "HttpSession":
+        from orchtrace_corpus.corpus.sources.http_session import HttpSession
+
+        return HttpSession()
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._session is not None:
+        if "_session" in vars(self):
             self._session.close()
-            self._session = None
 
     def get(
         self,
@@ -131,170 +109,121 @@ class Transport(AbstractContextManager["Transport"]):
         *,
         accept: str = "*/*",
         allowed_hosts: Collection[str] = (),
-        before_request: Callable[[str], None] | None = None,
+        before_request: Callable[[str], None] = lambda _: None,
         most_seconds: float = math.inf,
     ) -> Response:
-        """Ask for an address once, and follow where it redirects us.
+        """Ask for an address, and follow redirects to the same host and port, from http to https, and to allowed hosts.
 
-        Redirects are followed on the same host (and port), from http to https, and to the hosts
-        allowed; never from https to http.
-
-        Args:
-            url: An http or https address.
-            accept: The media types wanted.
-            allowed_hosts: Other hosts, in lower case, that redirects may lead to.
-            before_request: Called with the address before each request, redirected ones included; the
-                place to wait in.
-            most_seconds: For all of it, redirects included and waits before requests left out, where that is less
-                than the transport allows.
-
-        Raises:
-            UnreachableError: There is no connection.
-            DroppedError: It broke.
-            TimedOutError: The answer took too long.
-            TooLongError: The answer is too large.
-            RedirectError: A redirect leads to where we may not go.
-            HttpError: The address is none, or the answer is none of HTTP.
+        `before_request` is called with each address before it is asked for, and may wait. Without these waits, all
+        requests together take at most `most_seconds`, and never more than the transport allows.
         """
-        session = self._session = self._session or open_session()  # takes its time, so before anybody is waited for
+        session = self._session  # importing requests takes its time: do it before anything is waited for
         allowed_seconds = left_seconds = min(self._answer_seconds, most_seconds)
         for _ in range(MOST_REDIRECTS + 1):
-            if before_request is not None:
-                before_request(url)
+            before_request(url)
             began = time.monotonic()
-            response = self._ask(session, url, accept, left_seconds)
+            response = self._ask(url, accept, left_seconds)
             left_seconds -= time.monotonic() - began
             location = response.headers.get("location", "")
             if response.status not in REDIRECTS or not location:
                 return response
             if left_seconds <= 0:
-                raise TimedOutError(f"{_shown(url)} had no answer but redirects in {allowed_seconds:g} s")
+                raise BrokenOffError(f"{_shown(url)} had no answer but redirects in {allowed_seconds:g} s")
             url = _redirected(session, url, location, allowed_hosts)
-        raise RedirectError(f"{_shown(url)} comes after more than {MOST_REDIRECTS} redirects")
+        raise HttpError(f"{_shown(url)} comes after more than {MOST_REDIRECTS} redirects")
 
-    def _ask(self, session: "requests.Session", url: str, accept: str, seconds: float) -> Response:
-        import requests
-        from urllib3.exceptions import HTTPError, ReadTimeoutError
+    def _ask(self, url: str, accept: str, seconds: float) -> Response:
+        from urllib3.exceptions import HTTPError
 
-        # Uncompressed, so that what is read is what was sent, and its bound is one.
-        headers = {"User-Agent": USER_AGENT, "Accept": accept, "Accept-Encoding": "identity"}
+        # Uncompressed, so that the limit of what is sent is the limit of what is read.
+        headers = {"Accept": accept, "Accept-Encoding": "identity"}
+        limit = self._largest_body_bytes
         body = bytearray()
         try:
-            with begin(session, "GET", url, headers, (min(CONNECT_SECONDS, seconds), seconds)) as answer:
-                received = {name.lower(): value for name, value in answer.headers.items()}
-                is_redirect = answer.status_code in REDIRECTS and "location" in received
-                while not is_redirect and (chunk := answer.raw.read1(65536, decode_content=False)):
+            with self._session.get(url, headers=headers, timeout=(min(CONNECT_SECONDS, seconds), seconds)) as answer:
+                chunks = answer.raw.stream(65536, decode_content=False)
+                while not answer.is_redirect and len(body) <= limit and (chunk := next(chunks, b"")):
                     body += chunk
-                    if len(body) > self._largest_body_bytes:
-                        answer.raw.close()
-                        bound = f"{self._largest_body_bytes:,} bytes"
-                        raise TooLongError(f"the answer of {_shown(url)} is larger than {bound}")
-                return Response(answer.status_code, url, received, bytes(body))
-        except ReadTimeoutError as error:
-            self.close()
-            raise TimedOutError(f"the answer of {_shown(url)} had no end after {seconds:g} s") from error
-        except (requests.RequestException, HTTPError, OSError, ValueError) as error:
-            self.close()
-            raise _explained(error, url) from error
-
-
-def open_session() -> "requests.Session":
-    """Open a session that sends no credentials, whatever a .netrc says, and whose answers have one total time."""
-    import requests
-
-    from orchtrace_corpus.corpus.sources.timed import TimedAdapter
-
-    session = requests.Session()
-    for scheme in _SCHEMES:
-        session.mount(f"{scheme}://", TimedAdapter())
-    session.auth = lambda request: request  # having one keeps requests from looking one up in .netrc
-    return session
-
-
-def begin(
-    session: "requests.Session", method: str, url: str, headers: Mapping[str, str], timeout: tuple[float, float]
-) -> "requests.Response":
-    """Ask without following a redirect, and read the head of the answer alone; the body waits for who wants it.
-
-    The timeout has the seconds to wait for a connection, and those in which all of the answer must arrive.
-    """
-    import requests
-
-    # Past the session's own send, which reads the whole body of a redirect even if told not to follow it.
-    request = session.prepare_request(requests.Request(method, url, headers=headers))
-    settings: dict[str, Any] = {**session.merge_environment_settings(request.url, {}, True, None, None)}
-    return session.get_adapter(str(request.url)).send(request, timeout=timeout, **settings)
+        except (HTTPError, OSError, ValueError) as error:
+            raise _explained(error, url, seconds) from error
+        if len(body) > limit:
+            raise TooLongError(f"the answer of {_shown(url)} is larger than {limit:,} bytes")
+        received = {name.lower(): value for name, value in answer.headers.items()}
+        return Response(answer.status_code, url, received, bytes(body))
 
 
 def _redirected(session: Any, url: str, location: str, allowed_hosts: Collection[str]) -> str:
-    """Return where a redirect leads; a `RedirectError` if we may not go there."""
+    """Return where a redirect leads; raise an `HttpError` if it may not be followed."""
     try:
         target = urljoin(url, location)
         scheme, netloc = urlsplit(target)[:2]
-        # Credentials may stay on just those redirects that we follow: on the host and port, and from http to https.
+        # Credentials stay on exactly the redirects to follow: on one host and port, and from http to https.
         is_elsewhere = session.should_strip_auth(url, target) and urlsplit(target).hostname not in allowed_hosts
     except ValueError as error:
-        raise RedirectError(f"{_shown(url)} redirects to no address: {quote(location)}") from error
+        raise HttpError(f"{_shown(url)} redirects to no address: {quote(location)}") from error
     if scheme == "http" and url.startswith("https:"):
-        problem = f"redirects to {quote(target)}, which is not encrypted"
-    elif scheme not in _SCHEMES or is_elsewhere or "@" in netloc:
-        problem = f"redirects to {quote(target)}, which is another host"
+        problem = "not encrypted"
+    elif scheme not in ("http", "https") or is_elsewhere or "@" in netloc:
+        problem = "another host"
     else:
         return target
-    raise RedirectError(f"{_shown(url)} {problem}; it was not asked")
+    raise HttpError(f"{_shown(url)} redirects to {quote(target)}, which is {problem}; it was not asked")
 
 
-def _explained(error: Exception, url: str) -> HttpError:
-    """Return the error that says what happened, for one of requests, urllib3 or the system."""
-    import requests
+def _explained(error: Exception, url: str, seconds: float) -> HttpError:
+    """Return the error that says what happened, for an error of requests, urllib3 or the system."""
     from urllib3 import exceptions
 
     where = _shown(url)
-    causes = causes_of(error)  # those of urllib3 among them, which requests wraps
+    if isinstance(error, exceptions.ReadTimeoutError):  # requests wraps it as long as there is no status
+        return BrokenOffError(f"the answer of {where} had no end after {seconds:g} s")
+    causes = causes_of(error)
     reasons = (cause.strerror.lower() for cause in causes if isinstance(cause, OSError) and cause.strerror)
     reason = printable(next(reasons, "") or str(causes[-1]) or type(causes[-1]).__name__)
-
-    def has(*wanted: type[BaseException]) -> bool:
-        return any(isinstance(cause, wanted) for cause in causes)
-
-    if has(exceptions.SSLError):
-        return UnreachableError(f"no safe connection to {where}: {reason}")
-    # Before timeouts: urllib3 has counted a refused connection among them.
-    if has(exceptions.NewConnectionError, exceptions.ProxyError):
-        return UnreachableError(f"no connection to {where}: {reason}")
-    if has(requests.ConnectTimeout, exceptions.ConnectTimeoutError):
-        return UnreachableError(f"no connection to {where}: nothing came back in {CONNECT_SECONDS:g} s")
-    if has(exceptions.TimeoutError, TimeoutError):
-        return TimedOutError(f"no answer from {where} in time")
-    if has(exceptions.ProtocolError, ConnectionError):
-        return DroppedError(f"{where} broke the connection: {reason}")
-    if has(OSError) and not has(ValueError):
-        return DroppedError(f"the connection to {where} failed: {reason}")
-    return HttpError(f"{where} cannot be asked: {reason}")
+    no_connection = f"no connection to {where}"
+    meanings: tuple[tuple[tuple[type[Exception], ...], type[HttpError], str], ...] = (
+        ((exceptions.SSLError,), UnreachableError, f"no safe connection to {where}: {reason}"),
+        # Before timeouts: urllib3 has counted a refused connection among them.
+        ((exceptions.NewConnectionError, exceptions.ProxyError), UnreachableError, f"{no_connection}: {reason}"),
+        (
+            (exceptions.ConnectTimeoutError,),
+            UnreachableError,
+            f"{no_connection}: nothing came back in {CONNECT_SECONDS:g} s",
+        ),
+        ((exceptions.TimeoutError, TimeoutError), BrokenOffError, f"no answer from {where} in time"),
+        ((exceptions.ProtocolError, ConnectionError), BrokenOffError, f"{where} broke the connection: {reason}"),
+        ((ValueError,), HttpError, f"{where} cannot be asked: {reason}"),
+    )
+    for kinds, meaning, message in meanings:
+        if any(isinstance(cause, kinds) for cause in causes):
+            return meaning(message)
+    return BrokenOffError(f"the connection to {where} failed: {reason}")
 
 
 def causes_of(error: BaseException) -> list[BaseException]:
-    """Return the error and its causes, the outermost first; libraries keep some of that in arguments."""
-    causes: list[BaseException] = []
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        cause = waiting.pop(0)
-        if cause is None or cause in causes:
-            continue
-        causes.append(cause)
-        waiting += [argument for argument in cause.args if isinstance(argument, BaseException)]
-        reason = getattr(cause, "reason", None)
-        waiting += [reason if isinstance(reason, BaseException) else None, cause.__cause__, cause.__context__]
+    """Return the error and its causes, the outermost first; requests and urllib3 keep some of them in arguments."""
+    causes = [error]
+    for cause in causes:  # grows meanwhile
+        for origin in (*cause.args, getattr(cause, "reason", None), cause.__cause__, cause.__context__):
+            if isinstance(origin, BaseException) and origin not in causes:
+                causes.append(origin)
     return causes
 
 
 def _shown(url: str) -> str:
-    """Return the address for a message: where it leads, without the query."""
+    """Return the address for a message, without the query."""
     return quote(url.partition("?")[0])
 
 
 class Trouble(NamedTuple):
-    """Something that may go better next time: what to raise if it does not, and the waits (the service's own last)."""
+    """A failure that may pass: the error to raise if it does not, and how to wait.
+
+    Attributes:
+        error: The error.
+        first_seconds: The first wait; each further wait is twice as long.
+        most_retries: How often to ask again.
+        least_seconds: The wait that the service asks for.
+    """
 
     error: UpstreamError
     first_seconds: float
@@ -303,23 +232,40 @@ class Trouble(NamedTuple):
 
 
 class Exchange(ABC, Generic[Answer]):
-    """One run of requests to a service, with patience for all of them together.
+    """One run of requests to a service, with a limit for the time that all its troubles may take together.
 
     Attributes:
         accept: The media types wanted.
-        busy_statuses: The statuses beside those of every service that mean that it is busy.
-        read_statuses: The statuses beside those of every service that are answers.
+        busy_statuses: Further statuses that mean that the service is busy.
+        read_statuses: Further statuses whose body is an answer.
+        done: How many of the `total` units that `progress` counts are done.
     """
 
     accept: ClassVar[str]
     busy_statuses: ClassVar[tuple[int, ...]] = ()
     read_statuses: ClassVar[tuple[int, ...]] = ()
 
-    def __init__(self, service: Service, limiter: Limiter, transport: Transport, patience_seconds: float) -> None:
+    def __init__(
+        self,
+        service: Service,
+        time_file: str,
+        transport: Transport,
+        progress: Callable[[Progress], None] | None,
+        total: int,
+        clock: Clock,
+        patience_seconds: float = TRIES_SECONDS,
+    ) -> None:
         self.service = service
+        self.done = 0
+        self._progress, self._total = progress, total
         self._transport = transport
-        self._limiter = limiter
+        self._limiter = Limiter(time_file, service.spacing_seconds, clock, self.report)
         self._patience_seconds = self._left_seconds = patience_seconds
+
+    def report(self, waiting_seconds: float = 0.0, reason: str = "") -> None:
+        """Report how many of the units of the run are done, and for how long it waits."""
+        if self._progress is not None:
+            self._progress(Progress(self.done, self._total, waiting_seconds, reason))
 
     @abstractmethod
     def read(self, response: Response) -> Answer | Trouble:
@@ -338,11 +284,7 @@ class Exchange(ABC, Generic[Answer]):
         return self._limiter.turn(self._patience_seconds)
 
     def ask(self, url: str, subject: str) -> Answer:
-        """Ask in a turn until there is an answer, or no patience.
-
-        Args:
-            url: The address.
-            subject: What it is about, for messages.
+        """Ask in a turn until there is an answer; `subject` says in messages what it is about.
 
         Raises:
             BusyError: The service is busy or breaks off, or another process is asking; there might be an answer later.
@@ -369,7 +311,7 @@ class Exchange(ABC, Generic[Answer]):
                 self._limiter.pause(wait_seconds, str(error))
 
     def _once(self, url: str, subject: str, most_seconds: float) -> Answer | Trouble:
-        """Ask once; an `UpstreamError` where the next time would be no better."""
+        """Ask once; raise an `UpstreamError` where the next time would be no better."""
         name, spacing_seconds = self.service.name, self.service.spacing_seconds
         try:
             response = self._transport.get(
@@ -383,7 +325,7 @@ class Exchange(ABC, Generic[Answer]):
             message = f"{name} could not be asked about {subject}: {error}"
             hint = "Check the network and try again; --offline answers from the cache alone."
             return Trouble(UpstreamError(message, hint), min(spacing_seconds, 1.0), MOST_RETRIES_UNREACHABLE)
-        except (DroppedError, TimedOutError) as error:
+        except BrokenOffError as error:
             return Trouble(BusyError(str(error)), spacing_seconds, MOST_RETRIES)
         finally:
             self._limiter.end()
@@ -404,7 +346,7 @@ class Exchange(ABC, Generic[Answer]):
         from email.utils import parsedate_to_datetime
 
         text = response.headers.get("retry-after", "").strip()
-        if re.fullmatch("[0-9]+", text):
+        if text.isascii() and text.isdigit():
             return min(float(text), FURTHEST_SECONDS)
         try:
             return max(parsedate_to_datetime(text).timestamp() - self._limiter.clock.wall(), 0.0)
@@ -413,7 +355,7 @@ class Exchange(ABC, Generic[Answer]):
 
 
 def refusal(name: str, response: Response, description: str) -> UpstreamError:
-    """Return the error that a service refuses us, or that something else, as described, answers in its place."""
+    """Return the error for a service that refuses to answer, or for a page that something else sends in its place."""
     problem = "refuses to answer"
     hint = "Wait an hour before you try again; what it has answered so far is kept."
     if response.status == 401:

@@ -1,6 +1,6 @@
 """Ask a service politely: one request at a time, no two too close together, and nothing twice.
 
-That holds across all processes that use one cache: answers are kept in it.
+That holds for all processes that use one cache, which keeps the answers.
 """
 
 import json
@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from types import GenericAlias
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, UpstreamError
 from orchtrace_corpus.base.files import sweep, write_atomic
@@ -24,7 +25,7 @@ class Service(NamedTuple):
 
     Attributes:
         url: Its address.
-        name: What to call it in messages.
+        name: Its name in messages.
         folder: The name of its own folder and lock in the cache.
         spacing_seconds: The least time from one request to the next.
         hosts: The hosts that it may redirect to besides its own.
@@ -43,17 +44,19 @@ def named_service(url: str, host: str, spacing_seconds: float) -> Service:
 
 
 def spacing_of(variable: str, default_seconds: float) -> float:
-    """Return the time between requests that a variable of the environment sets.
-
-    Raises:
-        CommandUseError: It is not a number of seconds.
-    """
+    """Return the time between requests that a variable of the environment sets; raise `CommandUseError` for another."""
     text = os.environ.get(variable, "")
     with suppress(ValueError):
         seconds = float(text or default_seconds)
         if 0 <= seconds < math.inf:
             return seconds
     raise CommandUseError(f"{variable} is not a number of seconds: {quote(text)}", "Write such as 0.5.")
+
+
+def check_web_address(variable: str, url: str) -> None:
+    """Raise `CommandUseError` unless the address that a variable of the environment sets is one of the web."""
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        raise CommandUseError(f"{variable} is not a web address: {quote(url)}", "Begin it with https://.")
 
 
 class BusyError(UpstreamError):
@@ -79,12 +82,7 @@ def default_folder() -> str:
     return os.path.join(shared if os.path.isabs(shared) else os.path.expanduser("~/.cache"), "orchtrace-corpus")
 
 
-def make_folder(folder: str) -> None:
-    """Make a folder of the cache where it is not there.
-
-    Raises:
-        CacheError: The disk does not allow it.
-    """
+def _make_folder(folder: str) -> None:
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
@@ -98,28 +96,20 @@ Shape = TypeVar("Shape")
 
 
 class AnswerFolder:
-    """A folder of the cache with the answers of one service, a file for each.
-
-    Args:
-        folder: The service's own folder; made when something is written.
-        wall: Gives the time in seconds since the epoch.
-    """
+    """A folder of the cache with the answers of one service, a file for each; `wall` gives the seconds since 1970."""
 
     def __init__(self, folder: str, wall: Callable[[], float]) -> None:
         self.folder = folder
         self._wall = wall
 
     def sweep(self) -> None:
-        """Remove what killed writers left; only to be called while no process writes."""
+        """Remove temporary files that killed processes left. No other process may write meanwhile."""
         sweep(self.folder)
 
     def read_answer(self, asked: str, shape: type[Shape], max_age_seconds: float | None = None) -> Shape | None:
-        """Return the answer that is kept to a request; None without one of this shape, of that age.
+        """Return the stored answer to a request; None without one of this type and age.
 
-        Args:
-            asked: The request.
-            shape: The type of the answer.
-            max_age_seconds: The oldest answer to give; None for any age. One from the future is of no known age.
+        The age may be anything without `max_age_seconds`. An answer from the future has no known age.
         """
         import msgspec
 
@@ -127,19 +117,15 @@ class AnswerFolder:
         try:
             with open(self.path_of(asked), "rb") as file:
                 form, request, asked_at, answer = msgspec.json.decode(file.read(16 * 1024 * 1024), type=entry)
-        except (OSError, ValueError, msgspec.DecodeError, RecursionError):
+        except (OSError, ValueError, RecursionError):
             return None
         is_fresh = max_age_seconds is None or 0 <= self._wall() - asked_at <= max_age_seconds
         return answer if (form, request) == (FORM, asked) and is_fresh else None
 
     def write_answer(self, asked: str, answer: object) -> None:
-        """Keep the answer to a request, which JSON can hold; a tuple of names becomes a list.
-
-        Raises:
-            CacheError: The disk does not allow it.
-        """
+        """Store the answer to a request as JSON, which makes lists of tuples; raise `CacheError` if that fails."""
         path = self.path_of(asked)
-        make_folder(os.path.dirname(path))
+        _make_folder(os.path.dirname(path))
         try:
             write_atomic(path, json.dumps((FORM, asked, self._wall(), answer)) + "\n")
         except DataFileError as error:
@@ -155,7 +141,7 @@ class Clock:
     """The times that waiting depends on; tests have their own.
 
     Attributes:
-        wall: Seconds since the epoch, which may jump when somebody sets the clock.
+        wall: Seconds since 1970, which may jump when somebody sets the clock.
         steady: Seconds that never jump, since the machine was started.
         sleep: Waits for so many seconds.
     """
@@ -165,29 +151,34 @@ class Clock:
     sleep: Callable[[float], None] = staticmethod(time.sleep)
 
 
+_TICK_SECONDS = 1.0
+
+
 class Limiter:
-    """Gives turns to ask, so that from the end of one request to the next at least `spacing_seconds` pass.
+    """Lets one process ask at a time, with `spacing_seconds` from the end of one request to the next.
 
-    A file is locked while a request runs, and another holds the time of the last one. The system drops the lock of a
-    process that ends, however it ends. The time is written before a request is sent, so that the request of a killed
-    process counts, too, and again when it has ended: what a connection takes to be made must not bring two requests
-    closer together at the server.
-
-    Args:
-        path: The file with the time, made where it is not there; the locked file is beside it.
-        spacing_seconds: The least time from the end of one request to the beginning of the next.
-        clock: The times to go by.
-        pause: Called to wait for so many seconds, with the reason; empty for the usual spacing.
+    `path` holds the time of the last request, and a file beside it is locked while a process has its turn. The system
+    drops the lock of a process that ends, however it ends. The time is written before a request is sent, so that the
+    request of a killed process counts, and again when it has ended: connecting takes time, which must not bring two
+    requests closer together at the server.
     """
 
-    def __init__(self, path: str, spacing_seconds: float, clock: Clock, pause: Callable[[float, str], None]) -> None:
+    def __init__(self, path: str, spacing_seconds: float, clock: Clock, report: Callable[[float, str], None]) -> None:
         from filelock import FileLock
 
         self.clock = clock
-        self.pause = pause
+        self._report = report
         self._path = path
         self._lock = FileLock(f"{path}.lock")
         self._spacing_seconds = spacing_seconds
+
+    def pause(self, seconds: float, reason: str) -> None:
+        """Wait, and report each second how long yet and why; the reason is empty for the usual spacing."""
+        while seconds > 0:
+            self._report(seconds, reason)
+            self.clock.sleep(min(seconds, _TICK_SECONDS))
+            seconds -= _TICK_SECONDS
+        self._report(0.0, "")
 
     @contextmanager
     def turn(self, wait_seconds: float) -> Iterator["Limiter"]:
@@ -199,7 +190,7 @@ class Limiter:
         """
         from filelock import Timeout
 
-        make_folder(os.path.dirname(self._path))
+        _make_folder(os.path.dirname(self._path))
         deadline = self.clock.steady() + wait_seconds
         turn = None
         while turn is None:
@@ -215,22 +206,14 @@ class Limiter:
             yield self
 
     def begin(self) -> None:
-        """Wait until the last request is long enough ago, and note that the next one begins.
-
-        Raises:
-            CacheError: The file cannot be written.
-        """
+        """Wait until the last request is long enough ago, and note that the next one begins; errors as of `end`."""
         due_seconds = self._due_seconds()
         if due_seconds > 0:
             self.pause(due_seconds, "")
         self.end()
 
     def end(self) -> None:
-        """Note that a request has ended.
-
-        Raises:
-            CacheError: The file cannot be written.
-        """
+        """Note that a request has ended; raise `CacheError` if the file cannot be written."""
         noted = f"{self.clock.wall():020.6f} {self.clock.steady():020.6f}\n"
         flags = os.O_RDWR | os.O_CREAT
         try:
@@ -240,11 +223,10 @@ class Limiter:
             raise CacheError(self._path, error) from error
 
     def _due_seconds(self) -> float:
-        """Return how long to wait yet, from 0 to the spacing.
+        """Return how long to wait yet, from 0 to the spacing; a time that cannot be read, or lies ahead, counts as now.
 
-        The last request was as recently as the nearer of two clocks says: the wall clock may have been
-        set forward since, the steady one begins anew with the machine. A time that lies ahead, or that
-        cannot be read, counts as now.
+        The shorter of two times counts: the wall clock may have been set forward, and the steady one starts with the
+        machine.
         """
         try:
             with open(self._path, "rb") as file:

@@ -1,14 +1,14 @@
-"""Try addresses of any host: politely, and with as little traffic as a verdict takes.
+"""Try the addresses of a corpus, politely and with little traffic.
 
-Each address is asked for once, as a reader who follows the link would: nothing is followed from its
-page, so robots.txt, which is about crawling, is not consulted. A host gets one request at a time with
-a pause between two, and none any more once it has answered 429. HEAD is tried first, and GET without
-reading the body where HEAD is answered with an error, which many servers do for pages that exist.
+Each address is asked for once, as by a reader who follows the link. robots.txt is not read, because nothing is crawled.
+A host gets one request at a time, with a pause between two, and none after it has answered 429. HEAD is tried first,
+then GET without its body: many servers answer HEAD with an error for pages that exist.
 """
 
 import ipaddress
 import socket
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
@@ -20,13 +20,11 @@ from orchtrace_corpus.base.budget import REQUEST_SECONDS
 from orchtrace_corpus.base.findings import Finding, printable, quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.records import Loaded, Places
-from orchtrace_corpus.corpus.sources.http import REDIRECTS, USER_AGENT, begin, causes_of, open_session
+from orchtrace_corpus.corpus.sources.http import REDIRECTS, causes_of
 from orchtrace_corpus.corpus.sources.limiter import AnswerFolder
 
 if TYPE_CHECKING:
-    import requests
-
-ARXIV_HOST = "arxiv.org"
+    from orchtrace_corpus.corpus.sources.http_session import HttpSession
 
 
 class Verdict(StrEnum):
@@ -45,7 +43,7 @@ class Tried(NamedTuple):
     Attributes:
         verdict: The outcome in a word.
         reason: The answer in a few words, such as `HTTP 404`.
-        address: Where a page that has moved is now; empty for other verdicts.
+        address: The new address of a page that has moved; empty for other verdicts.
         answered: True if the server answered at all.
     """
 
@@ -56,7 +54,7 @@ class Tried(NamedTuple):
 
 
 class Link(NamedTuple):
-    """An address at one place of the corpus: the file, the record by its index, and the path in the record."""
+    """An address in a record: the file, the index of the record, the path in the record, and the record's key or id."""
 
     url: str
     places: Places
@@ -74,12 +72,7 @@ _FINDINGS = {
 
 
 def listed(loaded: Loaded, keys: Collection[str] | None = None) -> Iterator[Link]:
-    """Yield every address with its place, in file order: URLs, code and sources of papers, URLs of exclusions.
-
-    Args:
-        loaded: The corpus.
-        keys: Only those of the papers with these keys.
-    """
+    """Yield every address of papers and exclusions with its place, in file order; with `keys` those of these papers."""
     for index, paper in enumerate(loaded.papers):
         if keys is None or paper.key in keys:
             for position, url in enumerate(paper.urls):
@@ -95,24 +88,20 @@ def listed(loaded: Loaded, keys: Collection[str] | None = None) -> Iterator[Link
 
 def is_left_to_fetch(url: str) -> bool:
     """Return True if an address is one of arXiv's, whose terms ask robots to use the API instead."""
-    return f".{urlsplit(url).hostname or ''}".endswith(f".{ARXIV_HOST}")
+    return f".{urlsplit(url).hostname or ''}".endswith(".arxiv.org")
 
 
 def sample(urls: Collection[str], size: int, seed: str = "") -> tuple[str, ...]:
-    """Return some of the addresses, the same ones each time, in order: those whose hashes are the smallest.
+    """Return the addresses with the smallest hashes, in order: the same ones each time, and others for another seed.
 
-    Hashes lie evenly, so that no host, year or place in the file is preferred; another seed gives
-    another sample, and an address that is added or removed changes the sample by one at most.
+    No host, year or place in the file is preferred. A new address changes the sample by one at most.
     """
     ranked = sorted(set(urls), key=lambda url: (sha256(f"{seed}\n{url}".encode()).digest(), url))
     return tuple(sorted(ranked[:size]))
 
 
 def findings(links: Sequence[Link], tried: Mapping[str, Tried]) -> Iterator[Finding]:
-    """Yield the findings on the addresses that were tried, at each place where one stands.
-
-    An address that a server refuses to give to programs is not reported: nothing is known of it.
-    """
+    """Yield the findings at each place of the addresses that were tried; none for those that servers refuse to us."""
     for link in links:
         outcome = tried.get(link.url)
         if outcome is not None and outcome.verdict in _FINDINGS:
@@ -131,17 +120,13 @@ TIMEOUT_SECONDS = 20.0
 MOST_HOPS = 8
 
 LASTS_SECONDS = {Verdict.OK: 14 * 86400, Verdict.MOVED: 7 * 86400, Verdict.REFUSED: 7 * 86400, Verdict.GONE: 86400}
-"""The time that an outcome is taken from the cache. What could not be reached is tried again each time."""
+"""The time that an outcome is taken from the cache. An unreachable address is tried again each time."""
 
 _RESOLVERS = ("doi.org", "dx.doi.org", "www.doi.org")
 
 
 class Sweep:
-    """Tries addresses and remembers the outcomes in a folder.
-
-    Attributes:
-        asked: How many addresses were tried over the network.
-    """
+    """Tries addresses and stores the outcomes in a folder; `asked` counts those that were tried over the network."""
 
     def __init__(
         self,
@@ -162,42 +147,36 @@ class Sweep:
         self._next_at: dict[str, float] = {}
         self._tired: set[str] = set()
 
-    def known(self, url: str) -> Tried | None:
-        """Return the outcome of an earlier run, if it is fresh enough."""
-        if self._refresh:
-            return None
-        tried = self._cache.read_answer(url, Tried)
-        lasts_seconds = LASTS_SECONDS.get(tried.verdict, 0) if tried is not None else 0
-        return self._cache.read_answer(url, Tried, lasts_seconds) if lasts_seconds else None
-
     def outcomes(self, urls: Collection[str]) -> Iterator[tuple[str, Tried]]:
-        """Try each address, and give each outcome as soon as it is there, hosts taking turns.
+        """Try addresses, hosts in turn, and yield each outcome at once; raise `CacheError` if it cannot be stored."""
+        from orchtrace_corpus.corpus.sources.http_session import HttpSession
 
-        Raises:
-            CacheError: An outcome cannot be written.
-        """
-        waiting = []
-        for url in urls:
-            tried = self.known(url)
-            if tried is None:
-                waiting.append(url)
-            else:
+        by_host: defaultdict[str, list[str]] = defaultdict(list)
+        for url in sorted(urls):
+            tried = self._stored(url)
+            if tried is not None:
                 yield url, tried
-        with open_session() as session:
-            # One host's addresses stand as far apart as can be.
-            by_host: dict[str, list[str]] = {}
-            for url in sorted(waiting):
-                by_host.setdefault(urlsplit(url).netloc, []).append(url)
-            shares = ((index / len(alike), url) for alike in by_host.values() for index, url in enumerate(alike))
+            else:
+                by_host[urlsplit(url).netloc].append(url)
+        # The addresses of a host are as far apart as possible.
+        shares = [(index / len(alike), url) for alike in by_host.values() for index, url in enumerate(alike)]
+        with HttpSession() as session:
             for _, url in sorted(shares):
+                self.asked += 1
                 tried = self._try(session, url)
                 if tried.verdict in LASTS_SECONDS and tried.answered:
                     self._cache.write_answer(url, tried)
                 yield url, tried
 
-    def _try(self, session: "requests.Session", url: str) -> Tried:
-        """Follow an address to its end."""
-        self.asked += 1
+    def _stored(self, url: str) -> Tried | None:
+        """Return the outcome of an earlier run, if it is fresh enough."""
+        tried = self._cache.read_answer(url, Tried)
+        if self._refresh or tried is None or tried.verdict not in LASTS_SECONDS:
+            return None
+        return self._cache.read_answer(url, Tried, LASTS_SECONDS[tried.verdict])
+
+    def _try(self, session: "HttpSession", url: str) -> Tried:
+        """Follow the redirects of an address to the end."""
         address, permanent = url, True
         deadline = time.monotonic() + REQUEST_SECONDS
         for _ in range(MOST_HOPS):
@@ -227,21 +206,19 @@ class Sweep:
                 address = ""
         return Tried(Verdict.UNREACHABLE, f"more than {MOST_HOPS} redirects")
 
-    def _ask(self, session: "requests.Session", url: str) -> tuple[int, str] | Tried:
-        """Ask with HEAD, and with GET where that is answered with an error; give the status and a redirect's target."""
-        import requests
-
+    def _ask(self, session: "HttpSession", url: str) -> tuple[int, str] | Tried:
+        """Return the status of an address, and the target of a redirect; the outcome if there is no status."""
         host = urlsplit(url).netloc
-        headers = {"User-Agent": USER_AGENT, "Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+        headers = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
         status, location = 0, ""
         for method in ("HEAD", "GET"):
             time.sleep(max(self._next_at.get(host, 0.0) - time.monotonic(), 0.0))
             try:
-                with begin(session, method, url, headers, (self._timeout_seconds,) * 2) as response:
+                with session.request(method, url, headers=headers, timeout=self._timeout_seconds) as response:
                     status, location = response.status_code, session.get_redirect_target(response) or ""
-            except (requests.RequestException, OSError, ValueError) as error:
+            except (OSError, ValueError) as error:
                 if method == "HEAD":
-                    continue  # some servers drop the connection of whoever says HEAD
+                    continue  # some servers break the connection after a HEAD
                 return Tried(Verdict.UNREACHABLE, _describe_error(error), answered=False)
             finally:
                 self._next_at[host] = time.monotonic() + self._pause_seconds
@@ -253,7 +230,7 @@ class Sweep:
 
 
 def is_public_host(host: str) -> bool:
-    """Return True if a host is one of the open internet, so that a record cannot make us ask the network around us."""
+    """Return True if a host is on the public internet: a record must not make us ask the local network."""
     try:
         return ipaddress.ip_address(host).is_global
     except ValueError:
@@ -261,13 +238,13 @@ def is_public_host(host: str) -> bool:
     if "." not in host.strip(".") or host.rstrip(".").endswith((".local", ".localhost", ".internal", ".home.arpa")):
         return False
     addresses = []
-    with suppress(OSError, UnicodeError):  # a name that nobody knows is found out by asking for it
+    with suppress(OSError, UnicodeError):  # the request itself shows that a name is unknown
         addresses = [str(entry[4][0]) for entry in socket.getaddrinfo(host, None, proto=socket.IPPROTO_TCP)]
     return all(ipaddress.ip_address(address.partition("%")[0]).is_global for address in addresses)
 
 
 def _host(url: str) -> str:
-    """Return the host that an address names; empty where it is no address of the web."""
+    """Return the host of an address; empty if it is not an http or https address."""
     try:
         parts = urlsplit(url)
         return parts.hostname or "" if parts.scheme in ("http", "https") else ""
@@ -276,7 +253,7 @@ def _host(url: str) -> str:
 
 
 def _judge_answer(status: int, moved_to: str) -> Tried:
-    """Return the outcome that the last answer of a chain gives."""
+    """Return the outcome by the status of the last answer."""
     reason = f"HTTP {status}"
     if status in (404, 410):
         return Tried(Verdict.GONE, reason)
@@ -290,7 +267,7 @@ def _judge_answer(status: int, moved_to: str) -> Tried:
 
 
 def _describe_error(error: Exception) -> str:
-    """Return the reason for an error, in a few words; the libraries' own are long and name their classes."""
+    """Return the reason for an error in a few words; those of the libraries are long and name their classes."""
     from requests import exceptions
     from urllib3.exceptions import NameResolutionError
 

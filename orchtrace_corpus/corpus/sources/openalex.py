@@ -1,7 +1,7 @@
-"""Follow citations at OpenAlex: which works cite papers, and which works these papers cite.
+"""Follow citations at OpenAlex: the works that cite papers, and the works that these papers cite.
 
-Reference: https://docs.openalex.org. OpenAlex asks for a key, which is free; it is read from `OPENALEX_API_KEY` alone,
-goes into requests and nowhere else: not into the cache, not into messages. What comes is text from outside.
+Reference: https://docs.openalex.org. OpenAlex requires a key, which is free. It is read from `OPENALEX_API_KEY`, and is
+only in requests: not in the cache, not in messages.
 """
 
 import json
@@ -14,8 +14,7 @@ from typing import Any
 from urllib.parse import quote as escaped
 from urllib.parse import quote_plus, urlsplit
 
-from orchtrace_corpus.base.budget import TRIES_SECONDS
-from orchtrace_corpus.base.errors import CommandUseError, UpstreamError
+from orchtrace_corpus.base.errors import UpstreamError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise, recognise_url
 from orchtrace_corpus.base.named_tuples import NamedTuple
@@ -45,7 +44,7 @@ class Work(NamedTuple):
     """A work as OpenAlex describes it, and the keys of the papers that it cites, or that cite it.
 
     Attributes:
-        values: The fields of a record that it gives.
+        values: The fields of a record that OpenAlex gives.
         cites: The papers that it cites.
         cited_by: The papers that cite it.
     """
@@ -55,96 +54,70 @@ class Work(NamedTuple):
     cited_by: tuple[str, ...] = ()
 
 
-class Citations(NamedTuple):
-    """The works that citations tie to papers, and the keys of papers that OpenAlex does not know."""
-
-    works: tuple[Work, ...]
-    unknown: tuple[str, ...] = ()
-
-
 class OpenAlex:
     """The service.
 
     Args:
         key: The key of its user.
-        refresh: Whether to ask again for what was answered of late.
+        refresh: Ask again for what is in the cache.
 
     Raises:
-        CommandUseError: `ORCHTRACE_OPENALEX_URL` is not a web address, or `ORCHTRACE_OPENALEX_SPACING` no number.
+        CommandUseError: `ORCHTRACE_OPENALEX_URL` is not a web address, or `ORCHTRACE_OPENALEX_SPACING` not a number.
     """
 
     def __init__(self, key: str, *, refresh: bool = False) -> None:
         url = (os.environ.get("ORCHTRACE_OPENALEX_URL") or _URL).rstrip("/")
-        host = urlsplit(url).hostname
-        if urlsplit(url).scheme not in ("http", "https") or not host:
-            raise CommandUseError(
-                f"ORCHTRACE_OPENALEX_URL is not a web address: {quote(url)}", "Begin it with https://."
-            )
-        service = limiter.named_service(url, host, limiter.spacing_of("ORCHTRACE_OPENALEX_SPACING", SPACING_SECONDS))
+        limiter.check_web_address("ORCHTRACE_OPENALEX_URL", url)
+        spacing_seconds = limiter.spacing_of("ORCHTRACE_OPENALEX_SPACING", SPACING_SECONDS)
+        service = limiter.named_service(url, urlsplit(url).hostname or "", spacing_seconds)
         folder = os.path.join(limiter.default_folder(), "openalex", "openalex.org" if url == _URL else service.folder)
         self._service = service._replace(name="OpenAlex")
         self._key = key
         self._max_age_seconds = -1.0 if refresh else MAX_AGE_SECONDS
         self._clock = limiter.Clock()
         self._cache = limiter.AnswerFolder(folder, self._clock.wall)
-        self._time_file = f"{folder}.time"
 
     def follow(
         self, papers: Sequence[Paper], since: str, progress: Callable[[Progress], None] | None = None
-    ) -> Citations:
-        """Return the works that cite papers since a day, and those that the papers cite.
+    ) -> list[Work]:
+        """Return the works that cite papers since a day (`YYYY-MM-DD`), and those that the papers cite.
 
-        Args:
-            papers: Papers with an arXiv id or a DOI; others are left out.
-            since: The first day of publication of works that cite, as `YYYY-MM-DD`.
-            progress: Called with how many papers are done.
+        Papers without an arXiv id or a DOI are skipped, as are those that OpenAlex does not know.
 
         Raises:
             UpstreamError: The service cannot be reached, refuses us, or has no time; answers so far are stored.
             CacheError: The cache cannot be written.
         """
-        done = 0
-
-        def pause(seconds: float, reason: str) -> None:
-            if progress is not None:
-                progress(Progress(done, len(papers), seconds, reason))
-            self._clock.sleep(seconds)
-
         works: dict[str, Mapping[str, Any]] = {}
         cites: defaultdict[str, list[str]] = defaultdict(list)
         cited: defaultdict[str, list[str]] = defaultdict(list)
-        unknown = []
         with Transport() as transport:
-            turns = limiter.Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
-            self._exchange = _WorksExchange(self._service, turns, transport, TRIES_SECONDS)
+            time_file = f"{self._cache.folder}.time"
+            self._exchange = _WorksExchange(self._service, time_file, transport, progress, len(papers), self._clock)
             for paper in papers:
                 own = self._work_of(paper)
-                if own is None:
-                    unknown.append(paper.key)
-                else:
-                    name = _short(own["id"])
-                    for work in self._listed(f"cites:{name},from_publication_date:{since}"):
+                if own is not None:
+                    for work in self._listed(f"cites:{_short(own['id'])},from_publication_date:{since}"):
                         works[work["id"]] = work
                         cites[work["id"]].append(paper.key)
                     for reference in own.get("referenced_works") or ():
-                        if isinstance(reference, str) and _short(reference):
+                        if _short(reference):
                             cited[reference].append(paper.key)
-                done += 1
-                if progress is not None:
-                    progress(Progress(done, len(papers)))
+                self._exchange.done += 1
+                self._exchange.report()
             wanted = [name for name, keys in cited.items() if len(keys) > 1 and name not in works]
             for at in range(0, len(wanted), BATCH):
                 names = "|".join(map(_short, wanted[at : at + BATCH]))
                 works |= {work["id"]: work for work in self._listed(f"ids.openalex:{names}")}
         tied = (Work(_values(work), tuple(cites[name]), tuple(cited.get(name, ()))) for name, work in works.items())
-        return Citations(tuple(work for work in tied if work.values["title"]), tuple(unknown))
+        return [work for work in tied if work.values["title"]]
 
     def _work_of(self, paper: Paper) -> Mapping[str, Any] | None:
         """Return the work of a paper; None where OpenAlex does not know it."""
-        names = [f"10.48550/arxiv.{paper.arxiv_id}"] if paper.arxiv_id else []
-        for doi in (*names, *([paper.doi] if paper.doi else [])):
+        arxiv_doi = f"10.48550/arxiv.{paper.arxiv_id}" if paper.arxiv_id else ""
+        for doi in filter(None, (arxiv_doi, paper.doi)):
             work = self._ask(f"/works/doi:{escaped(doi, safe='/:;()._-')}?select=id,doi,referenced_works")
-            if isinstance(work.get("id"), str) and _short(work["id"]):
+            if _short(work.get("id")):
                 return work
         return None
 
@@ -159,16 +132,14 @@ class OpenAlex:
             results, meta = page.get("results"), page.get("meta")
             if not isinstance(results, list) or not isinstance(meta, dict):
                 raise UpstreamError("OpenAlex answers with a list that has no results", "Try again later.")
-            for work in results:
-                if isinstance(work, dict) and isinstance(work.get("id"), str) and _short(work["id"]):
-                    yield work
+            yield from (work for work in _objects(results) if _short(work.get("id")))
             cursor = meta.get("next_cursor") if results else None
 
     def _ask(self, path: str) -> Mapping[str, Any]:
         """Return the answer to a request, from the cache if it may be; empty where there is no such work."""
-        kept = self._cache.read_answer(path, dict[str, Any], self._max_age_seconds)
-        if kept is not None:
-            return kept
+        stored = self._cache.read_answer(path, dict[str, Any], self._max_age_seconds)
+        if stored is not None:
+            return stored
         separator = "&" if "?" in path else "?"
         url = f"{self._service.url}{path}{separator}api_key={quote_plus(self._key)}"
         try:
@@ -208,9 +179,9 @@ class _WorksExchange(Exchange[Mapping[str, Any]]):
         return f"HTTP {response.status} ({quote(message[:200])})" if message else f"HTTP {response.status}"
 
 
-def _short(name: str) -> str:
-    """Return the id of a work, such as `W2741809807`, without its address; empty for other texts."""
-    match = re.fullmatch(r"(?:https://openalex\.org/)?(W[0-9]{1,12})", name, re.ASCII)
+def _short(name: object) -> str:
+    """Return the id of a work, such as `W2741809807`, without its address; empty for other values."""
+    match = isinstance(name, str) and re.fullmatch(r"(?:https://openalex\.org/)?(W[0-9]{1,12})", name, re.ASCII)
     return match[1] if match else ""
 
 

@@ -1,10 +1,9 @@
 """Look papers up at registries other than arXiv: by DOI, in the ACL Anthology, at OpenReview.
 
-Their answers are a proposal for a person to look at: venues are spelled in many ways, and a forum at
-OpenReview says nothing about acceptance. References: content negotiation of DOIs
-(https://citation.doi.org/docs.html) with CSL-JSON (https://docs.citationstyles.org), which Crossref and
-DataCite both answer; the Anthology's `.bib` files; version 2 of OpenReview's API, and version 1 for
-venues of before 2023.
+A person has to check the answers: venues are spelled in many ways, and a forum at OpenReview says nothing about
+acceptance. References: content negotiation of DOIs (https://citation.doi.org/docs.html) with CSL-JSON
+(https://docs.citationstyles.org), which Crossref and DataCite both answer; the Anthology's `.bib` files; version 2 of
+OpenReview's API, and version 1 for venues before 2023.
 """
 
 import json
@@ -18,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as escaped
 from urllib.parse import urlsplit
 
-from orchtrace_corpus.base.errors import CommandUseError, UpstreamError
+from orchtrace_corpus.base.errors import UpstreamError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, is_normal, recognise
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
 from orchtrace_corpus.corpus.sources.http import Response, Transport
+from orchtrace_corpus.corpus.sources.limiter import check_web_address
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.record_fields import Value
@@ -32,118 +32,109 @@ SERVICES = {
     IdentifierKind.ACL: ("ORCHTRACE_ACL_URL", "https://aclanthology.org"),
     IdentifierKind.OPENREVIEW: ("ORCHTRACE_OPENREVIEW_URL", "https://api2.openreview.net https://api.openreview.net"),
 }
-"""The address at which each kind of id is looked up: the variable that names another, and the usual one.
+"""The variable that sets the addresses at which a kind of id is looked up, and the usual ones, separated by blanks.
 
-Several addresses, with a blank between, are asked one after the other until one knows the id."""
+They are asked one after the other until one knows the id."""
 
 AGENCIES = frozenset(
     "api.crossref.org api.datacite.org api.medra.org data.crossref.org data.crosscite.org data.datacite.org "
     "data.medra.org doi.org dx.doi.org www.doi.org".split()
 )
-"""The hosts of registration agencies, which is where doi.org may send us for a DOI's metadata."""
+"""The hosts of registration agencies, to which doi.org may redirect for a DOI's metadata."""
 
 _LONGEST_TEXT = 1000
 
 
 def lookup(identifier: Identifier, transport: Transport) -> "dict[str, Value] | None":
-    """Return the answer of an identifier's registry about its paper, as fields of a record.
-
-    Args:
-        identifier: A DOI, or an id of the ACL Anthology or of OpenReview; arXiv has its own client.
-        transport: The connection.
+    """Return the fields of a record that the registry of a DOI, or of an id of ACL or OpenReview, gives for its paper.
 
     Returns:
-        Those of `title`, `authors`, `year`, `venue`, `doi`, `urls` and the identifier's own field
-        that the registry gives; None if it does not know the identifier.
+        Some of `title`, `authors`, `year`, `venue`, `doi`, `urls` and the field of the identifier; None if the registry
+        does not know it.
 
     Raises:
         UpstreamError: The registry does not answer, or with something else than metadata.
         CommandUseError: The environment names no web address for it.
     """
-    ask, url = _REGISTRIES[identifier.kind]
-    variable, usual = SERVICES[identifier.kind]
+    kind = identifier.kind
+    read, path, accept, page = _REGISTRIES[kind]
+    variable, usual = SERVICES[kind]
     bases = [base.rstrip("/") for base in (os.environ.get(variable) or usual).split()]
     for base in bases:
-        if urlsplit(base).scheme not in ("http", "https") or not urlsplit(base).hostname:
-            raise CommandUseError(f"{variable} is not a web address: {quote(base)}", "Begin it with https://.")
+        check_web_address(variable, base)
     for base in bases:
-        proposed = ask(base, identifier.value, transport)
-        if proposed is not None:
-            own: dict[str, Value] = {identifier.kind.value: identifier.value, "urls": [url + identifier.value]}
-            return {**proposed, **own}
+        url = f"{base}/{path.format(escaped(identifier.value, safe='/:;()._-'))}"
+        response = transport.get(url, accept=accept, allowed_hosts=AGENCIES if kind is IdentifierKind.DOI else ())
+        if response.status in (404, 410) or (response.status == 400 and kind is IdentifierKind.OPENREVIEW):
+            continue
+        proposed = read(response)
+        if proposed is None:
+            continue
+        if not proposed["title"]:
+            raise _unusable(response, "about a paper: it has no title")
+        own: dict[str, Value] = {kind.value: identifier.value, "urls": [page + identifier.value]}
+        return {**{name: value for name, value in proposed.items() if value}, **own}
     return None
 
 
-def _doi(base: str, value: str, transport: Transport) -> "dict[str, Value] | None":
-    url = f"{base}/{escaped(value, safe='/:;()._-')}"
-    response = transport.get(url, accept="application/vnd.citationstyles.csl+json", allowed_hosts=AGENCIES)
-    if response.status in (404, 410):
-        return None
+def _read_csl(response: Response) -> "dict[str, Value | None]":
     item = _json(response, "CSL-JSON")
     authors = item.get("author")
     event = item.get("event")
     event_name = event.get("name") if isinstance(event, dict) else event
     venues = (item.get("container-title"), item.get("event-title"), event_name, item.get("publisher"))
-    proposed = {
+    return {
         "title": _text(item.get("title")),
-        "authors": [name for each in (authors if isinstance(authors, list) else ()) if (name := _csl_name(each))],
+        "authors": [name for name in map(_csl_name, authors if isinstance(authors, list) else ()) if name],
         "year": _csl_year(item),
         "venue": next(filter(None, map(_text, venues)), ""),
     }
-    return _some(proposed, response)
 
 
-def _acl(base: str, value: str, transport: Transport) -> "dict[str, Value] | None":
+def _read_bibtex(response: Response) -> "dict[str, Value | None]":
     from bibtexparser.entrypoint import parse_string
 
-    response = transport.get(f"{base}/{escaped(value, safe='')}.bib", accept="application/x-bibtex, text/plain")
-    if response.status in (404, 410):
-        return None
     text = _body(response)
     library = parse_string(text) if "@" in text else None
     if library is None or library.failed_blocks or len(library.entries) != 1:
         raise _unusable(response, "one entry of BibTeX")
     fields = {field.key.lower(): _latex(str(field.value)) for field in library.entries[0].fields}
     doi = recognise(fields.get("doi", ""))
-    proposed = {
+    return {
         "title": _text(fields.get("title")),
-        "authors": [_text(name) for name in re.split(r"\s+and\s+", fields.get("author", "")) if _text(name)],
+        "authors": [name for name in map(_text, re.split(r"\s+and\s+", fields.get("author", ""))) if name],
         "year": _year(fields.get("year")),
         "venue": _text(fields.get("booktitle") or fields.get("journal")),
         "doi": doi.value if doi is not None and is_normal(IdentifierKind.DOI, doi.value) else "",
     }
-    return _some(proposed, response)
 
 
-def _openreview(base: str, value: str, transport: Transport) -> "dict[str, Value] | None":
-    response = transport.get(f"{base}/notes?id={escaped(value, safe='')}", accept="application/json")
-    if response.status in (400, 404, 410):
-        return None
+def _read_notes(response: Response) -> "dict[str, Value | None] | None":
     notes = _json(response, "a list of notes").get("notes")
-    note = notes[0] if isinstance(notes, list) and notes and isinstance(notes[0], dict) else None
-    if note is None:
+    note = notes[0] if isinstance(notes, list) and notes else None
+    if not isinstance(note, dict):
         return None
     content = note.get("content")
     fields = content.items() if isinstance(content, dict) else ()
     # Version 2 of the API wraps each field, version 1 does not.
-    given = {name: field.get("value") if isinstance(field, dict) else field for name, field in fields}
-    authors = given.get("authors")
+    values = {name: field.get("value") if isinstance(field, dict) else field for name, field in fields}
+    authors = values.get("authors")
     names = [_text(name) for name in authors] if isinstance(authors, list) else []
-    venue = _text(given.get("venue"))
-    proposed = {
-        "title": _text(given.get("title")),
+    venue = _text(values.get("venue"))
+    return {
+        "title": _text(values.get("title")),
         "authors": [bibliographic(name) for name in people(names)],
         "year": _year(venue) or _year_of(note.get("pdate")) or _year_of(note.get("cdate")),
         "venue": venue,
     }
-    return _some(proposed, response)
 
 
-_REGISTRIES: dict[IdentifierKind, tuple[Callable[[str, str, Transport], "dict[str, Value] | None"], str]] = {
-    IdentifierKind.DOI: (_doi, "https://doi.org/"),
-    IdentifierKind.ACL: (_acl, "https://aclanthology.org/"),
-    IdentifierKind.OPENREVIEW: (_openreview, "https://openreview.net/forum?id="),
+_REGISTRIES: dict[IdentifierKind, tuple["Callable[[Response], dict[str, Value | None] | None]", str, str, str]] = {
+    IdentifierKind.DOI: (_read_csl, "{}", "application/vnd.citationstyles.csl+json", "https://doi.org/"),
+    IdentifierKind.ACL: (_read_bibtex, "{}.bib", "application/x-bibtex, text/plain", "https://aclanthology.org/"),
+    IdentifierKind.OPENREVIEW: (_read_notes, "notes?id={}", "application/json", "https://openreview.net/forum?id="),
 }
+"""For each kind of id: what reads an answer, the path at a service, the media types, and the page of a paper."""
 
 
 def _body(response: Response) -> str:
@@ -165,13 +156,6 @@ def _json(response: Response, wanted: str) -> dict[str, Any]:
 def _unusable(response: Response, wanted: str) -> UpstreamError:
     kind = response.headers.get("content-type", "").partition(";")[0].strip() or "something"
     return UpstreamError(f"{urlsplit(response.url).netloc} answered with {quote(kind)} that is not {wanted}")
-
-
-def _some(proposed: "Mapping[str, Value | None]", response: Response) -> "dict[str, Value]":
-    """Return the fields that the proposal has; an error without a title, since the answer is about something else."""
-    if not proposed["title"]:
-        raise _unusable(response, "about a paper: it has no title")
-    return {name: value for name, value in proposed.items() if value}
 
 
 def _text(value: object) -> str:

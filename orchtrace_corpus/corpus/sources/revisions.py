@@ -1,7 +1,7 @@
-"""Reads files as they are in a revision of a git repository, through the git program; never asks a network.
+"""Read files as they are in a revision of a git repository, through the git program and without a network.
 
-The words that name a revision reach git on its standard input, and what follows uses the ids that it gave
-for them: no word can be taken for an option.
+The name of a revision reaches git on standard input, and later calls use the id of the commit: no word that a user
+writes can be taken for an option.
 
 Reference: git-cat-file(1), git-diff-tree(1), git-ls-tree(1), git-merge-base(1), gitrevisions(7).
 """
@@ -9,7 +9,7 @@ Reference: git-cat-file(1), git-diff-tree(1), git-ls-tree(1), git-merge-base(1),
 import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote
@@ -18,29 +18,26 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 MAX_BYTES = 512 * 1024 * 1024
 """The largest file that is read."""
 
-_MISLEADING = frozenset(
+_HOOK_VARIABLES = frozenset(
     "GIT_DIR GIT_WORK_TREE GIT_IMPLICIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_NAMESPACE "
     "GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_SHALLOW_FILE GIT_GRAFT_FILE".split()
 )
-"""Variables of a hook's environment; the repository is the one around the folder asked about."""
+"""Variables that git sets for a hook; they would override the folder that is asked about."""
 
-# A partial clone would ask its remote for what it lacks: no transport is allowed.
+# A partial clone would ask its remote for missing objects: no transport is allowed.
 _OFFLINE = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 _FULL_ID = "[0-9a-f]{40}|[0-9a-f]{64}"
-_LED_ASTRAY = ("symlink", "dangling", "loop", "notdir")
-"""The answers of git about a path whose symbolic links lead to no file of the revision."""
+_UNRESOLVED = ("symlink", "dangling", "loop", "notdir")
+"""Git's answers for a path whose symbolic links lead to no file of the revision."""
 
 _COMPARE_FOLDERS = "Compare two folders instead."
 
 
 class Revision(NamedTuple):
-    """A commit of the repository around a folder.
+    """A commit of the repository around a folder, by its id; paths are relative to the folder.
 
-    Attributes:
-        folder: The folder, to which paths are relative.
-        commit: The commit's full name.
-        asked: What it was asked for by.
+    `asked` is the name by which the commit was asked for.
     """
 
     folder: str
@@ -52,10 +49,10 @@ class Revision(NamedTuple):
         return short if self.commit.startswith(self.asked.lower()) else f"{printable(self.asked, limit=60)} ({short})"
 
     def read(self, *names: str) -> dict[str, bytes]:
-        """Return those files below the folder that were there at the commit, links inside the revision followed.
+        """Return the contents of files at the commit, without the missing ones; follow links inside the revision.
 
         Raises:
-            DataFileError: One was no file, or too large; a link led out of the revision; or this clone lacks it.
+            DataFileError: A path is no file, or too large; its link leads out of the revision; or this clone lacks it.
         """
         objects = dict(zip(names, self._resolved(*names), strict=True))
         for folder in {name.partition("/")[0]: None for name, (kind, _, _) in objects.items() if kind == "missing"}:
@@ -65,11 +62,7 @@ class Revision(NamedTuple):
         return dict(zip(files, self.blobs(list(files.values())), strict=True))
 
     def blobs(self, contents: Sequence[str]) -> list[bytes]:
-        """Return what git has by ids of contents: of a link where it leads to, of another repository its commit's id.
-
-        Raises:
-            DataFileError: This clone lacks one.
-        """
+        """Return the objects with these ids: the content of a file, the target of a link, the commit of a submodule."""
         answer = _checked(self.folder, "cat-file", "--batch", question="\n".join(contents)) if contents else b""
         texts, start = [], 0
         for content in contents:
@@ -85,13 +78,13 @@ class Revision(NamedTuple):
 
     def _is_file(self, name: str, kind: str, size: int) -> bool:
         """Return True if a path leads to a file; raise `DataFileError` if it leads to anything else that exists."""
-        if kind == "dangling":  # of a link, or of nothing: does the folder have an entry of that name?
+        if kind == "dangling":  # also if nothing has that name: look into the folder
             folder, _, entry = name.rpartition("/")
             ((folder_kind, tree, _),) = self._resolved(folder)
             kind = "missing" if folder_kind == "tree" and entry not in self._listed(tree) else kind
         if kind == "missing":
             return False
-        if kind in _LED_ASTRAY:
+        if kind in _UNRESOLVED:
             raise DataFileError(f"{name} of {self} is a symbolic link to no file of that revision", _COMPARE_FOLDERS)
         if kind != "blob":
             raise DataFileError(f"{name} of {self} is not a file")
@@ -100,26 +93,22 @@ class Revision(NamedTuple):
         return True
 
     def contents(self, folder: str) -> dict[str, str]:
-        """Return the files below a folder at the commit, each with the name that git gives to its content.
-
-        Raises:
-            DataFileError: This clone lacks the list.
-        """
+        """Return the files below a folder at the commit, each with the id of its content."""
         ((kind, tree, _),) = self._resolved(folder)
         if kind != "tree":
             return {}
         return {f"{folder}/{name}": content for name, content in self._listed(tree, "-r").items()}
 
     def _resolved(self, *paths: str) -> list[tuple[str, str, int]]:
-        """Return the objects of paths, links followed: kind, id and size."""
+        """Return kind, id and size of the objects of paths, links followed."""
         asked = "\n".join(f"{self.commit}:./{path}" for path in paths)
         rest = _checked(self.folder, "cat-file", "--batch-check", "--follow-symlinks", question=asked)
         objects = []
         for _ in paths:
             head, _, rest = rest.partition(b"\n")
             words = head.decode("utf-8", "replace").split()
-            if words[0] in _LED_ASTRAY:
-                rest = rest[int(words[1]) + 1 :]  # the path that it led to
+            if words[0] in _UNRESOLVED:
+                rest = rest[int(words[1]) + 1 :]  # behind the target of the link
                 objects.append((words[0], "", 0))
             else:
                 objects.append(("missing", "", 0) if words[-1] == "missing" else (words[1], words[0], int(words[2])))
@@ -132,43 +121,31 @@ class Revision(NamedTuple):
         return {os.fsdecode(name): about.split()[2].decode() for about, _, name in lines}
 
 
-class FileChange(NamedTuple):
-    """A file that differs between two commits.
+def file_changes(before: Revision, after: Revision) -> Iterator[tuple[str, str]]:
+    """Yield the path of each file that differs between two commits, and its mode; a renamed file is two.
 
-    Attributes:
-        path: Its path from the top of the repository.
-        mode: The kind of file that it is now, as git writes it; zeros for one that is gone.
+    Paths start at the top of the repository. The mode is that of git, zeros for a removed file.
     """
-
-    path: str
-    mode: str
-
-
-def file_changes(before: Revision, after: Revision) -> list[FileChange]:
-    """Return every file that differs between two commits, renamed ones as two; errors as in `Revision.read`."""
     words = ("-r", "-z", "--no-renames", "--ignore-submodules=none", before.commit, after.commit)
     fields = _checked(before.folder, "diff-tree", *words).split(b"\0")
-    return [
-        FileChange(path.decode("utf-8", "backslashreplace"), about.split()[1].decode())
-        for about, path in zip(fields[:-1:2], fields[1::2], strict=True)
-    ]
+    for about, path in zip(fields[:-1:2], fields[1::2], strict=True):
+        yield path.decode("utf-8", "backslashreplace"), about.split()[1].decode()
 
 
 def data_prefix(folder: str) -> str:
-    """Return the path of a corpus's folder of data from the top of its repository, with a slash at its end."""
+    """Return the path of a corpus's data folder from the top of its repository, with a slash at its end."""
     return f"{_checked(folder, 'rev-parse', '--show-prefix').decode('utf-8', 'backslashreplace').rstrip()}data/"
 
 
 def find(folder: str, name: str) -> Revision:
     """Return the commit that a revision's name means in the repository around a folder.
 
-    `A...B` means the last commit that both descend from, with HEAD for an end that is left out.
+    `A...B` means the last commit that both descend from; a missing end means HEAD.
 
     Raises:
-        DataFileError: There is no git, no repository, or no such commit in it; the message says how a
-            clone that lacks it gets it.
+        DataFileError: There is no git, no repository, or no such commit; the message says how to get the commit.
     """
-    _checked(folder, "rev-parse", "--git-dir")  # a folder outside a repository is said to be one
+    _checked(folder, "rev-parse", "--git-dir")  # raises the error for a folder outside a repository
     first, dots, second = name.partition("...")
     if not dots:
         return _commit(folder, name)
@@ -180,23 +157,21 @@ def find(folder: str, name: str) -> Revision:
 
 
 def unmerged(root: str) -> list[str]:
-    """Return the data files of a corpus that a merge in its repository left undecided; errors as in `find`."""
+    """Return the data files of a corpus that an unfinished merge left undecided; errors as in `find`."""
     listed = _checked(root, "ls-files", "--unmerged", "-z", "--", "data").split(b"\0")[:-1]
     return list(dict.fromkeys(os.fsdecode(line.partition(b"\t")[2]) for line in listed))
 
 
 def merge_texts(ours: str, base: str, theirs: str) -> None:
-    """Put into our file what git makes of three texts, marks where they conflict; a `DataFileError` without git."""
+    """Let git merge three texts into our file, with markers at conflicts; raise `DataFileError` without git."""
     _run("", "merge-file", "-Lours", "-Lbase", "-Ltheirs", *map(os.path.abspath, (ours, base, theirs)))
 
 
 def _commit(folder: str, name: str) -> Revision:
     answer = ""
     if name and name.isprintable():
-        question = f"{name}^{{commit}}"
-        answer = (
-            _checked(folder, "cat-file", "--batch-check", question=question).decode("utf-8", "replace").rstrip("\n")
-        )
+        output = _checked(folder, "cat-file", "--batch-check", question=f"{name}^{{commit}}")
+        answer = output.decode("utf-8", "replace").rstrip("\n")
     if answer.endswith(" ambiguous"):
         raise DataFileError(f"{quote(name)} is the beginning of several ids", "Write more of the id.")
     commit = re.match(f"({_FULL_ID}) commit ", answer)
@@ -212,7 +187,7 @@ def _commit(folder: str, name: str) -> Revision:
 
 
 def _unshallow(folder: str) -> str:
-    """Return how a shallow clone gets its history; empty for a whole one."""
+    """Return how to complete a shallow clone; empty for a complete one."""
     if _run(folder, "rev-parse", "--is-shallow-repository").stdout.strip() != b"true":
         return ""
     return f"The clone is shallow; bring its history with: git fetch --unshallow {_remote(folder)}"
@@ -239,7 +214,7 @@ def _checked(folder: str, *words: str, question: str = "") -> bytes:
 
 
 def _run(folder: str, *words: str, question: str = "") -> subprocess.CompletedProcess[bytes]:
-    environment = {name: value for name, value in os.environ.items() if name not in _MISLEADING} | _OFFLINE
+    environment = {name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES} | _OFFLINE
     command = ["git", "-C", folder or ".", "--no-pager", "--literal-pathspecs", *words]
     asked = os.fsencode(f"{question}\n") if question else b""
     try:

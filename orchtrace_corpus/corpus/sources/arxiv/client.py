@@ -1,34 +1,31 @@
-"""Ask arXiv about papers: politely, resumably, and telling apart what an absence means.
+"""Ask arXiv about papers: politely, resumably, and with a reason for every paper that is not found.
 
     answer = Client(cache_folder=default_folder()).fetch(["2401.00001", "arXiv:math.GT/0309136v2"])
     answer.found["2401.00001"].title
 
-Batches of ids are asked for until each id has an outcome, whatever the service answers. What is wrong with one id is
-its outcome, and the rest is asked again without it; `Exchange` deals with the moment and with the service. A request
-that was refused as malformed is never repeated: arXiv penalises that.
-
-docs/arxiv.md says what is asked, how often, and what is kept.
+Batches of ids are asked for until each id has an outcome, whatever the service answers. An id that the service refuses
+is left out, and the rest is asked for again. A request that was refused as malformed is never repeated, because arXiv
+penalises that. docs/arxiv.md says what is asked, how often, and what is stored.
 """
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
 from orchtrace_corpus.base.budget import TRIES_SECONDS
 from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.sources.arxiv.cache import Cache, asked_form, is_versioned, stored_form
 from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, FeedExchange, RefusedQueryError
 from orchtrace_corpus.corpus.sources.arxiv.search import SearchAnswer, Searcher
 from orchtrace_corpus.corpus.sources.arxiv.service import base_url, service
 from orchtrace_corpus.corpus.sources.http import TooLongError, Transport
-from orchtrace_corpus.corpus.sources.limiter import AnswerFolder, BusyError, Clock, Limiter, default_folder
+from orchtrace_corpus.corpus.sources.limiter import AnswerFolder, BusyError, Clock, default_folder
 
 MAX_AGE_SECONDS = 86400.0
 """The age up to which a cached answer is used: arXiv announces new versions once a day."""
@@ -39,7 +36,50 @@ MOST_IDS = 100
 MOST_REFUSALS = 10
 """The number of refusals of a query for one of its ids, before it is given up."""
 
-_TICK_SECONDS = 1.0
+
+def asked_form(text: str) -> str | None:
+    """Return the id in a text as arXiv is asked for it, with its version if it names one; None if there is none.
+
+    arXiv looks up whatever contains an id, and finds nothing if there is a prefix or a blank. It stores old ids, such
+    as `math.GT/0309136`, without their subject class.
+    """
+    identifier = recognise(text) if text.isascii() else None
+    if identifier is None or identifier.kind is not IdentifierKind.ARXIV:
+        return None
+    match = re.match(r"v(\d+)", text.partition(identifier.value)[2])
+    if match and not re.fullmatch(r"[1-9]\d{0,3}", match[1]):
+        return None
+    return stored_form(identifier.value) + (match[0] if match else "")
+
+
+def stored_form(arxiv_id: str) -> str:
+    """Return an id as arXiv stores it: without a subject class."""
+    return re.sub(r"^([a-z-]+)\.[A-Z]{2}/", r"\1/", arxiv_id)
+
+
+def is_versioned(asked: str) -> bool:
+    """Return True if an id, as arXiv is asked for it, names a version."""
+    return re.search(r"v\d+$", asked) is not None
+
+
+class Cache(AnswerFolder):
+    """The answers of one service about papers, a file for each id."""
+
+    def read(self, asked: str, max_age_seconds: float | None = None) -> Metadata | None:
+        """Return the answer stored for an id as the service is asked for it; None without one of that age."""
+        metadata = self.read_answer(asked, Metadata, max_age_seconds)
+        if metadata is None:
+            return None
+        name = stored_form(metadata.arxiv_id)
+        return metadata if asked in (name, f"{name}v{metadata.version}") else None
+
+    def is_missing(self, asked: str) -> bool:
+        """Return True if the last answer was that there is no such paper."""
+        return self.read_answer(asked, bool) is False
+
+    def path_of(self, asked: str) -> str:
+        """Return the file of an id. Ids have no underscore, and only the slash cannot stand in a file name."""
+        return os.path.join(self.folder, f"{asked.replace('/', '_')}.json")
 
 
 class Miss(StrEnum):
@@ -59,12 +99,12 @@ class Answer(NamedTuple):
     """The outcome of each id after a run; every id given is in exactly one of the first six, as it was given.
 
     Attributes:
-        found: What the service says of a paper: the version asked for, else the newest.
+        found: The service's description of a paper: of the version asked for, else of the newest.
         missing: The service has no such paper, or no such version.
-        malformed: No arXiv id, as we or the service see it.
+        malformed: Not an arXiv id, as we or the service see it.
         throttled: Given up because the service was busy or kept breaking off; a later run may find it.
-        unparseable: What came could not be read.
-        unasked: Not asked about, because the client is offline and has no answer of earlier.
+        unparseable: The answer could not be read.
+        unasked: Not asked about, because the client is offline and has no earlier answer.
         messages: What went wrong, in words; some quote the service.
     """
 
@@ -78,7 +118,7 @@ class Answer(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Return True if the service has spoken on every id; what it has said may be that there is none."""
+        """Return True if the service has an answer for every id, even if only that there is no such paper."""
         return not (self.throttled or self.unparseable or self.unasked)
 
 
@@ -87,17 +127,17 @@ class Client:
 
     Args:
         url: The service's address; empty for `base_url()`.
-        cache_folder: Where answers are kept; empty for `cache.default_folder()`.
+        cache_folder: The folder of the cache; empty for `default_folder()`.
         offline: Answer from the cache alone, however old it is.
         refresh: Ask again for what is in the cache.
         patience_seconds: How long to go on after trouble before the rest is given up.
-        spacing_seconds: The time from one request to the next; None for the service's own. arXiv is
-            never asked more often than every three seconds. Waits after trouble grow with it.
+        spacing_seconds: The time from one request to the next; None for the service's own. arXiv is never asked more
+            often than every three seconds. Waits after trouble grow with it.
         clock: The times to go by.
         open_transport: Makes the connection.
 
     Raises:
-        CommandUseError: The address is none.
+        CommandUseError: The address is invalid.
     """
 
     def __init__(
@@ -121,22 +161,20 @@ class Client:
         self._open_transport = open_transport
         folder = os.path.join(cache_folder or default_folder(), "arxiv", self._service.folder)
         self._cache = Cache(folder, self._clock.wall)
-        self._time_file = f"{folder}.time"
 
     def fetch(
         self, ids: Sequence[str], *, known: Collection[str] = (), progress: Callable[[Progress], None] | None = None
     ) -> Answer:
-        """Find out about papers: from the cache, and for the rest from the service, a hundred at a time.
+        """Find papers in the cache, and ask the service for the others, a hundred at a time.
 
-        Each answer is kept as soon as it is there, so that a run which is interrupted goes on where it
-        was. An id that was found before, or stands in an answer without any entry, is asked for a
-        second time before it is missing: arXiv has been seen to find nothing by mistake. What is missing
-        then is forgotten, so that no later run answers with what there was.
+        Each answer is stored at once, so a later run continues where this one was interrupted. An id that was found
+        before, or that is in an answer without any entry, is asked for a second time before it is missing, because
+        arXiv has been seen to find nothing by mistake. The cache then forgets what it had of a missing paper.
 
         Args:
             ids: In any spelling; with a version for that version.
-            known: Ids that are known to have been found before, besides those in the cache.
-            progress: Called whenever something changes, and every second while nothing does.
+            known: Ids that were found before, besides those in the cache.
+            progress: Called whenever something changes, and each second while nothing does.
 
         Raises:
             UpstreamError: The service cannot be reached, refuses us, or redirects to another host.
@@ -152,10 +190,11 @@ class Client:
                 outcomes[asked] = metadata
             elif self._max_age_seconds is None:
                 outcomes[asked] = Miss.MISSING if self._cache.is_missing(asked) else Miss.UNASKED
-        if len(outcomes) < len(wanted):
-            with self._open_exchange(progress, lambda: len(outcomes), len(wanted)) as (exchange, report):
-                asker = _Asker(exchange, self._cache, report, outcomes, messages)
-                unasked = [asked for asked in wanted if asked not in outcomes]
+        unasked = [asked for asked in wanted if asked not in outcomes]
+        if unasked:
+            with self._open_transport() as transport:
+                exchange = self._exchange(transport, progress, len(wanted))
+                asker = _Asker(exchange, self._cache, outcomes, messages)
                 asker.ask(unasked, self._max_age_seconds)
                 before = asker.doubtful | set(map(asked_form, known))
                 lost = [asked for asked in unasked if outcomes[asked] is Miss.MISSING]
@@ -163,7 +202,7 @@ class Client:
                 asker.ask(lost)
                 for asked in lost:
                     if outcomes[asked] is Miss.MISSING:
-                        self._cache.write(asked, None)
+                        self._cache.write_answer(asked, False)
         found: dict[str, Metadata] = {}
         missed: dict[str, list[str]] = {str(miss): [] for miss in Miss}
         for given, form in forms.items():
@@ -181,83 +220,49 @@ class Client:
         count_only: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> SearchAnswer:
-        """Find all papers that queries have: pages from the cache, and the rest from the service.
+        """Find the papers that match queries, page by page: pages in the cache, and the others from the service.
 
         Args:
             queries: In arXiv's syntax, by name.
-            count_only: Ask how many answers each has, and for no more.
+            count_only: Only count the papers that match.
             progress: As in `fetch`; it counts queries.
 
         Raises:
             UpstreamError: The service cannot be reached, refuses us, or redirects to another host.
             CacheError: The cache cannot be written.
         """
-        with self._open_exchange(progress, lambda: len(searcher.found) + len(searcher.failed), len(queries)) as (
-            exchange,
-            report,
-        ):
-            pages = AnswerFolder(os.path.join(self._cache.folder, "searches"), self._clock.wall)
-            searcher = Searcher(exchange, pages, self._max_age_seconds, report)
-            report()
-            return searcher.search(queries, count_only=count_only)
-
-    @contextmanager
-    def _open_exchange(
-        self, progress: Callable[[Progress], None] | None, done: Callable[[], int], total: int
-    ) -> Iterator[tuple[FeedExchange, Callable[[], None]]]:
-        """Open the service to be asked in turns, and what reports how far it is; waits are reported every second."""
-
-        def report(waiting_seconds: float = 0.0, reason: str = "") -> None:
-            if progress is not None:
-                progress(Progress(done(), total, waiting_seconds, reason))
-
-        def pause(seconds: float, reason: str) -> None:
-            left_seconds = seconds
-            while left_seconds > 0:
-                report(left_seconds, reason)
-                self._clock.sleep(min(left_seconds, _TICK_SECONDS))
-                left_seconds -= _TICK_SECONDS
-            report()
-
-        limiter = Limiter(self._time_file, self._service.spacing_seconds, self._clock, pause)
+        pages = AnswerFolder(os.path.join(self._cache.folder, "searches"), self._clock.wall)
         with self._open_transport() as transport:
-            yield FeedExchange(self._service, limiter, transport, self._patience_seconds), report
+            exchange = self._exchange(transport, progress, len(queries))
+            return Searcher(exchange, pages, self._max_age_seconds).search(queries, count_only=count_only)
+
+    def _exchange(self, transport: Transport, progress: Callable[[Progress], None] | None, total: int) -> FeedExchange:
+        time_file = f"{self._cache.folder}.time"
+        return FeedExchange(self._service, time_file, transport, progress, total, self._clock, self._patience_seconds)
 
 
 class _Asker:
     """One run of questions to a service.
 
     Attributes:
-        doubtful: Ids that are missing in an answer that held nothing at all.
+        doubtful: Ids that are missing in an answer without any entry.
     """
 
-    def __init__(
-        self,
-        exchange: FeedExchange,
-        cache: Cache,
-        report: Callable[[], None],
-        outcomes: dict[str, Outcome],
-        messages: list[str],
-    ) -> None:
+    def __init__(self, exchange: FeedExchange, cache: Cache, outcomes: dict[str, Outcome], messages: list[str]) -> None:
         self.doubtful: set[str] = set()
         self._exchange = exchange
         self._cache = cache
-        self._report = report
         self._outcomes = outcomes
         self._messages = messages
         self._refusals = 0
         self._is_swept = False
-        report()
+        self._report()
 
     def ask(self, ids: Sequence[str], max_age_seconds: float | None = -1.0) -> None:
-        """Ask for ids as arXiv is asked for them, and give each an outcome.
+        """Give each id an outcome: from the cache, if another process has asked meanwhile, else from the service.
 
-        Those with a version and those without are asked for apart, because an answer does not say which entry is for
-        which of the ids, and an id without a version means the newest.
-
-        Args:
-            ids: The ids.
-            max_age_seconds: The oldest answer to take that another process had meanwhile; less than 0 for none.
+        Ids with a version and ids without one are asked for apart, because an answer does not say which entry is for
+        which id, and an id without a version means the newest.
         """
         for has_version in (False, True):
             size = MOST_IDS
@@ -267,7 +272,7 @@ class _Asker:
                 rest = list(waiting)
                 try:
                     with self._exchange.turn():
-                        if not self._is_swept:  # of what killed runs left, in our turn: then nobody else writes there
+                        if not self._is_swept:  # no other process writes during our turn
                             self._cache.sweep()
                             self._is_swept = True
                         while rest and len(batch) < size:
@@ -298,8 +303,12 @@ class _Asker:
                     waiting = []
                 self._report()
 
+    def _report(self) -> None:
+        self._exchange.done = len(self._outcomes)
+        self._exchange.report()
+
     def _settle(self, batch: list[str], feed: Feed) -> None:
-        """Give each id of a batch what the feed says of it, and keep that."""
+        """Give each id of a batch the outcome in the feed, and store it."""
         described: dict[str, Metadata] = {}
         for entry in feed.entries:
             name = stored_form(entry.arxiv_id)
@@ -311,7 +320,7 @@ class _Asker:
         for asked in batch:
             metadata = described.get(asked)
             if metadata is not None:
-                self._cache.write(asked, metadata)
+                self._cache.write_answer(asked, metadata)
                 self._outcomes[asked] = metadata
             else:  # an entry that does not say of which paper it is may be that of any
                 is_there = "" in unreadable or re.sub(r"v\d+$", "", asked) in unreadable
@@ -325,7 +334,7 @@ class _Asker:
         self._messages.append(f"no answer from {self._exchange.service.name} about {papers}: {reason}")
 
     def _without_refused(self, batch: list[str], error: RefusedQueryError) -> list[str]:
-        """Return a refused batch without the id that it was refused for; nothing where the refusal names none."""
+        """Return a refused batch without the id that it was refused for; an empty list if the refusal names no id."""
         self._refusals += 1
         if error.bad_id not in batch or self._refusals > MOST_REFUSALS:
             self._give_up(batch, Miss.UNPARSEABLE, error)

@@ -1,8 +1,7 @@
-"""Read the feeds of arXiv's query API: those of before November 2025, of the day of its change, and since.
+"""Read the feeds of arXiv's query API in their three forms: until November 2025, on the day of the change, and since.
 
-Reference: the user manual (https://info.arxiv.org/help/api/user-manual.html), which still shows the
-first of the three shapes; docs/arxiv.md lists the differences. An answer is not trusted: it is
-looked at before it is parsed, bounded in size, depth and number of elements, and may declare nothing.
+Reference: the user manual (https://info.arxiv.org/help/api/user-manual.html), which still shows the first form. Answers
+are not trusted: size, depth and number of elements are limited, and declarations are refused.
 """
 
 import re
@@ -31,13 +30,12 @@ _ENTRY_ID = r"https?://[^/\s]+/abs/(.+)v([1-9][0-9]{0,3})"
 # The old service gave MSC and ACM classes, such as 57M25 and I.2.11, as categories, too.
 _CATEGORY = r"[a-z]+(?:-[a-z]+)*(?:\.[A-Za-z]+(?:-[a-z]+)*)?"
 
-# Expat's codes for a document that ends too early (XML_ERROR_NO_ELEMENTS, UNCLOSED_TOKEN, PARTIAL_CHAR,
-# UNCLOSED_CDATA_SECTION in its expat.h).
+# The document ends too early: XML_ERROR_NO_ELEMENTS, UNCLOSED_TOKEN, PARTIAL_CHAR, UNCLOSED_CDATA_SECTION of expat.h.
 _CUT_SHORT = (3, 5, 6, 20)
 
 
 class Problem(NamedTuple):
-    """An entry that cannot be read: its id, as far as it has one, and why."""
+    """An entry that cannot be read: its id, empty if unknown, and the reason."""
 
     arxiv_id: str
     message: str
@@ -47,10 +45,10 @@ class Feed(NamedTuple):
     """The content of a feed.
 
     Attributes:
-        entries: A version of a paper each, in no order that means anything.
-        problems: The entries that are no description of a paper.
-        total: How many papers the query has in all; None where the feed does not say.
-        size: How many entries the feed has, with those that are none of a paper.
+        entries: Versions of papers, in any order.
+        problems: The entries that cannot be read.
+        total: How many papers match the query; None if the feed does not say.
+        size: How many entries the feed has, those that cannot be read included.
     """
 
     entries: tuple[Metadata, ...]
@@ -82,31 +80,19 @@ class FeedError(UpstreamError):
 
 
 class UnreadableFeedError(FeedError):
-    """The answer is no feed.
-
-    Attributes:
-        received: The kind of what came instead.
-        detail: More about that, to follow it in a message.
-    """
+    """The answer is not a feed: the kind of what came instead, and a detail to follow it in a message."""
 
     def __init__(self, received: Received, detail: str = "") -> None:
         super().__init__(f"instead of a feed came {received}{detail}")
-        self.received = received
-        self.detail = detail
+        self.received, self.detail = received, detail
 
 
 class RefusedQueryError(FeedError):
-    """The feed refuses the query.
-
-    Attributes:
-        reason: Why, in the service's words.
-        bad_id: The id that it takes for none, as it was sent; None where it is about something else.
-    """
+    """The service refuses the query: the reason in its words, and the invalid id; None for another reason."""
 
     def __init__(self, reason: str, bad_id: str | None) -> None:
         super().__init__(f"the query was refused: {quote(reason)}")
-        self.reason = reason
-        self.bad_id = bad_id
+        self.reason, self.bad_id = reason, bad_id
 
 
 def parse(body: bytes) -> Feed:
@@ -115,8 +101,8 @@ def parse(body: bytes) -> Feed:
     Entries without an id, which the old service gave for papers that it did not have, are left out.
 
     Raises:
-        UnreadableFeedError: The body is no feed.
-        RefusedQueryError: The feed says why the query was refused.
+        UnreadableFeedError: The body is not a feed.
+        RefusedQueryError: The query was refused.
     """
     root = _document(body)
     if root.tag != f"{_ATOM}feed":
@@ -142,7 +128,7 @@ def parse(body: bytes) -> Feed:
 
 
 class _BoundedBuilder(TreeBuilder):
-    """Builds the tree of a document that is neither deep nor endless."""
+    """Builds the tree of a document of limited depth and size."""
 
     _depth = _count = 0
 
@@ -159,12 +145,12 @@ class _BoundedBuilder(TreeBuilder):
 
 
 def _document(body: bytes) -> Element:
-    """Return the tree of an XML document without declarations; an `UnreadableFeedError` if it is none."""
+    """Return the tree of an XML document without declarations; raise `UnreadableFeedError` for anything else."""
     from defusedxml.common import DefusedXmlException
     from defusedxml.ElementTree import DefusedXMLParser, ParseError
 
     _sniff(body)
-    # The services have only ever sent UTF-8, so whatever the document says of itself is not believed.
+    # The services have only ever sent UTF-8: the document's own encoding is ignored.
     parser = DefusedXMLParser(target=_BoundedBuilder(), encoding="utf-8", forbid_dtd=True)
     try:
         parser.feed(body)
@@ -178,7 +164,7 @@ def _document(body: bytes) -> Element:
 
 
 def _sniff(body: bytes) -> None:
-    """Raise an `UnreadableFeedError` where the beginning of the body shows that it is no XML."""
+    """Raise `UnreadableFeedError` if the beginning of the body shows that it is not XML."""
     if len(body) > MAX_BODY_BYTES:
         raise UnreadableFeedError(Received.OVERLONG, f": {len(body):,} bytes")
     head = body[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -206,7 +192,7 @@ def _entry(element: Element, entry_id: str) -> Metadata | Problem:
         arxiv_id,
         version,
         title=_text(element, f"{_ATOM}title"),
-        authors=tuple(name for name in names if any(c.isalnum() for c in name)),  # some are ":" after a group
+        authors=tuple(name for name in names if any(c.isalnum() for c in name)),  # a group is followed by ":"
         abstract=_text(element, f"{_ATOM}summary"),
         published=_time(_text(element, f"{_ATOM}published")),
         updated=_time(_text(element, f"{_ATOM}updated")),
@@ -217,14 +203,14 @@ def _entry(element: Element, entry_id: str) -> Metadata | Problem:
         doi=next((doi.value for doi in map(recognise, dois) if doi and doi.kind is IdentifierKind.DOI), None),
     )
     required = ("title", "authors", "published", "updated", "primary_category")
-    lacking = [field for field in required if not getattr(metadata, field)]
-    if lacking:
-        return Problem(arxiv_id, f"the entry of {arxiv_id} has no usable {' and no '.join(lacking)}")
+    missing = [field for field in required if not getattr(metadata, field)]
+    if missing:
+        return Problem(arxiv_id, f"the entry of {arxiv_id} has no usable {' and no '.join(missing)}")
     return metadata
 
 
 def _categories(element: Element, tag: str) -> Iterator[str]:
-    """Yield the terms of elements that are arXiv's own categories."""
+    """Yield those categories in elements that are arXiv's own."""
     for category in element.iterfind(tag):
         term = _collapsed(category.get("term", ""))
         if re.fullmatch(_CATEGORY, term):
@@ -242,7 +228,7 @@ def _time(text: str) -> str:
 
 
 def _text(element: Element, tag: str) -> str:
-    """Return the text of the first child of that name, on one line; empty without one."""
+    """Return the text of the first child with a tag, on one line; empty without one."""
     return _collapsed(element.findtext(tag) or "")
 
 
@@ -251,7 +237,7 @@ def _collapsed(text: str) -> str:
 
 
 class FeedExchange(http.Exchange[Feed]):
-    """Requests to a service that answers as arXiv's query API does: with feeds, and feeds that refuse a query."""
+    """Requests to a service with arXiv's query API."""
 
     accept = "application/atom+xml"
 
@@ -264,16 +250,16 @@ class FeedExchange(http.Exchange[Feed]):
                 raise
             if error.received is Received.OVERLONG:
                 raise http.TooLongError(str(error)) from error
-            # A page or a text is about us, not about this request.
-            is_about_us = error.received in (Received.PAGE, Received.TEXT)
-            final = http.refusal(self.service.name, response, self.describe(response)) if is_about_us else error
+            final: UpstreamError = error
+            if error.received in (Received.PAGE, Received.TEXT):  # about us, not about this request
+                final = http.refusal(self.service.name, response, self.describe(response))
             return http.Trouble(final, self.service.spacing_seconds, http.MOST_RETRIES_UNREADABLE)
         if response.status == 400:
             raise RefusedQueryError("HTTP 400", None)
         return feed
 
     def describe(self, response: http.Response) -> str:
-        """Return a status, and the kind of what came with it unless that is a feed."""
+        """Return the status, and the kind of a body that is not a feed."""
         try:
             parse(response.body)
         except UnreadableFeedError as error:

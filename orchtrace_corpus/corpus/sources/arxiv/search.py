@@ -1,12 +1,11 @@
-"""Search arXiv, page by page, until everything that a query has was seen once.
+"""Search arXiv, page by page, until every result of a query was seen once.
 
-Pages are asked for in the order of submission, the oldest first, so that what is new comes at the end. The answers can
-change all the same while they are paged through: each page begins with the last paper of the one before, and where that
-is another paper the pages are gone through again. Each page is kept as soon as it is there, so that a run that is
-interrupted goes on where it was.
+Pages are asked for in the order of submission, the oldest first, so that new papers come at the end. Results can change
+between two pages: each page begins with the last paper of the page before, and if that paper differs, all pages are
+read again. Each page is stored at once, so that a later run continues where this one was interrupted.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from urllib.parse import quote_plus
 
@@ -43,12 +42,12 @@ class Failure(StrEnum):
 
 
 class Results(NamedTuple):
-    """All answers to a query.
+    """All results of a query.
 
     Attributes:
         papers: By arXiv id, in the order of submission.
-        total: How many answers the service counts.
-        messages: What could not be read of single entries.
+        total: How many results the service counts.
+        messages: The problems of entries that could not be read.
     """
 
     papers: Mapping[str, Metadata]
@@ -60,8 +59,8 @@ class SearchAnswer(NamedTuple):
     """The answers of a service to several queries, each by its name in one of the two mappings.
 
     Attributes:
-        found: Those that were answered in full.
-        failed: The others, each with the kind of failure and what happened in words.
+        found: The results of queries that were answered in full.
+        failed: The kind of failure of each other query, and what happened in words.
     """
 
     found: Mapping[str, Results]
@@ -77,67 +76,55 @@ class _FailedError(Exception):
 
 
 class Searcher:
-    """One run of searches.
+    """One run of searches. The age of stored pages is at most `max_age_seconds`; None for any age and no requests."""
 
-    Args:
-        exchange: How the service is asked.
-        cache: The pages that are kept.
-        max_age_seconds: How old a kept page may be; less than 0 for none, None for any age, and to ask no service.
-        report: Called after each page and each query.
-    """
-
-    def __init__(
-        self, exchange: FeedExchange, cache: AnswerFolder, max_age_seconds: float | None, report: Callable[[], None]
-    ) -> None:
+    def __init__(self, exchange: FeedExchange, cache: AnswerFolder, max_age_seconds: float | None) -> None:
         self._exchange = exchange
         self._cache = cache
         self._max_age_seconds = max_age_seconds
-        self._report = report
-        self.found: dict[str, Results] = {}
-        self.failed: dict[str, tuple[Failure, str]] = {}
 
     def search(self, queries: Mapping[str, str], *, count_only: bool = False) -> SearchAnswer:
-        """Answer queries, one after the other. Once the service is busy beyond patience, the rest is given up, too.
-
-        Args:
-            queries: In arXiv's syntax, by name.
-            count_only: Ask how many answers there are, and for none of them but the first.
+        """Answer queries, one after the other. Once the service stays busy, the remaining ones fail, too.
 
         Raises:
             UpstreamError: The service cannot be reached, or refuses us.
             CacheError: The cache cannot be written.
         """
+        found: dict[str, Results] = {}
+        failed: dict[str, tuple[Failure, str]] = {}
         is_busy = ""
+        self._exchange.report()
         for name, query in queries.items():
             try:
                 if is_busy:
-                    raise _FailedError(Failure.THROTTLED, is_busy)
+                    raise BusyError(is_busy)
                 if count_only:
                     page = self._page(query, 0, 1, is_fresh=False)
                     papers = {paper.arxiv_id: paper for paper in page.entries}
-                    self.found[name] = Results(papers, page.total or 0, page.messages)
+                    found[name] = Results(papers, page.total or 0, page.messages)
                 else:
-                    self.found[name] = self._collect(query)
+                    found[name] = self._collect(query)
             except _FailedError as error:
-                self.failed[name] = error.failure, str(error)
+                failed[name] = error.failure, str(error)
             except BusyError as error:
                 is_busy = str(error)
-                self.failed[name] = Failure.THROTTLED, is_busy
+                failed[name] = Failure.THROTTLED, is_busy
             except RefusedQueryError as error:
-                self.failed[name] = Failure.REFUSED, str(error)
+                failed[name] = Failure.REFUSED, str(error)
             except (FeedError, TooLongError) as error:
-                self.failed[name] = Failure.UNREADABLE, str(error)
-            self._report()
-        return SearchAnswer(self.found, self.failed)
+                failed[name] = Failure.UNREADABLE, str(error)
+            self._exchange.done += 1
+            self._exchange.report()
+        return SearchAnswer(found, failed)
 
     def _collect(self, query: str) -> Results:
-        """Return all answers to a query."""
+        """Return all results of a query."""
         papers: dict[str, Metadata] = {}
         messages: dict[str, None] = {}
         total = 0
         for sweep in range(MOST_SWEEPS):
             total, is_settled = self._sweep(query, papers, messages, is_fresh=sweep > 0)
-            # Papers of one moment may stand in another order on each page: then the rounds have them all together.
+            # Papers of one moment may be in another order on each page: then all sweeps together have every paper.
             if is_settled or (sweep and len(papers) + len(messages) == total):
                 ordered = sorted(papers.values(), key=lambda paper: (paper.published, paper.arxiv_id))
                 return Results({paper.arxiv_id: paper for paper in ordered}, total, tuple(messages))
@@ -148,22 +135,22 @@ class Searcher:
     def _sweep(
         self, query: str, papers: dict[str, Metadata], messages: dict[str, None], *, is_fresh: bool
     ) -> tuple[int, bool]:
-        """Go through the pages once; return the number of answers, and whether each of them was seen."""
+        """Go through the pages once; return the number of results, and True if each of them was seen."""
         start, last, seen = 0, "", set[str]()
-        unreadable: dict[str, None] = {}
+        unreadable: set[str] = set()
         while True:
             page = self._page(query, start, PAGE_SIZE, is_fresh=is_fresh)
-            self._report()
+            self._exchange.report()
             total = page.total or 0
             if total > MOST_ANSWERS:
                 reason = f"{total:,} answers are more than the {MOST_ANSWERS:,} that can be paged through"
                 raise _FailedError(Failure.TOO_MANY, f"{reason}; narrow the query or the days")
             ids = [paper.arxiv_id for paper in page.entries]
             messages |= dict.fromkeys(page.messages)
-            unreadable |= dict.fromkeys(page.messages)
+            unreadable.update(page.messages)
             papers |= zip(ids, page.entries, strict=True)
             is_shifted = start > 0 and not page.messages and ids[:1] != [last]
-            seen |= set(ids)
+            seen.update(ids)
             end = start + page.size
             if is_shifted or end >= total or page.size < 2:
                 is_whole = end >= total and len(seen) + len(unreadable) >= total
@@ -171,31 +158,25 @@ class Searcher:
             start, last = end - 1, ids[-1] if ids else ""
 
     def _page(self, query: str, start: int, size: int, *, is_fresh: bool) -> Feed:
-        """Return a page, from the cache if it may be; one that is shorter than it should be is asked for again."""
+        """Return a page, from the cache if it may be; ask again for one that is too short."""
         asked = f"{self._exchange.service.url} {query} {start} {size}"
         if not is_fresh or self._max_age_seconds is None:
-            kept = self._cache.read_answer(asked, Feed, self._max_age_seconds)
-            if kept is not None:
-                return kept
-        page = self._ask(query, start, size)
-        for _ in range(MOST_SHORT):
-            # None at all is most often true, and has been seen to be wrong.
-            if page.size >= max(min((page.total or 0) - start, size), 1):
-                break
-            page = self._ask(query, start, size)
-            if not page.total:
-                break
-        self._cache.write_answer(asked, page)
-        return page
-
-    def _ask(self, query: str, start: int, size: int) -> Feed:
+            stored = self._cache.read_answer(asked, Feed, self._max_age_seconds)
+            if stored is not None:
+                return stored
         if self._max_age_seconds is None:
             raise _FailedError(Failure.UNASKED, "nothing is kept of it")
         url = (
             f"{self._exchange.service.url}?search_query={quote_plus(query)}&start={start}&max_results={size}"
             "&sortBy=submittedDate&sortOrder=ascending"
         )
-        feed = self._exchange.ask(url, f"the query {quote(query)}")
-        if feed.total is None:
-            raise _FailedError(Failure.UNREADABLE, "the feed does not say how many answers there are")
-        return feed
+        for attempt in range(MOST_SHORT + 1):
+            page = self._exchange.ask(url, f"the query {quote(query)}")
+            if page.total is None:
+                raise _FailedError(Failure.UNREADABLE, "the feed does not say how many answers there are")
+            # No result at all is most often true, and has been seen to be wrong: ask once more.
+            is_whole = page.size >= max(min(page.total - start, size), 1)
+            if is_whole or (attempt and not page.total):
+                break
+        self._cache.write_answer(asked, page)
+        return page

@@ -1,4 +1,4 @@
-"""The service that is asked: arXiv's own, or the mirror that somebody names."""
+"""The service that is asked: arXiv's own, or a mirror."""
 
 import os
 import re
@@ -19,7 +19,7 @@ def base_url(option: str = "") -> str:
     """Return the address to ask: the option's, else that of `ORCHTRACE_ARXIV_URL`, else arXiv's.
 
     Raises:
-        CommandUseError: It is no http or https address, or has a query, a fragment or credentials.
+        CommandUseError: It is not an http or https address, or has a query, a fragment or credentials.
     """
     source = "the arXiv URL" if option else "ORCHTRACE_ARXIV_URL"
     given = option or os.environ.get("ORCHTRACE_ARXIV_URL", "")
@@ -36,22 +36,17 @@ def base_url(option: str = "") -> str:
             f"{source} is not the address of a service: {quote(given)}",
             f"It looks like {DEFAULT_URL}, without a query.",
         )
-    if _is_arxiv(host):  # which would redirect, at the price of a request
+    if _is_arxiv(host):  # it redirects http, at the cost of a request
         return f"https://{host.rstrip('.')}{parts.path.rstrip('/')}"
     shown = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
 
 
 def service(url: str, spacing_seconds: float | None = None) -> Service:
-    """Return the service at an address that `base_url` gave.
+    """Return the service at an address that `base_url` returned.
 
-    Args:
-        url: Its address.
-        spacing_seconds: The time between requests; None for `ORCHTRACE_ARXIV_SPACING`, else arXiv's
-            three seconds. For arXiv itself it is never less than that.
-
-    Raises:
-        CommandUseError: `ORCHTRACE_ARXIV_SPACING` is not a number of seconds.
+    Without `spacing_seconds`, the time between requests is that of `ORCHTRACE_ARXIV_SPACING`, else three seconds; arXiv
+    itself never gets a shorter one. Raise `CommandUseError` if the variable is not a number.
     """
     host = urlsplit(url).hostname or ""
     if spacing_seconds is None:
