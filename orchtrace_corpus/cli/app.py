@@ -1,4 +1,4 @@
-"""Typer's way to run a command of the table: its errors become messages and exit codes here."""
+"""Run a command by Typer, and make messages and exit codes of its errors."""
 
 import sys
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _UseError, _ClickError = typer.BadParameter.__mro__[1:3]
 
 
 def _output_form(ctx: Any) -> str:
-    """Return the form in which a command without arguments takes `-o`; empty if it has arguments, or no `-o`."""
+    """Return the command with `-o` if it takes `-o` and no arguments; else an empty text."""
     parameters = ctx.command.params if ctx else ()
     if any(parameter.param_type_name == "argument" for parameter in parameters):
         return ""
@@ -35,7 +35,7 @@ def _takes_fields(parameters: Sequence[Any]) -> bool:
 
 
 def _form_of_several(group: CommandGroup, program_name: str, words: Sequence[str], option: str) -> str:
-    """Return the form of an option that takes several words, of which some were missing; empty for any other."""
+    """Return the form of an option that takes several words; empty for another option."""
     command = next((word for word in words if word in group.names()), "")
     found = group.find(command)
     if found is None or isinstance(function := found.find(), CommandGroup):
@@ -61,7 +61,7 @@ def run(arguments: list[str], output: Output) -> int:
                 output.tell(f"corpus: {option} is a global option; {place}")
                 return ExitCode.USAGE
         error.show(file=sys.stderr)
-        # The words that have no option in front of them.
+        # Words without an option in front of them.
         bare = [word for before, word in zip(["", *arguments], arguments, strict=False) if not before.startswith("-")]
         context: Any = getattr(error, "ctx", None)
         parameters = context.command.params if context else ()

@@ -1,6 +1,6 @@
-"""Shows what `corpus check` finds in both wings, without Typer.
+"""Show the findings of `corpus check` in both wings, without Typer.
 
-What makes files is imported where it is needed: `corpus check data` has to start fast.
+What writes files is imported where it is needed: `corpus check data` has to start fast.
 """
 
 import os
@@ -21,14 +21,7 @@ from orchtrace_corpus.base.text.layout import (
     pluralize,
     wrapped,
 )
-from orchtrace_corpus.corpus.checks import (
-    Part,
-    PartName,
-    check_parts,
-    exit_code_of,
-    fixing_commands,
-    read_codes,
-)
+from orchtrace_corpus.corpus.checks import Part, PartName, check_parts, exit_code_of, fixing_commands, read_codes
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 
@@ -45,7 +38,7 @@ _FIX = "corpus check --fix"
 _MAX_FIXES = 5
 """The rounds of fixes: a value may have several mistakes, and they are fixed one at a time."""
 
-_MENDS: dict[str, str] = {PartName.FORM: _FIX, PartName.ARXIV: "corpus fetch --offline --write"}
+_FIXES: dict[str, str] = {PartName.FORM: _FIX, PartName.ARXIV: "corpus fetch --offline --write"}
 """The command that fixes each part whose findings do not name it."""
 
 _COUNTED = {
@@ -71,16 +64,7 @@ class CheckedPart(StrEnum):
 
 
 def fix_values(session: CorpusSession, wanted: Sequence[str], ignored: Sequence[str]) -> None:
-    """Write the data files with those findings fixed that need no decision, and show the difference.
-
-    Args:
-        session: The corpus and the output.
-        wanted: Codes, or beginnings of codes, with commas between several; all if empty.
-        ignored: Those that are left out.
-
-    Raises:
-        CorpusError: There is no corpus, or it cannot be read.
-    """
+    """Fix the findings that need no decision, of the wanted codes that are not ignored, and show the difference."""
     from orchtrace_corpus.corpus.build import mended_documents
 
     root = session.writable_root()
@@ -97,7 +81,7 @@ def fix_values(session: CorpusSession, wanted: Sequence[str], ignored: Sequence[
 
 
 def fix_form(session: CorpusSession) -> None:
-    """Write the data files in canonical form, unless they have errors, which the check reports."""
+    """Write the data files in canonical form, unless they have errors."""
     files = CorpusFiles(session.writable_root())
     if files.loaded.pool is not None and not has_errors(tuple(files.findings(PartName.DATA))):
         check_form(session, fix=True)
@@ -122,21 +106,7 @@ def check_data(
     form: FindingsFormat,
     fixed: bool,
 ) -> ExitCode:
-    """Show every mistake in the data files, and return the exit code.
-
-    Args:
-        session: The corpus, and where the output goes.
-        wanted: Codes, or beginnings of codes, with commas between several; all if empty.
-        ignored: Those that are left out.
-        strict: Whether warnings fail, too.
-        max_findings: How many are shown; 0 for all.
-        form: The form of the output.
-        fixed: Whether `fix_values` ran before.
-
-    Raises:
-        CommandUseError: Options contradict each other.
-        CorpusError: There is no corpus, or it cannot be read.
-    """
+    """Show every finding in the data files, and return the exit code; `fixed` says that `fix_values` ran before."""
     files = CorpusFiles(session.writable_root())
     codes = read_codes(wanted, ignored)
     everything = tuple(files.findings(PartName.DATA))
@@ -171,18 +141,6 @@ def check_all(
     """Show the findings and a line for each part of what CI asks, and return the worst exit code.
 
     In a form for programs, the findings of all parts are one document, and the lines go to standard error.
-
-    Args:
-        session: The corpus and the output.
-        wanted: Codes, or beginnings of codes, with commas between several; all if empty.
-        ignored: Those that are left out.
-        strict: Whether warnings fail, too.
-        max_findings: How many findings of a part are shown; 0 for all.
-        form: The form of the findings.
-        stale: What stale generated files are; with a notice they leave the exit code alone.
-
-    Raises:
-        CorpusError: There is no corpus, or it cannot be read.
     """
     root = session.writable_root()
     lines: list[Line] = []
@@ -243,31 +201,19 @@ def _check_examples(root: str) -> tuple[list[Finding], Line, ExitCode]:
         paths = list(trace_files(os.path.join(root, _TRACES)))
         findings, count = warnings_of_plain(paths), len(paths)
         if findings is None:
-            findings, count = _find_in_traces(paths, root)
+            from orchtrace_corpus.trace.model.decode import documents
+            from orchtrace_corpus.trace.rules import validate
+
+            places = ((os.path.relpath(path, root), path) for path in paths)
+            shown = (document._replace(path=place) for place, path in places for document in documents(path))
+            found, count, _ = validate(shown)
+            findings = list(found)
     except CorpusError as error:
         return [], _failed_line("traces", error), error.exit_code
     summary = f"{render.summary(findings)} in {pluralize(count, 'trace')}"
     code = ExitCode.FINDINGS if has_errors(findings) else ExitCode.DONE
     code = ExitCode.UNREADABLE if is_unreadable(findings) else code
     return findings, _line("traces", code is ExitCode.DONE, summary, "see corpus trace validate data/traces"), code
-
-
-def _find_in_traces(paths: Sequence[str], root: str) -> tuple[list[Finding], int]:
-    """Return all findings of trace files, with their places, and the number of traces."""
-    from orchtrace_corpus.trace.model.decode import decode, documents
-    from orchtrace_corpus.trace.rules import Names, check
-
-    findings: list[Finding] = []
-    names = Names()
-    count = 0
-    for path in paths:
-        for document in documents(path):
-            count += 1
-            decoded = decode(document._replace(path=os.path.relpath(path, root)))
-            findings += check(decoded)
-            if decoded.trace is not None:
-                findings += names.check(decoded.trace.trace_id, decoded.document.path, document.line)
-    return findings, count
 
 
 def _check_rewards(root: str) -> tuple[Line, ExitCode]:
@@ -310,13 +256,13 @@ def _part_line(part: Part) -> Line:
         summary = f"not in canonical form: {names}" if names else "up to date"
     else:
         summary = pluralize(part.total, *_COUNTED.get(part.name, ("entry", "entries")))
-    mend = _MENDS.get(part.name, "see above")
+    mend = _FIXES.get(part.name, "see above")
     mend += f"; some of it: {_joined(part.mends)}" if part.mends else ""
     return _line(part.name, part.exit_code is ExitCode.DONE, summary, mend)
 
 
 def _joined(commands: Sequence[str]) -> str:
-    """Return the commands that mend findings on one line, several with their number where they are many."""
+    """Return commands on one line; of many, the first ones and the number of the others."""
     return "; ".join(first_and_more(commands, _NAMED, "and {} more"))
 
 

@@ -1,8 +1,8 @@
-"""Completion: what a shell offers behind TAB, by the specifications of commands and the providers of their values.
+"""Completion of words in a shell, by the specifications of commands and the providers of their values.
 
 Typer writes the scripts that `--install-completion` installs; they start the program with the words so far in its
-environment. The answer is made here, in 2 to 6 times what the bare interpreter takes. Typer's own takes 15 times that
-for a program of a single command, since Typer 0.29 imports Pydantic, and offers nothing for bash behind a `=`.
+environment. Answering here takes 2 to 6 times the start of the bare interpreter. Typer's own answer takes 15 times for
+a program with a single command, since Typer 0.29 imports Pydantic, and completes nothing after a `=` in bash.
 """
 
 import os
@@ -30,25 +30,16 @@ class Shell(StrEnum):
 
 
 def answer(instruction: str, output: Output) -> int | None:
-    """Write what can follow the words of a command line, in the form that a shell's script reads.
+    """Write the words that can follow, as the script of a shell reads them, and return the exit code.
 
-    Args:
-        instruction: What the script asks for: `complete_` and the name of the shell.
-        output: Where the answer goes.
-
-    Returns:
-        The exit code; None for an instruction to Typer.
+    The instruction of a script is `complete_` and the name of the shell; any other is Typer's, and the answer is None.
     """
     shell = next((shell for shell in Shell if instruction == f"complete_{shell}"), None)
     if shell is None:
         return None
     before, word, hidden = _words(shell)
     try:
-        offers = [
-            (value, text)
-            for value, text in offer(before, word, output.program)
-            if value.lower().startswith(word.lower())
-        ]
+        offers = [pair for pair in offer(before, word, output.program) if pair[0].lower().startswith(word.lower())]
     except CorpusError:  # a corpus that cannot be read has no names to offer; the command itself says why
         offers = []
     match shell:
@@ -67,7 +58,7 @@ def answer(instruction: str, output: Output) -> int | None:
 
 
 def _words(shell: Shell) -> tuple[list[str], str, int]:
-    """The words behind the program's name, the one that is being written, and how much of that bash keeps itself."""
+    """Return the whole words, the incomplete one, and the number of its characters that bash keeps."""
     if shell is not Shell.BASH:
         text = os.environ.get("_TYPER_COMPLETE_ARGS", "")
         words = [_unquoted(word) for word in re.findall(r"""(?:[^\s"'\\]|\\.|"[^"]*"?|'[^']*'?)+""", text)]
@@ -75,7 +66,7 @@ def _words(shell: Shell) -> tuple[list[str], str, int]:
         if shell in (Shell.POWERSHELL, Shell.PWSH):
             is_open = os.environ.get("_TYPER_COMPLETE_WORD_TO_COMPLETE", "") != ""
         return (words[1:-1], words[-1], 0) if words[1:] and is_open else (words[1:], "", 0)
-    # Bash takes words apart at = and :, and replaces what stands behind the last of them.
+    # Bash splits words at = and :, and replaces only the part behind the last of them.
     number = os.environ.get("COMP_CWORD", "")
     pieces = os.environ.get("COMP_WORDS", "").split("\n")[1 : int(number) + 1 if number.isdecimal() else None]
     words, is_open = [""], True
@@ -96,21 +87,16 @@ def _unquoted(word: str) -> str:
 
 
 def _zsh(text: str) -> str:
-    """Return a text as zsh reads it in a list of offers."""
+    """Return a text as zsh reads it in a list of completions."""
     text = text.replace('"', '""').replace("'", "''").replace("$", "\\$").replace("`", "\\`")
     return text.replace(":", r"\\:")
 
 
 def offer(before: Sequence[str], word: str, name: str = CORPUS) -> Offers:
-    """Return what can follow some words.
-
-    Args:
-        before: The whole words behind the program's name.
-        word: What there is of the next one.
-        name: The program's name: `corpus`, or `orchtrace` for its group `trace`.
+    """Yield the words that can follow, by the whole words behind the program's name and the beginning of the next one.
 
     Raises:
-        CorpusError: What is offered is in the corpus, which cannot be read.
+        CorpusError: The words are in the corpus, which cannot be read.
     """
     group = program(name)
     line = follow(group, name, before)
@@ -144,7 +130,7 @@ def offer(before: Sequence[str], word: str, name: str = CORPUS) -> Offers:
 
 
 def _options(parameters: Sequence[Parameter], used: Collection[str]) -> Offers:
-    """Yield the long names of options that may still be given."""
+    """Yield the long names of options that can still be given."""
     for parameter in parameters:
         if parameter.name not in used:
             text = parameter.option.help.partition(" [")[0]
@@ -152,7 +138,7 @@ def _options(parameters: Sequence[Parameter], used: Collection[str]) -> Offers:
 
 
 def _values(parameter: Parameter, word: str, place: Place) -> Offers:
-    """Yield the values of a parameter: those that it declares, else those of its provider."""
+    """Yield the values of a parameter: its choices, and those of its provider."""
     yield from ((str(choice), "") for choice in parameter.choices)
     if parameter.option.offers is not None:
         yield from parameter.option.offers(word, place)

@@ -1,6 +1,6 @@
-"""Joins the pool and the rewards of traces: `corpus show` and `corpus terms` name the designs that compute a reward.
+"""`corpus show` and `corpus terms`, which also name the reward designs that can be computed on traces.
 
-A specification of a published reward has the key of its paper for a name; here the two are joined, and nowhere else.
+The specification of a published reward has the key of its paper as its name. Only this module joins the two.
 """
 
 from typing import TYPE_CHECKING, Annotated
@@ -108,5 +108,5 @@ def terms(
 
 
 def _has(spec: "Spec", family: str) -> bool:
-    """Return True if a term of a design is of a family; a design with terms of several is hybrid."""
+    """Return True if a design has a term of a family; a design with terms of several families is hybrid (R8)."""
     return family in spec.families or (family == "R8" and len(spec.families) > 1)

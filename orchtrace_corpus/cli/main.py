@@ -10,13 +10,8 @@ from orchtrace_corpus.cli.table import program
 
 
 def run(arguments: list[str], name: str = CORPUS) -> int:
-    """Run a command and return its exit code; whatever goes wrong is told on standard error.
-
-    Args:
-        arguments: The words behind the name of the program.
-        name: That name: `corpus`, or `orchtrace` for its group `trace`.
-    """
-    if sys.stdout is None:  # closed by who started us: the work is done, and nobody reads of it
+    """Run a command of `corpus` or `orchtrace`, report errors on standard error, and return the exit code."""
+    if sys.stdout is None:  # it was closed before the start
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     output = Output(name)
     try:
@@ -42,7 +37,7 @@ def run(arguments: list[str], name: str = CORPUS) -> int:
     except KeyboardInterrupt:
         output.tell("corpus: interrupted")
         code = ExitCode.INTERRUPTED
-    except Exception as error:  # the one boundary: nothing else may catch what it does not expect
+    except Exception as error:  # the one boundary: no other code may catch unexpected errors
         output.tell(_report_bug(error))
         code = ExitCode.BUG
     return int(code)

@@ -1,4 +1,4 @@
-"""The programs `corpus` and `orchtrace`: every command by name, without importing any of them, or Typer."""
+"""The programs `corpus` and `orchtrace`: all commands by name, without importing them, or Typer."""
 
 from typing import Annotated, TypeAlias
 
@@ -63,7 +63,7 @@ MOVED = {
     "promote": "corpus add ID",
     "demote": "corpus exclude KEY",
 }
-"""Names that commands are looked for under, each with the command that does it."""
+"""Names under which users look for a command, each with the command to use."""
 
 EPILOG = "Each command has its own --help with examples, which name records of the corpus that comes with the tool."
 
@@ -116,7 +116,7 @@ def orchtrace(
 
 
 def program(name: str) -> CommandGroup:
-    """Return the commands of a program: those of `corpus`, or of its group `trace`, which `orchtrace` is."""
+    """Return the commands of `corpus`, or of `orchtrace`, which are those of its group `trace`."""
     if name == CORPUS:
         return CommandGroup(COMMANDS, corpus, EPILOG, _ADDED, MOVED)
     from orchtrace_corpus.trace.cli import group as traces

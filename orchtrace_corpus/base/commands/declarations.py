@@ -1,8 +1,7 @@
-"""A command declared once, by the signature of its function: `CommandSpec`, and what a signature is made of.
+"""A command declared once, by the signature of its function: `CommandSpec`, and the parts of a signature.
 
-Three readers go by it: `plain` reads the words of an invocation, `typer_commands` makes Typer's command of it, which
-writes help and errors, and completion offers what can follow. Nothing here imports Typer: that takes longer than what
-most commands do.
+Three readers use it: `plain` parses the words of an invocation, `typer_commands` makes a command of Typer, which writes
+errors, and completion offers the next word. Nothing here imports Typer: that takes longer than most commands.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,24 +19,24 @@ MORE = "More"
 """The heading of commands that `--help` names in one line, without a description."""
 
 
-class Place:
-    """The context of a word that is being completed: the corpus of the global options, and the words of the command."""
+class Place(NamedTuple):
+    """The context of a word that is being completed: the folder of the corpus, and the words of the command."""
 
-    def __init__(self, root: str, words: Sequence[str]) -> None:
-        self.root, self.words = root, words
+    root: str
+    words: Sequence[str]
 
 
 Offers: TypeAlias = Iterator[tuple[str, str]]
-"""Words, each with its meaning; empty where there is nothing to say."""
+"""Words, each with its meaning, which may be empty."""
 
 Provider: TypeAlias = Callable[[str, Place], Offers]
-"""Offers values for an option or argument, by what is written of the word."""
+"""Offers values for an option or argument, by the beginning of the word."""
 
 
 class Option:
     """An option: its names, the form of its value, its help, its bounds, and the provider of its values.
 
-    Without names it is called after its parameter. The form of a value follows from its type where `metavar` is empty.
+    Without names it is named after its parameter. The form of a value follows from its type if `metavar` is empty.
     """
 
     def __init__(
@@ -58,35 +57,21 @@ class Argument(Option):
     """An argument, declared as an option is; it has no names."""
 
 
-class MadeOptions:
-    """Options that are made when a command is asked for, such as those of the taxonomy of a corpus.
-
-    The parameter of the function that they annotate takes what they were given, by name.
-
-    Attributes:
-        make: Returns all parameters of the command, from those that it declares, the name of that parameter of the
-            function, and the folder of the corpus, empty if none is named.
-    """
-
-    def __init__(self, make: Callable[[Sequence["Parameter"], str, str], Sequence["Parameter"]]) -> None:
-        self.make = make
-
-
 class Parameter(NamedTuple):
     """An option or argument of a command.
 
     Attributes:
         name: The name of the function's parameter.
-        names: The names of the option; none for an argument.
+        names: The names of the option; empty for an argument.
         kind: The type of one value: `str`, `int`, `float`, `bool`, a `StrEnum` or a `Literal`.
         option: Its declaration.
-        word_count: How many words a value is made of; 0 for an option that is there or not.
-        is_many: Whether it takes several values.
-        is_required: Whether it must be given.
+        word_count: The number of words of a value; 0 for a flag.
+        is_many: True if it takes several values.
+        is_required: True if it must be given.
         default: The value without it.
-        section: Its heading in `--help`, if it has one of its own.
-        is_only_named: Whether `--help` only names it below that heading.
+        section: Its own heading in `--help`; empty for the usual ones.
         group: The parameter of the function that takes it together with others.
+        is_only_named: True if `--help` shows only its name.
     """
 
     name: str
@@ -103,7 +88,7 @@ class Parameter(NamedTuple):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The values to choose from; none where any word will do."""
+        """The values to choose from; empty if any word is valid."""
         if get_origin(self.kind) is Literal:
             return get_args(self.kind)
         return tuple(self.kind) if issubclass(self.kind, StrEnum) else ()
@@ -122,7 +107,7 @@ class Parameter(NamedTuple):
 
     @property
     def help(self) -> str:
-        """The help, with the default, the bounds, and whether it must be given."""
+        """The help, with the default and the bounds, and a note if it is required."""
         low, high = self.option.min, self.option.max
         bounds = f"{'' if low is None else f'{low}<='}x{'' if high is None else f'<={high}'}"
         if high is None:
@@ -137,37 +122,35 @@ class Parameter(NamedTuple):
         return f"{self.option.help}  [{'; '.join(notes)}]" if notes else self.option.help
 
 
-class Context:
-    """A call of a command.
+OptionsMaker: TypeAlias = Callable[[Sequence[Parameter], str, str], Sequence[Parameter]]
+"""Makes options when a command is used, such as those of a taxonomy; annotates the parameter that takes their values.
 
-    Attributes:
-        obj: The global options.
-        spec: The command.
-        given: The values of the parameters that were given, by name.
-    """
-
-    def __init__(self, obj: "Session", spec: "CommandSpec", given: Mapping[str, Any]) -> None:
-        self.obj, self.spec, self.given = obj, spec, given
+From the parameters so far, the name of that parameter and the folder of the corpus (empty for the default), it returns
+all parameters of the command."""
 
 
-class CommandSpec:
+class Context(NamedTuple):
+    """A call of a command: the global options, the command, and the given values of its parameters, by name."""
+
+    obj: "Session"
+    spec: "CommandSpec"
+    given: Mapping[str, Any]
+
+
+class CommandSpec(NamedTuple):
     """A command, as its function declares it.
 
     Attributes:
         path: Its name, with that of the program and of its group: `corpus audit sample`.
         function: The function, which takes a `Context` first.
-        parameters: What it takes, in the order of its help.
-        groups: By parameters of the function that take several of these together, what makes the value of them.
+        parameters: Its parameters, in the order of its help.
+        groups: For parameters of the function that take several of these together, what makes their value.
     """
 
-    def __init__(
-        self,
-        path: str,
-        function: Callable[..., Any],
-        parameters: Sequence[Parameter],
-        groups: Mapping[str, Callable[..., Any]],
-    ) -> None:
-        self.path, self.function, self.parameters, self.groups = path, function, parameters, groups
+    path: str
+    function: Callable[..., Any]
+    parameters: Sequence[Parameter]
+    groups: Mapping[str, Callable[..., Any]]
 
     @property
     def name(self) -> str:
@@ -176,13 +159,13 @@ class CommandSpec:
 
     @property
     def help(self) -> str:
-        """The docstring of its function, which is its help."""
+        """Its help: the docstring of its function."""
         from inspect import cleandoc  # only help needs it
 
         return cleandoc(self.function.__doc__ or "")
 
     def call(self, session: "Session", given: Mapping[str, Any]) -> Any:
-        """Call the function with the values that were given."""
+        """Call the function with the given values."""
         values: dict[str, Any] = {}
         together: dict[str, dict[str, Any]] = {name: {} for name in self.groups}
         for parameter in self.parameters:
@@ -194,12 +177,7 @@ class CommandSpec:
 
 
 class Command(NamedTuple):
-    """A line of a table: where the command is in `orchtrace_corpus`, and its help line.
-
-    Attributes:
-        place: A module and a function or `CommandGroup` of it: `corpus.cli.word_counts:stats`.
-        help: The help line.
-    """
+    """A row of a table: the module and function, or `CommandGroup`, as `corpus.cli.counts:stats`, and a help line."""
 
     place: str
     help: str
@@ -211,18 +189,18 @@ class Command(NamedTuple):
 
 
 CommandTable = Mapping[str, Mapping[str, Command]]
-"""Commands by name, under the headings of a `--help`."""
+"""Commands by name, under the headings of `--help`."""
 
 
 class CommandGroup(NamedTuple):
-    """A command that has others below it; the docstring of `callback` is its help.
+    """A command with commands below it; the docstring of `callback` is its help.
 
     Attributes:
         commands: The commands.
-        callback: Declares the options in front of a command, and makes the session of them; most groups have none.
+        callback: Declares the options in front of a command, and returns their session.
         epilog: The last line of its help.
         added: Options that Typer adds to the program, with their help.
-        moved: Words that commands are looked for under, each with the command that does it.
+        moved: Names under which users look for a command, each with the command to use.
     """
 
     commands: CommandTable
@@ -232,7 +210,7 @@ class CommandGroup(NamedTuple):
     moved: Mapping[str, str] = {}
 
     def find(self, name: str) -> Command | None:
-        """Return the command of that name; None if there is none."""
+        """Return a command by name; None if it does not exist."""
         return next((commands[name] for commands in self.commands.values() if name in commands), None)
 
     def names(self) -> list[str]:
@@ -243,11 +221,8 @@ class CommandGroup(NamedTuple):
 def command_spec(function: Callable[..., Any], path: str, root: str = "") -> CommandSpec:
     """Make the specification of a command from the signature of its function.
 
-    Args:
-        function: The function. Its first parameter is the `Context`; each other one is annotated with an `Option`, an
-            `Argument` or `MadeOptions`, or is a named tuple whose fields are.
-        path: The name of the command, with that of the program and of its group.
-        root: The folder of the corpus that the command is about; empty if none is named.
+    The first parameter of the function is the `Context`. Each other one is annotated with an `Option`, an `Argument` or
+    an `OptionsMaker`, or is a named tuple whose fields are. `root` is the folder of the corpus; empty for the default.
     """
     code, types = function.__code__, function.__annotations__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -264,9 +239,9 @@ def command_spec(function: Callable[..., Any], path: str, root: str = "") -> Com
                 _parameter(field, annotation.__annotations__[field], annotation._field_defaults)._replace(group=name)
                 for field in annotation._fields
             ]
-        elif isinstance(made := annotation.__metadata__[0], MadeOptions):
+        elif callable(make := annotation.__metadata__[0]):
             groups[name] = dict
-            parameters = list(made.make(parameters, name, root))
+            parameters = list(make(parameters, name, root))
         else:
             parameters.append(_parameter(name, annotation, defaults))
     return CommandSpec(path, function, parameters, groups)

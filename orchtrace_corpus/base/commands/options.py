@@ -1,4 +1,4 @@
-"""Options that commands of both wings share, under one name and one meaning."""
+"""Options that commands of both wings share."""
 
 from typing import Annotated, TypeAlias
 
@@ -17,22 +17,14 @@ FindingsForm: TypeAlias = Annotated[FindingsFormat, Option("--format", "-f", hel
 
 
 def refuse_together(**given: bool) -> None:
-    """Refuse options of which each excludes the others, by their names with underscores.
-
-    Raises:
-        CommandUseError: More than one is given.
-    """
+    """Raise a `CommandUseError` if more than one of several options is given; names have underscores."""
     both = [f"--{name.replace('_', '-')}" for name, is_given in given.items() if is_given]
     if len(both) > 1:
         raise CommandUseError(f"{' and '.join(both)} contradict each other", "Give one of them.")
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """The names in a comma-separated list.
-
-    Raises:
-        CommandUseError: There is an empty name.
-    """
+    """Return the names in a comma-separated list; raise a `CommandUseError` if one is empty."""
     names = tuple(name.strip() for name in text.split(","))
     if "" in names:
         raise CommandUseError("a name is missing between commas")

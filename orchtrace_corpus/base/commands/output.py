@@ -1,4 +1,4 @@
-"""Standard output is data, standard error is talk: how both are written."""
+"""Write results to standard output, and everything else to standard error."""
 
 import errno
 import os
@@ -9,20 +9,20 @@ from orchtrace_corpus.base.errors import OutputError
 from orchtrace_corpus.base.text.layout import ASCII, UNICODE, Glyphs, Line, plain
 
 CORPUS = "corpus"
-"""The name of the program; `orchtrace` is its group `trace`, and uses its own name."""
+"""The name of the program; `orchtrace` is its group `trace` under another name."""
 
 
 class Output:
     """The output of a command: its streams, width and colours.
 
     Attributes:
-        quiet: Leave out what is neither a result nor an error.
-        color: Whether colours are wanted, if there is a terminal to show them.
-        is_closed: Whether nobody reads standard output any longer.
-        is_partial: Whether something that was asked for is not in the output, which ends with findings then.
         program: The name under which the program was started.
-        session: The session that has read a corpus. The two hold each other, so that the corpus stays until the process
-            ends: taking it apart takes a fiftieth of a check.
+        quiet: True to write only results and errors.
+        color: True to write colours to a terminal.
+        is_closed: True if the reader of standard output has closed it.
+        is_partial: True if a requested result is missing in the output; the exit code is then that of findings.
+        session: The session that has read a corpus. It refers to this output, so that the cycle keeps the corpus until
+            the process ends: freeing it takes a fiftieth of a check.
     """
 
     session: object = None
@@ -37,21 +37,21 @@ class Output:
 
     @property
     def width(self) -> int | None:
-        """The terminal's width in cells; None where output goes to a file or a pipe."""
+        """The width of the terminal in cells; None if output goes to a file or a pipe."""
         if not sys.stdout.isatty():
             return None
-        import shutil  # brings every packer of the standard library, for which files and pipes have no use
+        import shutil  # imports every compressor of the standard library, which files and pipes do not need
 
         return shutil.get_terminal_size().columns
 
     @property
     def talk_width(self) -> int | None:
-        """The cells of the terminal that standard error goes to; None where it goes elsewhere."""
+        """The width of the terminal of standard error in cells; None if it goes elsewhere."""
         if sys.stderr is None or not sys.stderr.isatty():
             return None
-        asked = os.environ.get("COLUMNS", "")
-        columns = int(asked) if asked.isdecimal() else os.get_terminal_size(sys.stderr.fileno()).columns
-        return columns or None  # some terminals do not know theirs
+        columns = os.environ.get("COLUMNS", "")
+        width = int(columns) if columns.isdecimal() else os.get_terminal_size(sys.stderr.fileno()).columns
+        return width or None  # some terminals report 0
 
     @property
     def glyphs(self) -> Glyphs:
@@ -68,53 +68,53 @@ class Output:
             self.write(plain(lines))
 
     def write(self, text: str) -> None:
-        """Write text as it is; what the output's encoding lacks is escaped.
+        """Write text; escape characters that the encoding of the output does not have.
 
         Raises:
-            OutputError: The text cannot be written, for instance because the disk is full.
+            OutputError: The text cannot be written, for example because the disk is full.
         """
         if not _is_unicode(sys.stdout.encoding):
             text = text.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding)
         self._try(sys.stdout.write, text)
 
     def write_bytes(self, data: bytes) -> None:
-        """Write bytes as they are; errors as for `write`."""
+        """Write bytes; errors as for `write`."""
         self._try(sys.stdout.buffer.write, data)
 
     def flush(self) -> None:
-        """See that everything written has arrived; errors as for `write`."""
+        """Flush standard output; errors as for `write`."""
         self._try(sys.stdout.flush)
 
     def tell(self, text: str) -> None:
-        """Say something on standard error."""
+        """Write a line to standard error."""
         self.prompt(f"{self.renamed(text)}\n")
 
     def renamed(self, text: str) -> str:
-        """A text that speaks of commands, under the name by which the program was started."""
+        """Return a text with commands under the name by which the program was started."""
         if self.program == CORPUS:
             return text
         return text.replace("corpus trace ", f"{self.program} ").replace("corpus: ", f"{self.program}: ", 1)
 
     def prompt(self, text: str) -> None:
-        """Say something on standard error that an answer follows on the same line."""
+        """Write to standard error without ending the line."""
         if sys.stderr is not None:
             encoding = sys.stderr.encoding or "ascii"
             sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))
             sys.stderr.flush()
 
     def note(self, text: str) -> None:
-        """Say something that `--quiet` leaves out."""
+        """Write a line to standard error, unless `--quiet` is given."""
         if not self.quiet:
             self.tell(text)
 
     def note_once(self, text: str) -> None:
-        """Say something that `--quiet` leaves out, unless it was said this way before."""
+        """Write a line as `note` does, unless the same line was written before."""
         if text not in self._noted:
             self._noted.add(text)
             self.note(text)
 
     def abandon(self) -> None:
-        """Send whatever is still buffered nowhere, so that the interpreter's own flush cannot fail."""
+        """Discard what is still buffered, so that the interpreter's own flush cannot fail."""
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     def _try(self, write: Callable[..., object], *content: str | bytes) -> None:
@@ -123,7 +123,7 @@ class Output:
         except OSError as error:
             self.abandon()
             self.is_closed = True
-            # A reader that has seen enough, say `head`, is no failure: the command ends as it would have.
+            # A reader that closes the pipe early, such as `head`, is not an error.
             if error.errno != errno.EPIPE:
                 raise OutputError(f"cannot write the output: {error.strerror}") from error
 

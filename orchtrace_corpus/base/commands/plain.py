@@ -1,6 +1,6 @@
-"""Plain invocations, read without Typer: importing it takes longer than what most commands do.
+"""Parse and run invocations without Typer, whose import takes longer than most commands.
 
-The words mean what Typer takes them to mean. Those that do not make an invocation are left to it, which says why.
+Words have the meaning that Typer gives them. Words that make no valid invocation are left to Typer, which reports why.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,13 +10,14 @@ from orchtrace_corpus.base.commands.declarations import MORE, CommandGroup, Comm
 from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import ExitCode
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import wrap
 
 HELP_OPTIONS = frozenset(("-h", "--help"))
 HELP_WIDTH = 78
 MAX_NAME_WIDTH = 30
 _KEPT = "\b\n"
-"""Begins a paragraph whose lines stay as they are, as Click has it."""
+"""Click's mark of a paragraph whose lines are not wrapped."""
 
 _NUMERALS = frozenset("+-.0123456789")
 
@@ -27,9 +28,9 @@ class Words:
     Attributes:
         options: The options, each with the words of its value.
         arguments: The words that are no part of an option.
-        rest: The words behind the first of those, where the options in front of a command are read.
-        pending: The option that the last words are the beginning of.
-        wrong: The words that are no option.
+        rest: The words from the first argument on, if only the options in front of a command are read.
+        pending: The option at the end whose value is incomplete.
+        wrong: The words that look like options and are none.
     """
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -41,13 +42,7 @@ class Words:
 
 
 def sort_words(parameters: Sequence[Parameter], words: Sequence[str], *, is_head: bool = False) -> Words:
-    """Sort the words of a command line by their meaning.
-
-    Args:
-        parameters: What the command takes.
-        words: The words.
-        is_head: Whether a command follows, with options of its own.
-    """
+    """Sort the words of a command line by their meaning; with `is_head`, those in front of a command."""
     options = {name: parameter for parameter in parameters for name in parameter.names}
     sorted_words = Words(words)
     rest = sorted_words.rest
@@ -80,12 +75,7 @@ def sort_words(parameters: Sequence[Parameter], words: Sequence[str], *, is_head
 
 
 def parse(spec: CommandSpec, words: Words) -> dict[str, Any] | None:
-    """Return the values that words give to the parameters of a command, by name; None if they make no invocation.
-
-    Args:
-        spec: The command.
-        words: The words behind its name, by their meaning.
-    """
+    """Return the values that words give to the parameters of a command, by name; None if they are not valid."""
     bare, given = list(words.arguments), list(words.options)
     arguments = [parameter for parameter in spec.parameters if not parameter.names]
     while bare and arguments and not arguments[0].is_many:
@@ -101,7 +91,7 @@ def parse(spec: CommandSpec, words: Words) -> dict[str, Any] | None:
 
 
 def _values(spec: CommandSpec, given: Sequence[tuple[Parameter, list[str]]]) -> dict[str, Any] | None:
-    """Return the values of what is given, by name; None if a text is no value, or something is missing."""
+    """Return the given values by name; None if one is invalid or missing."""
     last = {parameter.name: index for index, (parameter, _) in enumerate(given)}
     values: dict[str, Any] = {}
     for index, (parameter, texts) in enumerate(given):
@@ -123,7 +113,7 @@ def _values(spec: CommandSpec, given: Sequence[tuple[Parameter, list[str]]]) -> 
 
 
 def _value(parameter: Parameter, text: str) -> Any:
-    """Return the value that a text is for a parameter; None if it is none."""
+    """Return the value of a text for a parameter; None if it is invalid."""
     kind, option = parameter.kind, parameter.option
     if kind is str:
         return text
@@ -140,29 +130,26 @@ def _value(parameter: Parameter, text: str) -> Any:
     return None if is_low or is_high else number
 
 
-class Line:
+class Line(NamedTuple):
     """The command that a command line leads to.
 
     Attributes:
-        head: The words in front of the first command, by the global options that they give.
-        root: The folder of the corpus that those name; empty if they name none.
-        spec: The command; the callback of the group where none is named.
-        group: The group that the words lead to; None for a command.
+        head: The words in front of the first command.
+        root: The folder of the corpus that they name; empty if they name none.
+        spec: The command; the callback of the group if no command is named.
+        group: The group if no command is named.
         words: The words behind the name of the command.
     """
 
-    def __init__(self, head: Words, root: str, spec: CommandSpec, group: CommandGroup | None, words: list[str]) -> None:
-        self.head, self.root, self.spec, self.group, self.words = head, root, spec, group, words
+    head: Words
+    root: str
+    spec: CommandSpec
+    group: CommandGroup | None
+    words: list[str]
 
 
 def follow(group: CommandGroup, program: str, words: Sequence[str]) -> Line | None:
-    """Follow words from a program to the command that they name; None if there is none of that name.
-
-    Args:
-        group: The commands of the program.
-        program: Its name.
-        words: The words behind it.
-    """
+    """Follow the words behind a program's name to the command that they name; None if it does not exist."""
     spec = command_spec(group.callback, program)
     head = sort_words(spec.parameters, words, is_head=True)
     root = next((texts[0] for option, texts in reversed(head.options) if option.name == "root"), "")
@@ -194,7 +181,7 @@ def run(group: CommandGroup, words: Sequence[str], output: Output) -> int | None
         return None
     program = command_spec(group.callback, output.program)
     session = program.call(Session(output, ""), _values(program, line.head.options) or {})
-    if session is None:  # an option in front of the command was all
+    if session is None:  # --version
         return ExitCode.DONE
     if line.group is not None:
         output.tell(help_text(line.spec, line.group, HELP_WIDTH))
@@ -204,7 +191,7 @@ def run(group: CommandGroup, words: Sequence[str], output: Output) -> int | None
 
 
 def help_text(spec: CommandSpec, group: CommandGroup | None, width: int) -> str:
-    """Return the help of a command, or of a group: what it takes, section by section, and the commands below it."""
+    """Return the help of a command, or of a group with the commands below it."""
     width = min(width, HELP_WIDTH)
     arguments = [parameter for parameter in spec.parameters if not parameter.names]
     forms = ["COMMAND [ARGS]..."] if group else [argument.form for argument in arguments]
@@ -234,7 +221,7 @@ def help_text(spec: CommandSpec, group: CommandGroup | None, width: int) -> str:
 
 
 def _definitions(texts: Mapping[str, str], width: int) -> Iterator[str]:
-    """Yield names and their texts as lines of two columns, a long name on a line of its own; without texts, a list."""
+    """Yield names and their texts in two columns, with a long name on its own line; without texts, yield a list."""
     if not any(texts.values()):
         yield from wrap(", ".join(texts), width, first="  ", rest="  ")
         return

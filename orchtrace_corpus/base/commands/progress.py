@@ -1,4 +1,4 @@
-"""A line on standard error that follows a run against a service, where somebody is there to see it."""
+"""A line on a terminal that shows the progress of a run against a service."""
 
 import os
 import sys
@@ -17,13 +17,9 @@ _ERASE = "\r\x1b[K"
 
 @contextmanager
 def shown(output: Output, noun: str = "papers") -> Iterator[Callable[[Progress], None] | None]:
-    """Give a function that shows how far a run has come, and remove the line at the end.
+    """Yield a function that shows progress in units of a noun; remove the line at the end.
 
-    None where standard error is no terminal, or one without a cursor, or `--quiet` is given.
-
-    Args:
-        output: Where the command's remarks go.
-        noun: What is counted.
+    Yield None if standard error is not a terminal with a cursor, or `--quiet` is given.
     """
     if output.quiet or sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield None
@@ -36,7 +32,7 @@ def shown(output: Output, noun: str = "papers") -> Iterator[Callable[[Progress],
     def show(progress: Progress) -> None:
         nonlocal done_at_first
         done_at_first = progress.done if done_at_first is None else done_at_first
-        width = os.get_terminal_size(stream.fileno()).columns or 80  # some terminals do not know theirs
+        width = os.get_terminal_size(stream.fileno()).columns or 80  # some terminals report 0
         text = line(progress, done_at_first, time.monotonic() - began, width, glyphs, noun)
         stream.write(f"{_ERASE}{text.encode(stream.encoding or 'ascii', 'replace').decode(stream.encoding or 'ascii')}")
         stream.flush()
@@ -51,15 +47,10 @@ def shown(output: Output, noun: str = "papers") -> Iterator[Callable[[Progress],
 def line(
     progress: Progress, done_at_first: int, elapsed_seconds: float, width: int, glyphs: Glyphs, noun: str = "papers"
 ) -> str:
-    """The line: a bar, the rate and the remaining time; or what is waited for, and how long.
+    """Return the line: a bar, the rate and the remaining time; or the reason and the length of a wait.
 
-    Args:
-        progress: How far the run has come.
-        done_at_first: How many had an outcome when it began; they took no time.
-        elapsed_seconds: The time since it began.
-        width: The cells of the terminal; the line has at most one less, so that it never wraps.
-        glyphs: The characters to draw with.
-        noun: What is counted.
+    Those that were done at first, for example from a cache, do not count in the rate. The line is at most one cell less
+    than the width of the terminal, so that it never wraps.
     """
     count = f"{progress.done}/{progress.total} {noun}"
     if progress.reason:
@@ -76,7 +67,7 @@ def line(
 
 
 def _duration(seconds: float) -> str:
-    """Minutes and seconds, as `1:05`, with hours where there are any."""
+    """Return a time as `1:05`, or with hours as `1:01:05`."""
     whole = int(seconds + 0.999)
     hours, rest = divmod(whole, 3600)
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"

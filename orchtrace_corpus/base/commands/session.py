@@ -1,4 +1,4 @@
-"""One run of a command: its global options, and where its output goes."""
+"""One run of a command: its global options and its output."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 class Session(NamedTuple):
-    """The global options of one run, as every command finds them in its context."""
+    """The global options of one run, which every command has in its context."""
 
     output: Output
     root: str
 
     def show_tables(self, tables: "Sequence[Table]", schema: str, output_format: Format) -> None:
-        """Show tables in the form asked for."""
-        from orchtrace_corpus.base.text import table  # only for who shows one
+        """Show tables in a format."""
+        from orchtrace_corpus.base.text import table  # costs start-up, and many commands show no table
 
         if output_format is not Format.TABLE:
             self.output.write(table.render(tables, schema, output_format))
             return
-        for index, one in enumerate(tables):
+        for index, shown in enumerate(tables):
             blank = [()] if index else []
-            one = one._replace(notes=tuple(map(self.output.renamed, one.notes)))
-            self.output.show([*blank, *table.lines(one, self.output.width, self.output.glyphs)])
+            renamed = shown._replace(notes=tuple(map(self.output.renamed, shown.notes)))
+            self.output.show([*blank, *table.lines(renamed, self.output.width, self.output.glyphs)])
 
     def show_report(
         self,
@@ -39,7 +39,7 @@ class Session(NamedTuple):
         schema: str,
         output_format: Format,
     ) -> None:
-        """Show a report in the form asked for: in a view of its own, if it has one of that form, else as tables."""
+        """Show a report in a format: by its view for this format, else as tables."""
         if output_format not in views:
             self.show_tables(tables(), schema, output_format)
             return
@@ -52,8 +52,8 @@ class Session(NamedTuple):
     def show_findings(
         self, findings: Sequence[Finding], output_format: "FindingsFormat", limit: int | None = None
     ) -> None:
-        """Show all findings, or the first of them, in the form asked for."""
-        from orchtrace_corpus.base.text import findings as render  # only for who shows some
+        """Show all findings, or the first ones up to a limit, in a format."""
+        from orchtrace_corpus.base.text import findings as render  # costs start-up
 
         if output_format is render.FindingsFormat.TEXT:
             self.output.show(render.text(findings[:limit]))

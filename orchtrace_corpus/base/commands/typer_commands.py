@@ -1,4 +1,4 @@
-"""Typer's commands, made of what commands declare when they are called, and not before: its help and its errors."""
+"""Commands of Typer, made from declarations when they are called: they write the errors of invalid invocations."""
 
 from collections.abc import Callable
 from inspect import Parameter as Declared
@@ -17,9 +17,9 @@ from orchtrace_corpus.base.findings import quote, suggestion
 
 
 class PlainHelp(TyperCommand):
-    """A command whose help is that of its specification, in the same layout with every version of Typer.
+    """A command with the help of its specification, in the same layout for every version of Typer.
 
-    Contexts and formatters are `Any`: their classes belong to the Click that Typer brings.
+    Contexts and formatters are `Any`: their classes belong to Typer's own Click.
     """
 
     spec: ClassVar[CommandSpec]
@@ -40,7 +40,7 @@ class LazyGroup(TyperGroup):
         return self.declared.names()
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import a command; None if there is none of that name."""
+        """Import a command; None if it does not exist."""
         command = self.declared.find(cmd_name)
         if command is None:
             return None
@@ -51,7 +51,7 @@ class LazyGroup(TyperGroup):
         return typer_command(command_spec(found, path, program.params.get("root") or ""))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command to run, or name the nearest."""
+        """Find the command to run, or raise an error that names the nearest."""
         names = self.list_commands(ctx)
         if args[0] in self.declared.moved:
             raise CommandUseError(f"there is no command {quote(args[0])}", f"Use: {self.declared.moved[args[0]]}")
@@ -67,13 +67,7 @@ class LazyGroup(TyperGroup):
 
 
 def typer_group(declared: CommandGroup, path: str, **settings: Any) -> typer.Typer:
-    """Make Typer's group of a group; its callback replaces the session by the one of the options that were given.
-
-    Args:
-        declared: The group.
-        path: Its name, with that of the program.
-        settings: Further settings of Typer.
-    """
+    """Make a group of Typer; its callback replaces the session by that of the given options."""
     made = typer.Typer(
         cls=type("Group", (LazyGroup,), {"declared": declared}),
         no_args_is_help=True,
@@ -88,33 +82,27 @@ def typer_group(declared: CommandGroup, path: str, **settings: Any) -> typer.Typ
 def run(declared: CommandGroup, words: list[str], output: Output) -> Any:
     """Run an invocation by Typer, and return what it returns; its errors are raised."""
     made = typer_group(declared, output.program, add_completion=True, pretty_exceptions_enable=False)
-    session = Session(output, "")
     command = typer.main.get_command(made)
-    return command.main(args=words, prog_name=output.program, standalone_mode=False, obj=session)
+    return command.main(args=words, prog_name=output.program, standalone_mode=False, obj=Session(output, ""))
 
 
 def typer_command(spec: CommandSpec) -> Any:
-    """Make Typer's command of a command."""
+    """Make a command of Typer."""
     made = typer.Typer(add_completion=False, rich_markup_mode=None)
     made.command(cls=type("Command", (PlainHelp,), {"spec": spec}))(typer_function(spec))
     return typer.main.get_command(made)
 
 
 def typer_function(spec: CommandSpec, *, is_callback: bool = False) -> Callable[..., Any]:
-    """Make a function whose signature is Typer's, and which calls a command with what was given.
-
-    Args:
-        spec: The command.
-        is_callback: Whether it is the callback of a group, whose session is the one of the commands below.
-    """
+    """Make a function with the signature that Typer reads, which calls a command, or the callback of a group."""
 
     def run(ctx: typer.Context, **values: Any) -> Any:
         outcome = spec.call(ctx.obj, given(values))
         if not is_callback:
             return outcome
-        if outcome is None:  # an option in front of the command was all
+        if outcome is None:  # --version
             raise typer.Exit
-        ctx.obj = outcome
+        ctx.obj = outcome  # the session of the commands below
         return None
 
     first = Declared("ctx", Declared.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
@@ -124,12 +112,12 @@ def typer_function(spec: CommandSpec, *, is_callback: bool = False) -> Callable[
 
 
 def given(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values that were given: Typer's function has no defaults of its own."""
+    """Return the values of given parameters: Typer's function has no defaults of its own."""
     return {name: value for name, value in values.items() if not (value is None or value is False or value == [])}
 
 
 def _declared(parameter: Parameter) -> Declared:
-    """Return a parameter in Typer's words."""
+    """Return a parameter as Typer declares it."""
     kind: Any = parameter.kind
     if parameter.word_count > 1:
         kind = tuple[(kind,) * parameter.word_count]  # type: ignore[misc]

@@ -7,7 +7,7 @@ missing, and the command says why when it reads the corpus itself.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, TypeAlias
 
-from orchtrace_corpus.base.commands.declarations import Context, MadeOptions, Option, Parameter
+from orchtrace_corpus.base.commands.declarations import Context, Option, OptionsMaker, Parameter
 from orchtrace_corpus.base.commands.options import DryRun
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError
 from orchtrace_corpus.base.findings import quote, suggestion
@@ -80,7 +80,7 @@ class TagProblem(NamedTuple):
     error: CommandUseError
 
 
-def taxonomy_options(tagged: str, *, has_evidence: bool = False, has_fields: bool = False) -> MadeOptions:
+def taxonomy_options(tagged: str, *, has_evidence: bool = False, has_fields: bool = False) -> OptionsMaker:
     """Declare the options of the corpus's taxonomy, and drop those for fields that it omits.
 
     Args:
@@ -114,7 +114,7 @@ def taxonomy_options(tagged: str, *, has_evidence: bool = False, has_fields: boo
         kept = [parameter for parameter in declared if parameter.name not in taxonomy.omit]
         return [*kept, *made]
 
-    return MadeOptions(make)
+    return make
 
 
 PaperOptions: TypeAlias = Annotated[
