@@ -503,9 +503,7 @@ def test_a_service_that_refuses_us_is_left_alone(
 def test_a_redirect_to_another_host_is_not_followed(server: ArxivServer, make: Callable[..., Client]) -> None:
     server.always = redirect("https://example.org/api/query")
 
-    with pytest.raises(
-        HttpError, match=r"redirects to 'https://example.org/api/query', which is another host; it was"
-    ):
+    with pytest.raises(HttpError, match=r"redirects to 'https://example.org/api/query', which is another host; it was"):
         make().fetch(IDS)
 
     assert len(server.requests) == 1
