@@ -116,7 +116,7 @@ def import_log(form: str, ending: str) -> Target:
     def read(data: bytes) -> None:
         from orchtrace_corpus.base.errors import CorpusError
         from orchtrace_corpus.trace.api import DEFINITIONS, TraceView, diagnose, import_logs
-        from orchtrace_corpus.trace.measures import Run
+        from orchtrace_corpus.trace.measures.definitions import Run
 
         with _folder() as folder:
             path = folder / f"log{ending}"

@@ -15,7 +15,7 @@ from math import floor
 from typing import Any
 
 from orchtrace_corpus.base.text import Format, table
-from orchtrace_corpus.trace.dataset.columns import DECISIONS
+from orchtrace_corpus.trace.dataset.columns import COMPUTED, DECISIONS
 from orchtrace_corpus.trace.dataset.statistics import (
     EXTRA,
     FENCE,
@@ -31,10 +31,9 @@ from orchtrace_corpus.trace.dataset.statistics import (
 )
 from orchtrace_corpus.trace.measures.ledger import KINDS
 from orchtrace_corpus.trace.render import dataset as render
-from orchtrace_corpus.trace.rewards import COLUMNS as DEFINITIONS
 
 ASKED = ("inference", "orchestrator_decision", "aggregate")
-UNITS = {**EXTRA, **{name: one.unit for name, one in DEFINITIONS.items()}}
+UNITS = {**EXTRA, **{name: one.unit for name, one in COMPUTED.items()}}
 Values = list[tuple[Any, str, str]]
 Group = tuple[str, ...]
 

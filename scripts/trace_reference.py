@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.diagnosis.checklist import ITEMS
 from orchtrace_corpus.trace.exporters.published import EVENT_FIELDS, TRACE_FIELDS
 from orchtrace_corpus.trace.importers import FORMATS
 from orchtrace_corpus.trace.importers import __file__ as importers_file
-from orchtrace_corpus.trace.measures import DEFINITIONS
+from orchtrace_corpus.trace.measures.definitions import DEFINITIONS
 from orchtrace_corpus.trace.model.import_report import LedgerLine
 from orchtrace_corpus.trace.model.refusal import schema
 from orchtrace_corpus.trace.model.terms import CREDIT_UNITS

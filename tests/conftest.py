@@ -73,8 +73,15 @@ def remembered_records(file: YamlFile) -> Iterator[Node]:
         if file.text in KNOWN and not file.findings:
             KNOWN[file.text] = nodes
     else:
-        file.kept += nodes if file.keep else []
+        look_at(file, nodes)
         yield from nodes
+
+
+def look_at(file: YamlFile, nodes: list[Node]) -> None:
+    """Call what `YamlFile.records` calls with each record."""
+    if file.on_record is not None:
+        for node in nodes:
+            file.on_record(node)
 
 
 def remembered(decode: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,7 +96,7 @@ def remembered(decode: Callable[..., Any]) -> Callable[..., Any]:
             if file.text in KNOWN and not file.findings:
                 DECODED[key] = found, taxonomy  # which lives on, so that no other gets its id
             return found
-        file.kept += (KNOWN[file.text] or []) if file.keep else []
+        look_at(file, KNOWN[file.text] or [])
         found, _ = DECODED[key]
         if isinstance(found, Taxonomy):
             return found

@@ -57,10 +57,14 @@ def odd_parts(text: str, beyond_ascii: Collection[str] | None = None) -> Iterato
     if text.isascii():
         return
     hosts = set[int]()
-    for match in re.finditer(r"://([^\s/?#\"'<>]*[^\x00-\x7f][^\s/?#\"'<>]*)", text):
-        host = match[1]
-        hosts.update(range(*match.span()))
-        yield OddPart(Oddity.HOST, host, tuple(dict.fromkeys(c for c in host if not c.isascii())))
+    at = 0
+    for part in text.split("://"):
+        if at and not part.isascii():
+            host = re.split(r"[\s/?#\"'<>]", part, maxsplit=1)[0]
+            if not host.isascii():
+                hosts.update(range(at, at + len(host)))
+                yield OddPart(Oddity.HOST, host, tuple(dict.fromkeys(c for c in host if not c.isascii())))
+        at += len(part) + len("://")
     characters = set(text) if beyond_ascii is None else beyond_ascii
     suspects = "".join(sorted(filter(_is_suspect, characters)))
     end = 0

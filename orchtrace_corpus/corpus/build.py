@@ -39,11 +39,15 @@ _GENERATED = "<!-- Generated from data/ by `corpus build`; do not edit. -->\n\n"
 
 def data_documents(files: CorpusFiles) -> list[Document]:
     """Return the data files that have a canonical form, each with that form, and the others with CRLF line ends."""
-    documents = [
-        canonical_document(row.path, files.file(row.path), files.style(row.path))
-        for row in store.DATA_FILES
-        if row.is_formatted and (row.required or files.has(row.path))
-    ]
+    documents = []
+    for row in store.DATA_FILES:
+        if not row.is_formatted or not (row.required or files.has(row.path)):
+            continue
+        file = files.file(row.path)
+        if files.is_canonical(row.path):
+            documents.append(Document(row.path, file.text, file.text))
+        else:
+            documents.append(canonical_document(row.path, file, files.style(row.path)))
     formatted = {document.name for document in documents}
     for path in files.paths():
         text = "" if path in formatted else files.text(path) or ""

@@ -112,7 +112,7 @@ def check_parts(files: CorpusFiles) -> Iterator[Part]:
     """Yield the parts of a check as soon as they are done; raise the errors of `check`."""
     if undecided := _unmerged(files.root):
         yield Part(PartName.MERGE, ExitCode.FINDINGS, failure=undecided)
-    files.keep = True
+    files.check_form()
     findings = tuple(files.findings(PartName.DATA))
     mends = fixing_commands(files, findings) if has_errors(findings) else ()
     yield Part(PartName.DATA, exit_code_of(findings), findings, mends=mends)
@@ -183,8 +183,11 @@ def _examples(files: CorpusFiles) -> Iterator[str]:
     """Yield the places that still say what `corpus init` wrote as an example."""
     templates = os.path.join(os.path.dirname(__file__), "templates")
     for name in ("README.md", "LICENSE", *(row.path for row in store.DATA_FILES), "requirements.txt"):
-        lines = (read_text(templates, name) or "").splitlines(keepends=True)
-        known = [line for line in lines if any(mark in f"\n{line.lower()}" for mark in _EXAMPLE)]
+        template = read_text(templates, name) or ""
+        lowered = f"\n{template.lower()}"
+        marks = [mark for mark in _EXAMPLE if mark in lowered]
+        lines = template.splitlines(keepends=True)
+        known = [line for line in lines if any(mark in f"\n{line.lower()}" for mark in marks)]
         if name == "requirements.txt":
             known.append("orchtrace-corpus @ file:")  # no other machine can install it
         text = (files.text(name) or "") if known else ""

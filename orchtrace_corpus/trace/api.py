@@ -27,7 +27,14 @@ from orchtrace_corpus.trace.diagnosis.values import Diagnosis, Origin, Summary
 from orchtrace_corpus.trace.exporters.published import publish
 from orchtrace_corpus.trace.importers import Imported
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
-from orchtrace_corpus.trace.measures import DEFINITIONS, Definition, Measure, Profile, concurrency_profile, measure
+from orchtrace_corpus.trace.measures.definitions import (
+    DEFINITIONS,
+    Definition,
+    Measure,
+    Profile,
+    concurrency_profile,
+    measure,
+)
 from orchtrace_corpus.trace.measures.ledger import Entry, ledger
 from orchtrace_corpus.trace.model import json_text as write
 from orchtrace_corpus.trace.model.decode import Document, decode, documents

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
 from orchtrace_corpus.base.yamlfile.record import values
-from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, Style, canonical, record_text, scalar_text
+from orchtrace_corpus.base.yamlfile.writer import (
+    FormCheck,
+    MisplacedCommentError,
+    Style,
+    canonical,
+    record_text,
+    scalar_text,
+)
 from orchtrace_corpus.corpus.model import record_fields as styles
 from orchtrace_corpus.corpus.model.store import EXCLUSIONS, PAPERS, CorpusFiles
 from tests.conftest import ROOT
@@ -82,6 +89,63 @@ def test_comments_are_kept_in_all_four_places(
     assert sorted(own_lines) == given_comments
     for _, _, behind in comments[: len(records)]:
         assert behind in formatted
+
+
+def is_canonical(text: str, style: Style = STYLE) -> bool:
+    file = yaml_file(text)
+    form = FormCheck(file, style)
+    file.on_record = form.add
+    list(file.records())
+    return form.is_canonical
+
+
+@given(RECORDS, st.lists(COMMENTS, min_size=5, max_size=5), st.sampled_from(["", "key"]))
+def test_a_canonical_file_is_recognised_while_it_is_read(
+    records: list[object], comments: list[str], sort_key: str
+) -> None:
+    head, *above, end = (f"{comment}\n" if comment else "" for comment in comments)
+    lines = [f"{head}\n" if head else ""]
+    for record, comment in zip(records, (*above, ""), strict=False):
+        lines.append(f"{comment}- {json.dumps(record, ensure_ascii=False)}\n")
+    style = STYLE._replace(key=sort_key)
+
+    formatted = canonical(yaml_file("".join([*lines, end])), style)
+
+    assert is_canonical(formatted, style)
+
+
+@given(RECORDS, st.data())
+def test_no_file_in_another_form_is_taken_for_canonical(records: list[object], data: st.DataObject) -> None:
+    text = "".join(f"- {json.dumps(record, ensure_ascii=False)}\n" for record in records)
+    formatted = f"# head\n\n{canonical(yaml_file(text), STYLE)}\n# end\n"
+    at = data.draw(st.integers(0, len(formatted)))
+    cut = data.draw(st.integers(0, 3))
+    inserted = data.draw(
+        st.sampled_from(["", "\n", " ", "#", "# c\n", "\n# c\n", "  # c", '"', "x", "- {}\n", "- a\n"])
+    )
+    changed = formatted[:at] + inserted + formatted[at + cut :]
+
+    if is_canonical(changed):
+        assert canonical(yaml_file(changed), STYLE) == changed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- key: b\n\n- key: a\n",
+        "- key: a\n- key: b\n",
+        "- key: a\n\n\n- key: b\n",
+        "# one\n\n# two\n\n- key: a\n",
+        "# one \n\n- key: a\n",
+        "- key: a\n\n# end",
+        "- {}\n",
+        "[]\n",
+        "- key: a\n  key: b\n",
+        "- title: a\n  key: b\n",
+    ],
+)
+def test_what_is_not_known_to_be_canonical_is_not_said_to_be(text: str) -> None:
+    assert not is_canonical(text, STYLE._replace(key="key"))
 
 
 @given(TEXTS, st.booleans())
@@ -160,6 +224,7 @@ def test_the_real_data_is_in_canonical_form(name: str, real: object) -> None:
     file = CorpusFiles(str(ROOT)).file(name)
 
     assert canonical(file, style) == file.text
+    assert is_canonical(file.text, style)
 
 
 def test_an_empty_list_stays_as_it_is() -> None:

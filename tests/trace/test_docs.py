@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from document import tool_regions, with_regions
 
-from orchtrace_corpus.trace.measures import DEFINITIONS, measure
+from orchtrace_corpus.trace.measures.definitions import DEFINITIONS, measure
 from tests.conftest import ROOT, run_corpus
 from tests.trace.traces import EXAMPLES, example
 

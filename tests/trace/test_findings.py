@@ -12,7 +12,7 @@ from orchtrace_corpus.trace.diagnosis import diagnose
 from orchtrace_corpus.trace.diagnosis.contexts import WindowSource, window
 from orchtrace_corpus.trace.diagnosis.findings import FindingKind, find
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, Origin
-from orchtrace_corpus.trace.measures import measure
+from orchtrace_corpus.trace.measures.definitions import measure
 from orchtrace_corpus.trace.render.doctor import as_data, page
 from orchtrace_corpus.trace.rewards import FUNCTIONS
 from orchtrace_corpus.trace.rewards.terms import Team

@@ -12,7 +12,7 @@ from orchtrace_corpus.base.text.layout import plain
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.diagnosis import diagnose
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
-from orchtrace_corpus.trace.measures import measure
+from orchtrace_corpus.trace.measures.definitions import measure
 from orchtrace_corpus.trace.model.import_report import Problem
 from orchtrace_corpus.trace.model.json_text import one_line
 from orchtrace_corpus.trace.render.doctor import page

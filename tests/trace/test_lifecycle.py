@@ -12,7 +12,7 @@ from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.analysis.labels import labels
 from orchtrace_corpus.trace.analysis.replay import replay
 from orchtrace_corpus.trace.diagnosis.comparison import structure
-from orchtrace_corpus.trace.measures import measure
+from orchtrace_corpus.trace.measures.definitions import measure
 from orchtrace_corpus.trace.model.decode import Document, decode
 from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.model.trace import Event

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from orchtrace_corpus.base import workers
 from orchtrace_corpus.base.text.layout import plain
 from orchtrace_corpus.base.text.table import lines
-from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, measure
+from orchtrace_corpus.trace.measures.definitions import DEFINITIONS, Measure, measure
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, KINDS, cost_by_tool, leading_model, ledger, spent_by_agent
 from orchtrace_corpus.trace.measures.measure import Run
 from orchtrace_corpus.trace.measures.work import concurrency

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from orchtrace_corpus.trace.measures import measure
+from orchtrace_corpus.trace.measures.definitions import measure
 from orchtrace_corpus.trace.measures.work import DEFINITIONS
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.open_calls import Cause

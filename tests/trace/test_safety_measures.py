@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchtrace_corpus.trace.measures import measure
+from orchtrace_corpus.trace.measures.definitions import measure
 from orchtrace_corpus.trace.measures.measure import Measure
 from orchtrace_corpus.trace.measures.safety import DEFINITIONS
 from tests.trace.conversationlogs import Codex, trace_of

@@ -31,7 +31,7 @@ from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
 from orchtrace_corpus.trace.credit.evidence import evidence
 from orchtrace_corpus.trace.diagnosis.comparison import compare
 from orchtrace_corpus.trace.exporters.published import publish
-from orchtrace_corpus.trace.measures import measure
+from orchtrace_corpus.trace.measures.definitions import measure
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
 from orchtrace_corpus.trace.model import terms as vocabulary
 from orchtrace_corpus.trace.model import trace as model

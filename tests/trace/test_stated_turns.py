@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from orchtrace_corpus.trace.measures import measure
+from orchtrace_corpus.trace.measures.definitions import measure
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.open_calls import Cause
 from tests.trace.traces import event, raw, trace

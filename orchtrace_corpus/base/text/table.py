@@ -102,6 +102,7 @@ _MARKDOWN_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~"} | {"&": 
 _FORMULA = r"(?i)((?<!\\)\$(?=\S)(?:(?!www|~~)[^$`<>\[\]|\n])+(?<=[^\s\\])\$(?!\d))"
 
 
+_DIGITS = frozenset("0123456789")
 _EMOJI = r":(?:[+-]1|100|1234|(?=[\w+-]*[a-z])[a-z\d_+-]+):"
 _ACTIVE = (
     "((?:"
@@ -137,7 +138,8 @@ def _may_act(text: str) -> bool:
     """Return True if a text has what some part of `_ACTIVE` needs, in a thirtieth of the time of a search."""
     if "@" in text or "#" in text or "://" in text or "gh-" in text.lower():
         return True
-    if re.search(r"\b(?=[a-f]*\d)[0-9a-f]{7}", text):  # a commit
+    has_digits = len(text) > 6 and not _DIGITS.isdisjoint(text)
+    if has_digits and re.search(r"\b(?=[a-f]*\d)[0-9a-f]{7}", text):  # a commit
         return True
     return any(part and " " not in part for part in text.split(":")[1:-1])  # an emoji
 

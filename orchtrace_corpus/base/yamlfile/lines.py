@@ -179,7 +179,7 @@ class Lines:
             line = self._lines[self._index]
         if self._column >= column:
             raise UnclearError
-        return Sequence(items, start)
+        return _new(Sequence, (items, start))
 
     def _item(self, column: int, depth: int) -> Node:
         """Read the item that begins on this line, up to the line behind it."""
@@ -188,7 +188,7 @@ class Lines:
         if text[:1] not in ("[", "{") and (head := self._head(line)) is not None:
             return self._mapping(head, depth + 1)
         if _is_plain(text):
-            node: Node = Scalar(text, self._at + column + 2)
+            node: Node = _new(Scalar, (text, self._at + column + 2))
             self._pass(line)
         else:
             node = self._value(text, self._at + column + 2, column)
@@ -248,7 +248,7 @@ class Lines:
                 names[head] = name
         if self._column > column:
             raise UnclearError
-        return Mapping(entries, start)
+        return new(Mapping, (entries, start))
 
     def _below(self, line: str, column: int, depth: int) -> Node:
         """Read the block below a key."""

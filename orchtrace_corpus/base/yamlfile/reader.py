@@ -11,7 +11,7 @@ what is wrong.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from orchtrace_corpus.base.budget import MAX_COUNTED_FINDINGS, MAX_FINDINGS
@@ -42,7 +42,8 @@ class YamlFile:
             fields may stand behind the error. -1 where there is none.
         is_printable: Whether every text read so far is: so is the file, and `lines` reads it, which knows no escapes.
         beyond_ascii: The different characters beyond printable ASCII.
-        keep: Whether `records` also puts what it gives into `kept`, for a second look at all of it.
+        on_record: Called by `records` with each record before it is yielded; None for nothing.
+        kept: The records, if `on_record` is its `append`.
         merge_command: The command that merges it again, by its records; empty where there is none.
     """
 
@@ -53,12 +54,11 @@ class YamlFile:
         self._more = 0
         self.refused: set[int] = set()
         self.cut_off = -1
-        self.keep = False
+        self.on_record: Callable[[Node], None] | None = None
         self.merge_command = ""
         self.kept: list[Node] = []
         self.text = ""
-        self._line_starts: list[int] = []
-        self._asked = 0
+        self._last_at, self._last_line = 0, 1
         self.is_printable = False
         self.beyond_ascii: frozenset[str] = frozenset()
         self._readable = self._decode(data)
@@ -73,15 +73,12 @@ class YamlFile:
 
     def location(self, at: int) -> Location:
         """The line and column, both from 1, of the character at an index of the text."""
-        self._asked += 1
-        if self._asked < 50:  # for a few, counting is cheaper than knowing where all lines begin
-            return Location(self.path, self.text.count("\n", 0, at) + 1, at - self.text.rfind("\n", 0, at))
-        if not self._line_starts:
-            self._line_starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
-        from bisect import bisect_right  # most runs ask for no place at all
-
-        line = bisect_right(self._line_starts, at)
-        return Location(self.path, line, at - self._line_starts[line - 1] + 1)
+        last, self._last_at = self._last_at, at  # places are asked for nearly in order: lines are counted from the last
+        if at >= last:
+            self._last_line += self.text.count("\n", last, at)
+        else:
+            self._last_line -= self.text.count("\n", at, last)
+        return Location(self.path, self._last_line, at - self.text.rfind("\n", 0, at))
 
     def refuse(self, code: str, at: int, message: str, record: str = "") -> None:
         """Record a problem at an index of the text, in the record of that key."""
@@ -111,8 +108,8 @@ class YamlFile:
         is no list gives nothing.
         """
         for node in self._records() if self._readable else ():
-            if self.keep:
-                self.kept.append(node)
+            if self.on_record is not None:
+                self.on_record(node)
             yield node
             if self._more >= MAX_COUNTED_FINDINGS:
                 return

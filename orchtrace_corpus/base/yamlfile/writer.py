@@ -93,6 +93,42 @@ def canonical(file: YamlFile, style: Style) -> str:
     return "\n".join(part for part in (header, *blocks, footer) if part)
 
 
+class FormCheck:
+    """Compares the records of a file with their canonical form as they are read, so that none is kept for it.
+
+    Recognises a canonical file with comments at its head, above records and at its end. For any other file, `canonical`
+    decides.
+
+    Attributes:
+        holds: True while all that was read is canonical.
+    """
+
+    def __init__(self, file: YamlFile, style: Style) -> None:
+        self.holds = True
+        self._file = file
+        self._style = style
+        self._end = 0
+        self._last_key = ""
+
+    def add(self, record: Node) -> None:
+        """Compare the next record."""
+        if not self.holds or type(record) is not Mapping or not record.entries:
+            self.holds = False
+            return
+        text, start, key = self._file.text, record.at - 2, _sort_key(record, self._style)
+        above, is_first = text[self._end : start], self._end == 0
+        block = _plain_record(record, self._style, text if self._file.is_printable else "") + "\n"
+        is_placed = _is_head(above) if is_first else _is_gap(above)
+        self.holds = is_placed and key >= self._last_key and text.startswith(block, start)
+        self._end, self._last_key = start + len(block), key
+
+    @property
+    def is_canonical(self) -> bool:
+        """Return True if the whole file is canonical, once its records are read."""
+        rest = self._file.text[self._end :]
+        return self.holds and self._end > 0 and (not rest or _is_gap(rest)) and not is_malformed(self._file.findings)
+
+
 def record_text(values: Mapping, style: Style) -> str:
     """One record in canonical form, without comments."""
     nothing = _Comments([], {}, {}, {}, [])
@@ -165,14 +201,7 @@ def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments
     line_end = comments.line_end.get(index, {})
     yield from comments.before_record.get(index, ())
     if names and not line_end and not comments.before_field:  # as in nearly all files
-        lines: list[str] = []
-        for name in names:
-            node = record.entries[name][1]
-            if type(node) is Scalar and name not in style.bare:  # as nearly all
-                lines.append(f"{_shown(name, False)}: {_line_text(node, source)}")
-            else:
-                lines += _plain_lines(name, node, style, source)
-        yield "- " + "\n  ".join(lines)
+        yield _plain_record(record, style, source)
         return
     first = True
     for name in names:
@@ -185,6 +214,35 @@ def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments
             first = False
     if first:
         yield "- {}"
+
+
+def _plain_record(record: Mapping, style: Style, source: str) -> str:
+    """Return a record with fields and without comments, with no line end behind it; `source` is as in `_line_text`."""
+    lines: list[str] = []
+    for name in _ordered(tuple(record.entries), style.order):
+        node = record.entries[name][1]
+        if type(node) is Scalar and name not in style.bare:  # as nearly all
+            lines.append(f"{_shown(name, False)}: {_line_text(node, source)}")
+        else:
+            lines += _plain_lines(name, node, style, source)
+    return "- " + "\n  ".join(lines)
+
+
+def _is_head(text: str) -> bool:
+    """Return True if a text is a canonical head of a file, with the comments above the first record."""
+    head, blank_line, above = text.rpartition("\n\n")
+    return _are_comments(above) and (not blank_line or (bool(head) and _are_comments(f"{head}\n")))
+
+
+def _is_gap(text: str) -> bool:
+    """Return True if a text is what stands canonically between two records: a blank line, and comments."""
+    return text[:1] == "\n" and _are_comments(text[1:])
+
+
+def _are_comments(text: str) -> bool:
+    """Return True if a text is whole lines, each a comment that begins its line; or nothing."""
+    *lines, rest = text.split("\n")
+    return not rest and all(line[:1] == "#" and line == line.rstrip() for line in lines)
 
 
 def _line_text(node: Scalar, source: str) -> str:

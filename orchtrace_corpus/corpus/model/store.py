@@ -20,7 +20,7 @@ from orchtrace_corpus.corpus.model.records import Entries, Loaded, Places, Pool,
 from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Noun, Taxonomy, decode_taxonomy
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.base.yamlfile.writer import Style
+    from orchtrace_corpus.base.yamlfile.writer import FormCheck, Style
     from orchtrace_corpus.corpus.model.arxiv_file import ArxivFile
     from orchtrace_corpus.corpus.model.candidates import Candidate
     from orchtrace_corpus.corpus.model.claim_file import ClaimFile
@@ -271,6 +271,7 @@ class CorpusFiles:
         self._present: dict[str, bool] = {}
         self._files: dict[str, YamlFile] = {}
         self._text_files: dict[str, TextFile | None] = {}
+        self._forms: dict[str, FormCheck] = {}
         self._contents: dict[str, Any] = {}
 
     def has(self, path: str) -> bool:
@@ -310,7 +311,8 @@ class CorpusFiles:
         file = self._files.get(path)
         if file is None:
             file = self._files[path] = YamlFile(self.shown_path(path), self._present_data(path))
-            file.keep = self.keep
+            if self.keep:
+                file.on_record = file.kept.append
             if any(row.path == path and row.style for row in DATA_FILES):
                 file.merge_command = f'{MERGE_DRIVER} && git checkout --merge "{file.path}"'
         return file
@@ -458,6 +460,26 @@ class CorpusFiles:
         (row,) = (row for row in DATA_FILES if row.path == path)
         style: Style = self.call(row.style)
         return style
+
+    def check_form(self) -> None:
+        """Compare the files that `corpus check --fix` writes with their form while they are read; none was read yet.
+
+        Raises:
+            DataFileError: A file is missing or cannot be read.
+        """
+        if self._taxonomy is None or self.file(TAXONOMY).findings:
+            return
+        from orchtrace_corpus.base.yamlfile.writer import FormCheck
+
+        for row in DATA_FILES:
+            if row.is_formatted and (row.required or self.has(row.path)):
+                file = self.file(row.path)
+                form = self._forms[row.path] = FormCheck(file, self.style(row.path))
+                file.on_record = form.add
+
+    def is_canonical(self, path: str) -> bool:
+        """Return True if a file is known to be in canonical form, since `check_form` was called before it was read."""
+        return path in self._forms and self._forms[path].is_canonical
 
     def findings_of(self, row: DataFile) -> tuple[Finding, ...]:
         """Return every finding of a file; none of a missing one. The taxonomy must be sound.

@@ -17,7 +17,7 @@ from orchtrace_corpus.trace.analysis.marks import Marks
 from orchtrace_corpus.trace.cli import loading, logs
 from orchtrace_corpus.trace.cli.arguments import Effectful, File, Files, Name, OutcomesFile, Untrusted
 from orchtrace_corpus.trace.cli.loading import Judged, derive_each, judged, sound_traces
-from orchtrace_corpus.trace.measures import DEFINITIONS, Measure, concurrency_profile, see_known
+from orchtrace_corpus.trace.measures.definitions import DEFINITIONS, Measure, concurrency_profile, see_known
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, Entry, ledger
 from orchtrace_corpus.trace.model.decode import Document
 from orchtrace_corpus.trace.model.import_report import has_all_tokens

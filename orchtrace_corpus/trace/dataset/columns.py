@@ -16,12 +16,13 @@ from msgspec import UNSET
 from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.analysis.labels import Label, labels
-from orchtrace_corpus.trace.measures import BOUNDED
+from orchtrace_corpus.trace.measures.definitions import BOUNDED, DEFINITIONS
 from orchtrace_corpus.trace.measures.ledger import KINDS, leading_model, spent_by_agent
+from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
 from orchtrace_corpus.trace.model.terms import AgentKind, Decision, TokenBasis
 from orchtrace_corpus.trace.model.trace import Source, Tokens
-from orchtrace_corpus.trace.rewards import COLUMNS as DEFINITIONS
-from orchtrace_corpus.trace.rewards.terms import Team
+from orchtrace_corpus.trace.rewards.specs import FUNCTIONS
+from orchtrace_corpus.trace.rewards.terms import Function, Team
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.timing import SECONDS
 
@@ -29,6 +30,27 @@ TEXT, WHOLE, NUMBER, FLAG = "text", "whole number", "number", "yes or no"
 TEXTS, WORDS, FIGURES = "list of texts", "map of text to text", "map of text to number"
 _UNITS = {"1": "pure number", "s": "seconds", "token": "tokens", "usd": "US dollars"}
 _MOST_WHOLE = 2**63 - 1
+
+_IN_TABLES = (
+    "outcome", "agent_outcomes", "step_outcomes", "tool_success", "team_speed_up", "parallel_share", "returned", "used",
+    "disjoint", "merge_gain", "regret",
+)  # fmt: skip
+"""The functions that say what no measure says, and have a meaning without options."""
+
+
+def _column(of: Function) -> Definition:
+    def measured(run: Run) -> Measure:  # a table of many runs is not the place for what each could be told
+        return Measure(of.compute(run if isinstance(run, Team) else Team(run.view), of.options).value)
+
+    unit = "1" if of.unit == "reward" else of.unit
+    return Definition(f"reward_{of.name}", unit, of.formula, of.source, measured)
+
+
+COMPUTED: dict[str, Definition] = {
+    **DEFINITIONS,
+    **{f"reward_{name}": _column(FUNCTIONS[name]) for name in _IN_TABLES},
+}
+"""The measures, and the functions of rewards as measures: what a table of many runs has a column for."""
 
 Row = tuple[Any, ...]
 """The values of an item of a trace, in the order of the columns."""
@@ -77,7 +99,7 @@ def values(table: str, some: Sequence[Row]) -> list[list[Any]]:
 
 def _of_trace(scene: Scene) -> Iterator[Row]:
     trace, once = scene.trace, scene.once
-    measures = {name: once(one.compute) for name, one in DEFINITIONS.items()}
+    measures = {name: once(one.compute) for name, one in COMPUTED.items()}
     decisions = [label.decision for label in scene.labels]
     sources = [event.source for event in trace.events if event.source]
     source = sources[0] if sources else _NO_SOURCE
@@ -188,7 +210,7 @@ def _columns(table: str, declared: dict[str, list[str]]) -> Iterator[Column]:
             for decision, column in DECISIONS.items():
                 text = f"Events that take sub-decision {column[:2].upper()}, {decision}"
                 yield Column(column, WHOLE, text)
-            for measure, one in DEFINITIONS.items():
+            for measure, one in COMPUTED.items():
                 text = f"Measure, {_UNITS.get(one.unit, one.unit)}: {one.formula}"
                 yield Column(measure, NUMBER, text)
         yield Column(name, kind, meaning)

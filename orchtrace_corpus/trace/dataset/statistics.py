@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from orchtrace_corpus.base.errors import CommandUseError, need
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.dataset.columns import DECISIONS
+from orchtrace_corpus.trace.dataset.columns import COMPUTED, DECISIONS
 from orchtrace_corpus.trace.dataset.tables import Answer, schema
 from orchtrace_corpus.trace.measures.ledger import COUNTED, KINDS
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.terms import Decision, Unit
-from orchtrace_corpus.trace.rewards import COLUMNS as DEFINITIONS
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -160,7 +159,7 @@ def statistics(tables: Engine, by: Sequence[str]) -> Statistics:
             raise CommandUseError(f"cannot divide traces by {quote(name)}{suggestion(name, GROUPINGS)}")
     need("a dataset", "ibis")
     groups = tuple(dict.fromkeys(by))
-    measures = [*EXTRA, *DEFINITIONS]
+    measures = [*EXTRA, *COMPUTED]
     asked = queries(groups, tables.dialect)
 
     def rows(query: str) -> list[tuple[Any, ...]]:
@@ -217,7 +216,7 @@ def values(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
 
     Times of traces that count steps are no seconds: their unit is `step`.
     """
-    measures = [*EXTRA, *DEFINITIONS]
+    measures = [*EXTRA, *COMPUTED]
     kept = traces.select(
         *_groups(traces, by),
         "trace",
@@ -226,7 +225,7 @@ def values(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
         *(traces[name].cast("float64").name(name) for name in measures),
     )
     long = kept.pivot_longer(measures, names_to="measure", values_to="value")
-    units = {name: one.unit for name, one in DEFINITIONS.items()} | EXTRA
+    units = {name: one.unit for name, one in COMPUTED.items()} | EXTRA
     stated = long.measure.cases(*units.items(), else_="1")
     return long.mutate(unit=(long.counts_steps & (stated == "s")).ifelse("step", stated)).drop("counts_steps")
 

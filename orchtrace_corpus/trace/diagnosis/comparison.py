@@ -7,7 +7,7 @@ from types import MappingProxyType
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.analysis.labels import labels
 from orchtrace_corpus.trace.diagnosis.findings import FindingKind, cost, find
-from orchtrace_corpus.trace.measures import DEFINITIONS, measure
+from orchtrace_corpus.trace.measures.definitions import DEFINITIONS, measure
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.terms import EventType, Unit
 from orchtrace_corpus.trace.model.trace import Trace

@@ -8,7 +8,7 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.diagnosis import has_statuses
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, ProblemKind
-from orchtrace_corpus.trace.measures import measure
+from orchtrace_corpus.trace.measures.definitions import measure
 from orchtrace_corpus.trace.measures.ledger import KINDS, ledger
 from orchtrace_corpus.trace.model.events import total
 from orchtrace_corpus.trace.model.import_report import report_of

@@ -7,7 +7,7 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import display_width, plain
 from orchtrace_corpus.base.text.table import Cell, Table, csv_rows, lines
 from orchtrace_corpus.trace.analysis.marks import Marks
-from orchtrace_corpus.trace.measures import BOUNDED, DEFINITIONS, Measure, Profile, measure
+from orchtrace_corpus.trace.measures.definitions import BOUNDED, DEFINITIONS, Measure, Profile, measure
 from orchtrace_corpus.trace.measures.ledger import KINDS, Entry
 from orchtrace_corpus.trace.model.terms import Unit
 from orchtrace_corpus.trace.model.trace import Source, Trace

@@ -16,8 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from orchtrace_corpus.trace import measures
-from orchtrace_corpus.trace.measures import Definition, Measure, Run
 from orchtrace_corpus.trace.rewards.specs import FUNCTIONS, Spec, TermSpec, load, of_families, published
 from orchtrace_corpus.trace.rewards.terms import WHOLE, Function, Reward, Score, Team, Term
 from orchtrace_corpus.trace.view import TraceView
@@ -26,30 +24,9 @@ if TYPE_CHECKING:
     from orchtrace_corpus.trace.model.trace import Trace
 
 __all__ = [
-    "COLUMNS", "FUNCTIONS", "WHOLE", "Function", "Reward", "Spec", "Term", "TermSpec", "compute", "contributions",
+    "FUNCTIONS", "WHOLE", "Function", "Reward", "Spec", "Term", "TermSpec", "compute", "contributions",
     "load", "of_families", "published",
 ]  # fmt: skip
-
-_IN_TABLES = (
-    "outcome", "agent_outcomes", "step_outcomes", "tool_success", "team_speed_up", "parallel_share", "returned", "used",
-    "disjoint", "merge_gain", "regret",
-)  # fmt: skip
-"""The functions that say what no measure says, and have a meaning without options."""
-
-
-def _column(of: Function) -> Definition:
-    def measured(run: Run) -> Measure:  # a table of many runs is not the place for what each could be told
-        return Measure(of.compute(run if isinstance(run, Team) else Team(run.view), of.options).value)
-
-    unit = "1" if of.unit == "reward" else of.unit
-    return Definition(f"reward_{of.name}", unit, of.formula, of.source, measured)
-
-
-COLUMNS: dict[str, Definition] = {
-    **measures.DEFINITIONS,
-    **{f"reward_{name}": _column(FUNCTIONS[name]) for name in _IN_TABLES},
-}
-"""The measures, and the functions of rewards as measures: what a table of many runs has a column for."""
 
 
 def compute(trace: Trace | TraceView, spec: Spec) -> Reward:
