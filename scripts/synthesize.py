@@ -17,8 +17,7 @@ from orchtrace_corpus.corpus.analysis.attributes import Attributes, paper_attrib
 from orchtrace_corpus.corpus.analysis.query import Query, parse_mapping
 from orchtrace_corpus.corpus.model.records import Paper, Tag
 from orchtrace_corpus.corpus.model.store import PAPERS, TAXONOMY
-from orchtrace_corpus.corpus.model.tag_rules import Condition
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, decode_taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Condition, Facet, Kind, Taxonomy, decode_taxonomy
 
 SOURCE = Path(__file__).resolve().parents[1]
 WORDS = "agent team reward credit turn message planner critic tool search trace policy value merge spawn".split()

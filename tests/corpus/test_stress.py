@@ -26,8 +26,7 @@ from orchtrace_corpus.corpus.model.claim_file import (
 )
 from orchtrace_corpus.corpus.model.disputes import Dispute, Reading, disputable, value_of, values_for
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag
-from orchtrace_corpus.corpus.model.tag_rules import Condition, TagRule
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Taxonomy, Term
+from orchtrace_corpus.corpus.model.taxonomy import Condition, Facet, Kind, Role, TagRule, Taxonomy, Term
 from tests.corpus.changed_pools import apply_changes
 from tests.effort import tries
 

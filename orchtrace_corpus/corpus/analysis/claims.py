@@ -27,8 +27,7 @@ from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.claim_file import Bounds, Claim, ClaimFile, Over, PoolName
 from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, with_value
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
-from orchtrace_corpus.corpus.model.tag_rules import Condition
-from orchtrace_corpus.corpus.model.taxonomy import Facet
+from orchtrace_corpus.corpus.model.taxonomy import Condition, Facet
 
 _SENTENCE_LIMIT = 300
 

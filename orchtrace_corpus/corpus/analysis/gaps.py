@@ -16,8 +16,7 @@ from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.claim_file import Over
 from orchtrace_corpus.corpus.model.disputes import Dispute, State
 from orchtrace_corpus.corpus.model.records import Paper
-from orchtrace_corpus.corpus.model.tag_rules import Condition
-from orchtrace_corpus.corpus.model.taxonomy import Kind, Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import Condition, Kind, Taxonomy
 
 
 class Wanted(NamedTuple):

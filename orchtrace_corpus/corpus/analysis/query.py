@@ -24,8 +24,7 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, ValueKind, find
-from orchtrace_corpus.corpus.model.tag_rules import Condition, TagRule
-from orchtrace_corpus.corpus.model.taxonomy import Kind
+from orchtrace_corpus.corpus.model.taxonomy import Condition, Kind, TagRule
 
 RecordType = TypeVar("RecordType")
 

@@ -25,9 +25,8 @@ from orchtrace_corpus.corpus.model.field_table import FieldValue
 from orchtrace_corpus.corpus.model.fields import is_key
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag, classified_evidence, evidence_facets
 from orchtrace_corpus.corpus.model.store import CorpusFiles
-from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE
 from orchtrace_corpus.corpus.model.tagging import arising, read_tag
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import ANY_EVIDENCE, Facet, Kind, Role, Taxonomy
 from orchtrace_corpus.corpus.rules.consistency import named_years
 
 

@@ -32,8 +32,7 @@ from orchtrace_corpus.corpus.model.fields import is_cite_key, is_key, url_proble
 from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
 from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool
-from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE, TagRule
-from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import ANY_EVIDENCE, TagRule, Taxonomy
 from orchtrace_corpus.corpus.rules.texts import LATEX
 
 PREPRINT = "arXiv"

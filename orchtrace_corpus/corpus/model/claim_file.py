@@ -13,7 +13,7 @@ from orchtrace_corpus.base.yamlfile.decoders import Decoder, Report, Schema, dec
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.records import Entries, Places
-from orchtrace_corpus.corpus.model.tag_rules import Condition, conditions
+from orchtrace_corpus.corpus.model.taxonomy import Condition, conditions
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.scale import Observation

@@ -1,4 +1,4 @@
-"""The values that fields of a corpus accept: keys, identifiers, years, authors, URLs, and tags."""
+"""Decoders of the fields of records: keys, identifiers, years, authors, URLs, and tags."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ OTHERS = "others"
 """Ends an author list that is cut short, as in BibTeX."""
 
 TO_BE_WRITTEN = "To be written."
-"""Stands for a summary that nobody has written yet. No record stays with it: a rule asks for the real one."""
+"""The placeholder of a missing summary, which a rule reports."""
 
 ACTIVE_ELEMENTS = (
     "script|style|iframe|object|embed|img|svg|link|meta|base|textarea|title|plaintext|xmp|noscript|template|form"
@@ -28,7 +28,7 @@ PLAIN_ELEMENTS = (
     "a|b|i|u|s|em|strong|sub|sup|br|hr|p|div|span|pre|code|small|big|font|center|table|tr|td|th|ul|ol|li|dl|dt|dd|"
     "h[1-6]|details|summary|video|audio|input|button|select|body|html|head|blockquote"
 )
-"""Those that need their closing `>`. What is neither, such as the <think> of a reasoning model, is text."""
+"""Elements that need their closing `>`. Anything else, such as the <think> of a reasoning model, is text."""
 
 _EXAMPLES = {
     IdentifierKind.ARXIV: "2505.19591",
@@ -40,7 +40,7 @@ _EXAMPLES = {
 _OWN_FIELDS = frozenset("title author year keywords annotation".split())
 
 Codes = MappingType[str, tuple[str, ...]]
-"""The terms that share a code, by the code without regard to case."""
+"""The terms that share a code, by the code in small letters."""
 
 
 def key(name: str) -> Decoder:
@@ -108,7 +108,7 @@ url = partial(parsed, code="F114", parse=_parse_url)
 
 
 def natural(name: str, code: str, problem: str) -> Decoder:
-    """A number of at most nine digits; `problem` says of another text, at its `{}`, that it is none."""
+    """Return the decoder of a number of at most nine digits; `problem` is the message, with `{}` for another text."""
 
     def parse(value: str) -> int:
         if value.isascii() and value.isdigit() and len(value) < 10:
@@ -119,7 +119,7 @@ def natural(name: str, code: str, problem: str) -> Decoder:
 
 
 def waived_code(name: str) -> Decoder:
-    """The code of a rule whose findings a record can waive."""
+    """Return the decoder of the code of a rule whose findings a record can waive."""
     waivable = [code for code, rule in RULES.items() if rule.waivable]
 
     def parse(value: str) -> str:
@@ -135,7 +135,7 @@ def waived_code(name: str) -> Decoder:
 
 
 def authors(name: str) -> Decoder:
-    """An author list in BibTeX form: `Family, Given`, a collective in braces, `others` at the end."""
+    """Return the decoder of authors in BibTeX form: `Family, Given`, a collective in braces, `others` at the end."""
 
     def decode(node: Node, report: Report) -> tuple[str, ...] | None:
         items = decoders.texts_of(name, node, report)
@@ -145,8 +145,8 @@ def authors(name: str) -> Decoder:
         if OTHERS in items[:-1]:
             problems = {items.index(OTHERS): f"must end the list of {name}: it stands for the names left out"}
         if problems:
-            number = min(problems)
-            report.add("F109", decoders.place_of(node, number), f"{quote(items[number])} {problems[number]}")
+            index, problem = next(iter(problems.items()))
+            report.add("F109", decoders.place_of(node, index), f"{quote(items[index])} {problem}")
             return None
         if items == (OTHERS,):
             report.add("F109", node.at, f"{quote(OTHERS)} alone names nobody; name at least the first of the {name}")
@@ -162,7 +162,7 @@ def is_collective(author: str) -> bool:
 
 
 def bare_author(author: str) -> str:
-    """An author without the braces that mark a collective."""
+    """Return an author without the braces that mark a collective."""
     return author[1:-1] if is_collective(author) else author
 
 
@@ -186,7 +186,7 @@ def terms(
     code: str = "V102",
     codes: Codes = MappingProxyType({}),
 ) -> Decoder:
-    """One term of a vocabulary. The result is the vocabulary's own string, so that equal terms are one object."""
+    """Return the decoder of one term of a vocabulary, which returns the vocabulary's own string for equal terms."""
     known = (*allowed, NOT_APPLICABLE) if allows_na else allowed
 
     def refuse(value: str, at: int, report: Report) -> bool:
@@ -201,7 +201,7 @@ def terms(
 def _refuse_code(
     name: str, value: str, named: tuple[str, ...], at: int, report: Report, *, is_given: bool = False
 ) -> None:
-    """Report a code in the place of a term; `is_given` says that the term stands beside it."""
+    """Report a code in place of a term; `is_given` is True if the term is given, too."""
     if len(named) > 1:
         message = f"{quote(value)} is the code of {len(named)} terms of {name}, {' and '.join(named)}; name one of them"
         report.add("V106", at, message)
@@ -214,7 +214,7 @@ def _refuse_code(
 
 
 def mark(name: str) -> Decoder:
-    """`yes` where something holds of a record; the field is absent where it does not."""
+    """Return the decoder of a field that is `yes` or absent."""
     decode_term = terms(name, f"value of {name}", ("yes",))
 
     def decode(node: Node, report: Report) -> bool | None:
@@ -224,7 +224,7 @@ def mark(name: str) -> Decoder:
 
 
 def term_list(name: str, decode_term: Decoder) -> Decoder:
-    """A list of different terms of a vocabulary; NA only by itself."""
+    """Return the decoder of a list of different terms of a vocabulary, or NA alone."""
 
     def decode(node: Node, report: Report) -> tuple[str, ...] | None:
         if type(node) is Scalar and node.text == NOT_APPLICABLE:  # NA may stand bare, as in a field of one term
@@ -249,7 +249,7 @@ def term_list(name: str, decode_term: Decoder) -> Decoder:
 def levels(
     name: str, label: str, allowed: tuple[str, ...], level_ids: tuple[str, ...], *, codes: Codes = MappingProxyType({})
 ) -> Decoder:
-    """A mapping from terms to levels; an empty one says that no term applies."""
+    """Return the decoder of a mapping from terms to levels; an empty mapping means that no term applies."""
     level = terms(name, f"level of {name}", level_ids, code="V103")
     known = {term: term for term in allowed}
 
@@ -274,14 +274,12 @@ def levels(
 
 
 def kept_entry(name: str) -> Decoder:
-    """The fields of a BibTeX entry that the record has no place for, by name, as LaTeX; its `type` among them."""
+    """Return the decoder of the fields of a BibTeX entry that the record has no place for, its `type` included."""
 
     def decode(node: Node, report: Report) -> dict[str, str] | None:
         if type(node) is not Mapping:
-            message = (
-                f"{quote(name)} must be a mapping such as {{type: article, volume: 4}}, not {decoders.kind_of(node)}"
-            )
-            report.add("F103", node.at, message)
+            form = "such as {type: article, volume: 4}"
+            report.add("F103", node.at, f"{quote(name)} must be a mapping {form}, not {decoders.kind_of(node)}")
             return None
         if not node.entries:
             report.add("F104", node.at, f"{quote(name)} is empty; name at least one field of the entry, or remove it")
@@ -322,7 +320,7 @@ def entry_field_problem(name: str, latex: str) -> str:
 
 
 def url_list(name: str) -> Decoder:
-    """A list of different web addresses, at least one."""
+    """Return the decoder of a list of different web addresses, at least one."""
     decode_texts = decoders.text_list(name)
 
     def decode(node: Node, report: Report) -> tuple[str, ...] | None:

@@ -1,4 +1,4 @@
-"""A corpus on disk: where it is, which files it has, and what they say, each file read and decoded once."""
+"""A corpus on disk: its folder, its data files, and their contents, each file read and decoded once."""
 
 import gc
 import os
@@ -61,16 +61,16 @@ class DataFile(NamedTuple):
     Functions are named, and imported when they are first called: start-up is most of the time of a command.
 
     Attributes:
-        name: What the file is called; its JSON Schema is docs/schema/NAME.schema.json.
+        name: The name of the file; its JSON Schema is docs/schema/NAME.schema.json.
         path: Its path below the corpus's folder.
-        decode: Returns what the file says, with the mistakes in it as `findings` and the number of its entries as
-            `total`; called with None for everything if the file is missing. Empty for the files that
-            `CorpusFiles.loaded` decodes together.
+        decode: Returns the content of the file with its `findings`, and with `total`, the number of entries, for a
+            line of `corpus check`; called with None for every argument if the file is missing. Empty for the files
+            that `CorpusFiles.loaded` decodes together.
         required: Whether a corpus must have it.
         schema: Its JSON Schema in `render/schemas.json`, or its table of fields as `module:name`; empty for none.
-        style: Returns how its records are written, from the taxonomy; empty where no command writes any.
-        checks: Returns every finding of the file, those of decoding included; empty if decoding finds all.
-        names: The fields that tell its records apart; empty where they are known by all that they say.
+        style: Returns the style in which commands write its records; empty if no command writes them.
+        checks: Returns all findings of the file, those of decoding included; empty if decoding has all.
+        names: The fields that distinguish its records; empty if only the whole record does.
         part: The line of `corpus check` that has its findings; its name if empty.
         is_list: Whether it holds a list of records, not one mapping.
         is_formatted: Whether `corpus check --fix` writes it, by its style.
@@ -189,7 +189,7 @@ DATA_FILES = (
     ),
     DataFile("arxiv", ARXIV, ("model.arxiv_file:decode_arxiv", ARXIV), part="arxiv", is_list=False),
 )
-"""Every data file that is read. To add one: its row here, and the module that decodes it."""
+"""Every data file. To add one, add a row here, and the module that decodes it."""
 
 
 def data_file(name: str) -> DataFile:
@@ -227,10 +227,7 @@ def find_root(start: str = "") -> Root:
 
 
 class Decoded(Generic[Content]):
-    """The decoded file of a row of `DATA_FILES`, as the attribute of `CorpusFiles` with the row's name.
-
-    Mistakes are in it; it is empty where the file is missing. Reading it raises `DataFileError` as for `content`.
-    """
+    """An attribute of `CorpusFiles` that returns the `content` of the row of `DATA_FILES` with its name."""
 
     def __set_name__(self, owner: "type[CorpusFiles]", name: str) -> None:
         self._name = name
@@ -291,11 +288,7 @@ class CorpusFiles:
         return list(filter(self.has, dict.fromkeys(paths)))
 
     def data(self, path: str) -> bytes | None:
-        """Return the bytes of a file; None if it is missing.
-
-        Raises:
-            DataFileError: It cannot be read.
-        """
+        """Return the bytes of a file, None if it is missing; raise `DataFileError` if it cannot be read."""
         if path in self.overrides:
             return self.overrides[path]
         if not self.has(path):
@@ -310,7 +303,11 @@ class CorpusFiles:
         """
         file = self._files.get(path)
         if file is None:
-            file = self._files[path] = YamlFile(self.shown_path(path), self._present_data(path))
+            data = self.data(path)
+            if data is None and any(row.path == path for row in DATA_FILES if row.required):
+                hint = "Without exclusions it holds: []" if path == EXCLUSIONS else ""
+                raise DataFileError(f"cannot read {self.shown_path(path)}: No such file or directory", hint)
+            file = self._files[path] = YamlFile(self.shown_path(path), b"[]\n" if data is None else data)
             if self.keep:
                 file.on_record = file.kept.append
             if any(row.path == path and row.style for row in DATA_FILES):
@@ -318,11 +315,7 @@ class CorpusFiles:
         return file
 
     def text_file(self, path: str) -> TextFile | None:
-        """Return a file that is not YAML; None if it is missing.
-
-        Raises:
-            DataFileError: It cannot be read, or is not UTF-8.
-        """
+        """Return a file that is not YAML, None if it is missing; raise `DataFileError` if it cannot be read."""
         if path not in self._text_files:
             data, shown_as = self.data(path), self.shown_path(path)
             try:
@@ -332,20 +325,11 @@ class CorpusFiles:
         return self._text_files[path]
 
     def text(self, path: str) -> str | None:
-        """Return the text of a file; None if it is missing. Errors as for `file` and `text_file`."""
+        """Return the text of a file, None if it is missing; raise `DataFileError` if it cannot be read."""
         if path.endswith(".yaml"):
             return self.file(path).text if self.has(path) else None
         file = self.text_file(path)
         return None if file is None else file.text
-
-    def _present_data(self, path: str) -> bytes:
-        data = self.data(path)
-        if data is not None:
-            return data
-        if all(row.path != path for row in DATA_FILES if row.required):
-            return b"[]\n"
-        hint = "Without exclusions it holds: []" if path == EXCLUSIONS else ""
-        raise DataFileError(f"cannot read {self.shown_path(path)}: No such file or directory", hint)
 
     def shown_path(self, path: str) -> str:
         """Return a file's path as messages show it: relative, if it is below the working folder."""
@@ -367,7 +351,7 @@ class CorpusFiles:
 
         Raises:
             DataFileError: The file cannot be read.
-            InvalidCorpusError: It has errors; the message lists them.
+            InvalidCorpusError: The file has errors; the message lists them.
         """
         taxonomy, findings = self._taxonomy, self.file(TAXONOMY).findings
         if taxonomy is None or findings:
@@ -376,11 +360,7 @@ class CorpusFiles:
 
     @cached_property
     def loaded(self) -> Loaded:
-        """The records, with all problems of syntax, fields and vocabulary in them and in the taxonomy.
-
-        Raises:
-            DataFileError: A file is missing or cannot be read.
-        """
+        """The records, with the findings of decoding in them and in the taxonomy; raises `DataFileError`."""
         taxonomy, taxonomy_file = self._taxonomy, self.file(TAXONOMY)
         papers_file, exclusions_file = self.file(PAPERS), self.file(EXCLUSIONS)
         if taxonomy is None or taxonomy_file.findings:
@@ -397,7 +377,7 @@ class CorpusFiles:
 
     @property
     def pool(self) -> Pool:
-        """The records, whatever is wrong with them; errors as for `taxonomy` and `loaded`."""
+        """The records, whatever their findings; raises the errors of `taxonomy` and `loaded`."""
         return self.loaded.pool or Pool(self.taxonomy, (), ())
 
     @property
@@ -416,7 +396,7 @@ class CorpusFiles:
         return not (has_errors(self.loaded.findings) or has_errors(self.candidates.findings))
 
     def content(self, name: str) -> Any:
-        """Return what the file of a row of `DATA_FILES` says, mistakes included; nothing of a missing file.
+        """Return the decoded content of the file of a row of `DATA_FILES`, with findings; empty if it is missing.
 
         Raises:
             DataFileError: The file cannot be read.
@@ -432,16 +412,16 @@ class CorpusFiles:
         return self._contents[name]
 
     def call(self, call: Call) -> Any:
-        """Call a function that a row of `DATA_FILES` names, and return what it returns."""
-        values = [self._value(name) for name in call[1:]]
+        """Call a function that a row of `DATA_FILES` names, and return its result."""
+        values: list[Any] = []
+        for name in call[1:]:
+            if "/" not in name:
+                values.append(getattr(self, name))
+            elif not name.endswith(".yaml"):
+                values.append(self.text_file(name))
+            else:
+                values.append(self.file(name) if self.has(name) else None)
         return named(call[0])(*values)
-
-    def _value(self, name: str) -> Any:
-        if "/" not in name:
-            return getattr(self, name)
-        if not name.endswith(".yaml"):
-            return self.text_file(name)
-        return self.file(name) if self.has(name) else None
 
     @property
     def coding_rules(self) -> dict[str, int] | None:
@@ -482,12 +462,9 @@ class CorpusFiles:
         return path in self._forms and self._forms[path].is_canonical
 
     def findings_of(self, row: DataFile) -> tuple[Finding, ...]:
-        """Return every finding of a file; none of a missing one. The taxonomy must be sound.
+        """Return every finding of a file, if the corpus has it; the taxonomy must have no errors.
 
-        While records have errors of decoding, other files are not held against them: what these refer to may be there.
-
-        Raises:
-            DataFileError: The file cannot be read.
+        Other files are not compared with records that cannot be decoded. Raises `DataFileError`.
         """
         if not self.is_there(row):
             return ()
@@ -499,25 +476,17 @@ class CorpusFiles:
         is_record_file = row.path in (PAPERS, EXCLUSIONS, CANDIDATES)  # whose own checks look, since records waive
         if is_record_file or not row.path.endswith(".yaml") or not self.has(row.path):
             return findings
-        return findings + tuple(named("rules.lookalikes:find_lookalikes")(self.file(row.path)))
+        return findings + tuple(named("rules.texts:find_lookalikes")(self.file(row.path)))
 
     def findings(self, part: str = "") -> Iterator[Finding]:
-        """Yield the findings of all files, or of those of a line of `corpus check`; of the taxonomy, if it has errors.
-
-        Raises:
-            DataFileError: A file cannot be read.
-        """
+        """Yield the findings of all files, or of those in one line of `corpus check`; raise `DataFileError`."""
         rows = DATA_FILES if self.loaded.pool else [row for row in DATA_FILES if row.path == PAPERS]
         for row in rows:
             if part in ("", row.part or row.name):
                 yield from self.findings_of(row)
 
     def open_tags(self, reading: ReadingName = ReadingName.PUBLISHED) -> dict[tuple[str, str], bool]:
-        """Return the tags in open dispute by a reading, each with whether something is agreed.
-
-        Raises:
-            DataFileError: The file cannot be read.
-        """
+        """Return the tags in open dispute by a reading, each with whether it has an agreed value."""
         if not self.has(DISPUTES):
             return {}
         from orchtrace_corpus.corpus.model.disputes import open_tags
@@ -528,7 +497,7 @@ class CorpusFiles:
         return {tag: agreed for tag, agreed in tags.items() if not agreed or reading is ReadingName.PUBLISHED}
 
     def with_contested(self, pool: Pool, reading: ReadingName = ReadingName.PUBLISHED) -> Pool:
-        """Return a pool with the tags in open dispute of each paper, in the order of the file; as `open_tags`."""
+        """Return a pool with the tags in open dispute of each paper, in the order of the file."""
         tags: dict[str, tuple[str, ...]] = {}
         for key, tag in self.open_tags(reading):
             tags[key] = (*tags.get(key, ()), tag)
@@ -544,13 +513,13 @@ class CorpusFiles:
 
 
 def named(name: str) -> Any:
-    """Import what a row of `DATA_FILES` names as `module:name` below `orchtrace_corpus.corpus`."""
+    """Return the object that a row of `DATA_FILES` names as `module:name` below `orchtrace_corpus.corpus`."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(f"orchtrace_corpus.corpus.{module}"), attribute)
 
 
 def with_published(pool: Pool, published: PublishedPool | None) -> Pool:
-    """Return the corpus with each record marked by whether it was published; as it is if that is not known."""
+    """Return the corpus with each record marked as published or not, if the published pool is known."""
     if published is None:
         return pool
     keys, ids = frozenset(published.papers), frozenset(published.exclusions)

@@ -1,16 +1,17 @@
-"""The vocabulary of a corpus, decoded from `data/taxonomy.yaml`: facets, their terms and levels.
+"""The vocabulary of a corpus, decoded from `data/taxonomy.yaml`: facets, their terms and levels, and rules across tags.
 
 No code depends on a term: another survey has its own file and changes no Python.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as MappingType
+from collections.abc import Sequence as SequenceType
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from orchtrace_corpus.base.findings import is_noun, quote, suggestion
+from orchtrace_corpus.base.findings import Location, Severity, is_noun, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders
 from orchtrace_corpus.base.yamlfile.decoders import (
@@ -37,14 +38,38 @@ from orchtrace_corpus.corpus.model.field_table import (
     SearchPart,
     Section,
 )
-from orchtrace_corpus.corpus.model.tag_rules import (
-    RULE,
-    TagRule,
-    check_rules,
-    conditions,
-    refuse_repeated,
-    refuse_unknown,
-)
+
+ANY_EVIDENCE = "any"
+"""In a rule, the demand for evidence of whatever field."""
+
+
+class Condition(NamedTuple):
+    """A filter of a rule: `rl: [full, partial]` has the field `rl` and two alternatives.
+
+    `field` may end in an operator, as in `added<=`. Filters are checked by `analysis.query`.
+    """
+
+    field: str
+    alternatives: tuple[str, ...]
+    location: Location
+
+
+class TagRule(NamedTuple):
+    """A rule across the fields of a paper: a paper that meets all of `when` must meet all of `require`.
+
+    Attributes:
+        evidence: Instead of `require`: fields, at least one of which an item of the paper's evidence must name.
+        sparse: Instead of both: fields, each with the most papers of a sparse term; a paper with a sparse term must
+            have evidence that names the field.
+    """
+
+    id: str
+    message: str
+    severity: Severity = Severity.ERROR
+    when: tuple[Condition, ...] = ()
+    require: tuple[Condition, ...] = ()
+    evidence: tuple[str, ...] = ()
+    sparse: MappingType[str, int] = {}
 
 
 class Noun(NamedTuple):
@@ -130,7 +155,7 @@ def _check_columns(taxonomy: Mapping, report: Report) -> None:
         for column in items_of(taxonomy, section):
             field = text_of(column, "field")
             report.record = text_of(column, "column")
-            refuse_repeated(section, column, "column", taken, report)
+            _refuse_repeated(section, column, "column", taken, report)
             if field and field not in allowed:
                 hint = suggestion(field, allowed)
                 report.add("V101", column.entries["field"][1].at, f"no column can show {quote(field)}{hint}")
@@ -346,8 +371,8 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
         kinds = {text_of(facet, "field"): text_of(facet, "kind") for facet in items_of(node, "papers")}
         kinds.pop("", None)
         for pair in nodes_of(node, "crosstabs"):
-            refuse_unknown(pair.items if type(pair) is Sequence else (), list(kinds), report)
-        check_rules(node, kinds, report)
+            _refuse_unknown(pair.items if type(pair) is Sequence else (), list(kinds), report)
+        _check_rules(node, kinds, report)
         _check_typical(node, report)
         _check_columns(node, report)
     if values is None or len(file.findings) > before:
@@ -359,6 +384,27 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
             message = "only a section of the list, a term of the first plain facet, has a page of its own"
             _refuse_field(term, "own_page", message, report)
     return None if len(file.findings) > before else taxonomy
+
+
+def _check_rules(taxonomy: Mapping, kinds: MappingType[str, str], report: Report) -> None:
+    """Report repeated rules, rules without exactly one demand, and unknown facets; `kinds` are those of facets."""
+    known = list(kinds)
+    counted = [field for field, kind in kinds.items() if kind != "levels"]
+    seen: set[str] = set()
+    for rule in items_of(taxonomy, "rules"):
+        report.record = text_of(rule, "id")
+        _refuse_repeated("rules", rule, "id", seen, report)
+        demands = [demand for demand in ("require", "evidence", "sparse") if demand in rule.entries]
+        if not demands:
+            message = "missing field 'require', 'evidence' or 'sparse', which says what the rule demands"
+            report.add("F101", rule.at, message)
+        if len(demands) > 1:
+            message = f"a rule demands {quote(demands[0])} or {quote(demands[1])}, not both; make two"
+            report.add("F102", rule.entries[demands[1]][0], message)
+        sparse = [Scalar(field, at) for field, (at, _) in entries_of(rule, "sparse").items()]
+        _refuse_unknown(sparse, counted, report)
+        _refuse_unknown(nodes_of(rule, "evidence"), known, report)
+    report.record = ""
 
 
 def _check_typical(taxonomy: Mapping, report: Report) -> None:
@@ -497,13 +543,69 @@ def _own_field(
     )
 
 
+def conditions(name: str) -> Decoder:
+    """Return the decoder of filters written as a mapping, with their places."""
+
+    def decode(node: Node, report: Report) -> tuple[Condition, ...] | None:
+        if type(node) is not Mapping:
+            report.add("F103", node.at, f"{quote(name)} must be a mapping of filters such as {{field: [one, two]}}")
+            return None
+        read = []
+        for field, (key_at, value) in node.entries.items():
+            items = value.items if type(value) is Sequence else [value]
+            if not items or any(type(item) is not Scalar for item in items):
+                report.add("F103", value.at, f"{quote(field)} must be a value, or a list of values such as [one, two]")
+                return None
+            alternatives = tuple(item.text for item in items if type(item) is Scalar)
+            read.append(Condition(field, alternatives, report.file.location(key_at)))
+        return tuple(read)
+
+    return decode
+
+
+def _evidence_fields(node: Node, report: Report) -> tuple[str, ...] | None:
+    if type(node) is Scalar:
+        if node.text == ANY_EVIDENCE:
+            return (ANY_EVIDENCE,)
+        report.add("F103", node.at, f"'evidence' must be a list of fields such as [one, two], or {quote(ANY_EVIDENCE)}")
+        return None
+    names: tuple[str, ...] | None = decoders.text_list("evidence")(node, report)
+    return names
+
+
+def _sparse(node: Node, report: Report) -> dict[str, int] | None:
+    if type(node) is not Mapping or not node.entries:
+        report.add("F103", node.at, "'sparse' must be a mapping from fields to numbers of papers such as {one: 2}")
+        return None
+    limits = {}
+    for field, (_, value) in node.entries.items():
+        text = decoders.checked_text(field, value, report)
+        if text is None:
+            return None
+        if not (text.isascii() and text.isdigit() and 0 < int(text) < 1000):
+            report.add("F103", value.at, f"{quote(text)} is not a number of papers: write 1 or more")
+            return None
+        limits[field] = int(text)
+    return limits
+
+
+_RULE = decoders.schema_of(
+    TagRule,
+    "a rule",
+    "id",
+    id=fields.key("rule id"),
+    when=conditions("when"),
+    require=conditions("require"),
+    evidence=_evidence_fields,
+    sparse=_sparse,
+)
 _TAXONOMY = decoders.schema_of(
     Taxonomy,
     "a taxonomy",
     "title",
     **{name: decoders.record_list(name, _FACET, Facet) for name in ("papers", "exclusions", "evidence")},
     crosstabs=_pairs("crosstabs"),
-    rules=decoders.record_list("rules", RULE, TagRule),
+    rules=decoders.record_list("rules", _RULE, TagRule),
     **{
         name: decoders.records_of(name, Column, "a column", "column", spellings=_spellings)
         for name in ("published", "published_exclusions")
@@ -550,7 +652,7 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
                 if (section, report.record) != ("evidence", "level"):
                     message = "only a term of the facet 'level' of evidence has a 'standing'; remove it"
                     _refuse_field(term, "standing", message, report)
-                refuse_repeated(part, term, "id", seen, report)
+                _refuse_repeated(part, term, "id", seen, report)
                 name = text_of(term, "id")
                 if name == decoders.NOT_APPLICABLE:
                     message = "'NA' is not a term: set 'allows_na: true' on the facet"
@@ -573,3 +675,18 @@ def _check_name(mapping: Mapping, field: str, taken: set[str], report: Report) -
         other = "another" if field == "field" else "a"
         report.add("F108", at, f"{quote(name)} is the name of {other} field, too; choose another")
     taken.add(name)
+
+
+def _refuse_repeated(owner: str, item: Mapping, field: str, seen: set[str], report: Report) -> None:
+    """Report an item whose name has been seen before; `field` holds the name."""
+    name = text_of(item, field)
+    if name in seen:
+        report.add("F108", item.entries[field][1].at, f"{owner} names {quote(name)} twice; remove one")
+    seen.update({name} - {""})
+
+
+def _refuse_unknown(names: Iterable[Node], known: SequenceType[str], report: Report) -> None:
+    """Report the texts that name no axis or facet."""
+    for item in names:
+        if type(item) is Scalar and item.text and item.text not in known:
+            report.add("V101", item.at, f"unknown axis or facet {quote(item.text)}{suggestion(item.text, known)}")

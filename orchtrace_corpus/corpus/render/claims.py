@@ -13,8 +13,7 @@ from orchtrace_corpus.corpus.analysis.claims import PoolVerdict, Verdict, whole_
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import NarrowReading, PoolName
 from orchtrace_corpus.corpus.model.records import ReadingName
-from orchtrace_corpus.corpus.model.tag_rules import Condition
-from orchtrace_corpus.corpus.model.taxonomy import Noun
+from orchtrace_corpus.corpus.model.taxonomy import Condition, Noun
 
 if TYPE_CHECKING:  # only who asks for stress, readings or causes needs them
     from orchtrace_corpus.corpus.analysis.stress import Cause, Change, ReadingVerdict, Robustness

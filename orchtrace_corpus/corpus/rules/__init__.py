@@ -1,4 +1,4 @@
-"""The rules that a decoded corpus is held to, beyond what each record's fields say by themselves.
+"""The rules of a decoded corpus, beyond the form of single fields.
 
 A rule is a function from a loaded corpus to findings. To add one: write it in the module of its
 subject, declare its code in `corpus.codes`, explain it in `rules.toml`, and name it in `CHECKS`.
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from orchtrace_corpus.base.findings import Finding, Severity, is_malformed
 from orchtrace_corpus.corpus.model.records import Loaded, Places, Record
-from orchtrace_corpus.corpus.rules import consistency, duplicates, lookalikes, tags, texts
+from orchtrace_corpus.corpus.rules import consistency, duplicates, tags, texts
 
 CHECKS: tuple[Callable[[Loaded], Iterator[Finding]], ...] = (
     duplicates.check_keys,
@@ -28,7 +28,7 @@ CHECKS: tuple[Callable[[Loaded], Iterator[Finding]], ...] = (
     texts.check_names,
     texts.check_sentences,
     texts.check_placeholders,
-    lookalikes.check_lookalikes,
+    texts.check_lookalikes,
     tags.check_rules,
     tags.check_sparse,
     tags.check_sourced,
@@ -41,12 +41,12 @@ _OUTSIDE = ("A", "L")
 
 
 def check(loaded: Loaded) -> tuple[Finding, ...]:
-    """All findings of a corpus, those of decoding included and those waived left out, in the order of the lines."""
+    """Return the findings of a corpus, those of decoding included, without waived ones, in the order of the lines."""
     findings = list(loaded.findings)
     if loaded.pool is not None:
         cut_off = {places.cut_off for places in (loaded.paper_places, loaded.exclusion_places)} - {None}
         raised = (finding for rule in CHECKS for finding in rule(loaded))
-        # What stands behind a syntax error may be just what the rule misses.
+        # The text after a syntax error may hold what the rule misses.
         findings += (finding for finding in raised if (finding.location.path, finding.record) not in cut_off)
         findings = apply_waivers(findings, loaded)
     files = {path: order for order, path in enumerate(dict.fromkeys(f.location.path for f in findings))}
@@ -58,35 +58,28 @@ def apply_waivers(
     loaded: Loaded,
     is_judged: Callable[[str, str], bool] = lambda _, code: not code.startswith(_OUTSIDE),
 ) -> list[Finding]:
-    """Leave out the warnings that their record waives, and report waivers that waived nothing.
+    """Return the findings without those that their record waives, and report waivers that waive nothing.
 
-    Args:
-        findings: What was found.
-        loaded: The corpus, with its waivers.
-        is_judged: Whether the findings would hold a code of a record, by key and code, if there were
-            anything to waive; a waiver of what nobody looked for is left alone.
+    `is_judged` returns True for a record and a code that the findings would contain if there were anything to waive.
     """
-    waivers = list(_waivers(loaded))
+    papers: tuple[Sequence[Record], Places] = (loaded.papers, loaded.paper_places)
+    waivers = [
+        (record.name, waiver.code, places, (index, position))
+        for records, places in (papers, (loaded.exclusions, loaded.exclusion_places))
+        for index, record in enumerate(records)
+        for position, waiver in enumerate(record.waive)
+    ]
     if not waivers:
         return findings
     waived = {(record, code) for record, code, _, _ in waivers}
     used = {(finding.record, finding.code) for finding in findings} & waived
     broken = {finding.record for finding in findings if finding.severity is Severity.ERROR}
     kept = [finding for finding in findings if (finding.record, finding.code) not in used]
-    if is_malformed(findings):  # what a waiver is about may stand behind the error
+    if is_malformed(findings):  # the text that the waiver is about may follow the error
         return kept
-    for record, code, places, (index, number) in waivers:
+    for record, code, places, (index, position) in waivers:
         unused = is_judged(record, code) and (record, code) not in used
         if unused and record not in broken:  # errors may have kept a rule from running
             message = f"nothing in the record raises {code}; remove the waiver"
-            kept.append(Finding("F112", message, places.locate(index, "waive", number), record))
+            kept.append(Finding("F112", message, places.locate(index, "waive", position), record))
     return kept
-
-
-def _waivers(loaded: Loaded) -> Iterator[tuple[str, str, Places, tuple[int, int]]]:
-    """Every waiver: its record, its code, and where it stands."""
-    papers: tuple[Sequence[Record], Places] = (loaded.papers, loaded.paper_places)
-    for records, places in (papers, (loaded.exclusions, loaded.exclusion_places)):
-        for index, record in enumerate(records):
-            for number, waiver in enumerate(record.waive):
-                yield record.name, waiver.code, places, (index, number)

@@ -1,4 +1,4 @@
-"""Rules of candidates: those of papers as far as tags are there, and nothing that is decided already."""
+"""Rules of candidates: those of papers for settled tags, and no candidate that is decided already."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -7,9 +7,8 @@ from orchtrace_corpus.base.findings import Finding, is_malformed, quote
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of
 from orchtrace_corpus.corpus.model.records import Entries, Exclusion, Loaded, Places, Pool, Record, address
-from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
-from orchtrace_corpus.corpus.rules import apply_waivers, consistency, duplicates, lookalikes, tags, texts
+from orchtrace_corpus.corpus.model.taxonomy import ANY_EVIDENCE, Facet, Taxonomy
+from orchtrace_corpus.corpus.rules import apply_waivers, consistency, duplicates, tags, texts
 from orchtrace_corpus.corpus.rules.duplicates import Sign, signs
 
 _CHECKS = (
@@ -22,17 +21,12 @@ _CHECKS = (
     texts.check_names,
     texts.check_quotes,
     texts.check_sentences,
-    lookalikes.check_lookalikes,
+    texts.check_lookalikes,
 )
 
 
 def check(file: Entries[Candidate], loaded: Loaded) -> tuple[Finding, ...]:
-    """All findings of the file of candidates, in the order of its lines.
-
-    Args:
-        file: The candidates as read.
-        loaded: The corpus that they would come to.
-    """
+    """Return all findings of the file of candidates, in the order of its lines."""
     if file.places is None or loaded.pool is None:
         return file.findings
     taxonomy, places = loaded.pool.taxonomy, file.places
@@ -47,7 +41,7 @@ def check(file: Entries[Candidate], loaded: Loaded) -> tuple[Finding, ...]:
         findings += texts.sentence_findings("reason", candidate.reason, places, index, candidate.name)
         findings += _contradicted(candidate, index, places, known)
     findings += _decided(file.items, places, loaded)
-    # What stands behind a syntax error may be just what a rule misses.
+    # The text after a syntax error may hold what a rule misses.
     raised = [finding for finding in findings if (finding.location.path, finding.record) != places.cut_off]
     everything = [*file.findings, *raised]
     if is_malformed(loaded.findings):  # what a waiver is about may be among the records that cannot be read
@@ -58,10 +52,7 @@ def check(file: Entries[Candidate], loaded: Loaded) -> tuple[Finding, ...]:
 
 
 def _tag_findings(file: Entries[Candidate], loaded: Loaded, taxonomy: Taxonomy) -> Iterator[Finding]:
-    """Rules of the taxonomy that settled tags break by themselves.
-
-    Readings are evidence for the tags that they give. Without any, a candidate lacks its evidence as it lacks tags.
-    """
+    """Yield the broken rules of the taxonomy, whatever the open tags will be; readings count as evidence."""
     rules = tuple(rule for rule in taxonomy.rules if not rule.sparse and rule.evidence != (ANY_EVIDENCE,))
     known = disputable(taxonomy)
     papers = tuple(
@@ -79,7 +70,7 @@ def _tag_findings(file: Entries[Candidate], loaded: Loaded, taxonomy: Taxonomy) 
 
 
 def _texts(candidates: tuple[Candidate, ...], places: Places) -> Iterator[texts.PlacedText]:
-    """The texts that only candidates have."""
+    """Yield the texts that only candidates have."""
     for index, candidate in enumerate(candidates):
         yield candidate.reason, "reason", partial(places.locate, index, "reason"), candidate.name
         for number, reading in enumerate(candidate.readings):
@@ -89,7 +80,7 @@ def _texts(candidates: tuple[Candidate, ...], places: Places) -> Iterator[texts.
 
 
 def _contradicted(candidate: Candidate, index: int, places: Places, known: Mapping[str, Facet]) -> Iterator[Finding]:
-    """Settled tags that a reader reads otherwise."""
+    """Yield the settled tags that a reader reads differently."""
     for number, reading in enumerate(candidate.readings):
         for tag, value in reading.tags.items():
             if tag in candidate.open_tags:

@@ -11,8 +11,7 @@ from orchtrace_corpus.corpus.analysis.attributes import Attribute, Attributes, p
 from orchtrace_corpus.corpus.analysis.evidence import asks_for_own_work, evidence_for, is_own, is_tagged
 from orchtrace_corpus.corpus.analysis.query import Filter, Query, breaks, is_open, parse_conditions, parse_rule
 from orchtrace_corpus.corpus.model.records import Loaded, Paper, Tag
-from orchtrace_corpus.corpus.model.tag_rules import ANY_EVIDENCE, TagRule
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
+from orchtrace_corpus.corpus.model.taxonomy import ANY_EVIDENCE, Facet, Kind, TagRule, Taxonomy
 
 
 def check_rules(loaded: Loaded, open_tags: Sequence[Collection[str]] = ()) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Text that would not stay text, and sentences of our own that are too long or lack their period."""
+"""Text with markup or odd characters, and sentences that are too long or have no final period."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -6,7 +6,10 @@ from functools import partial
 from itertools import pairwise
 from typing import TypeAlias
 
-from orchtrace_corpus.base.findings import Finding, Location, quote
+from orchtrace_corpus.base.findings import Finding, Location, is_malformed, quote
+from orchtrace_corpus.base.lookalikes import Oddity, code_points, odd_parts
+from orchtrace_corpus.base.yamlfile.decoders import text_of
+from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 from orchtrace_corpus.corpus.model.fields import ACTIVE_ELEMENTS, OTHERS, PLAIN_ELEMENTS, TO_BE_WRITTEN
 from orchtrace_corpus.corpus.model.records import Loaded, Paper, Path, Places
 
@@ -14,7 +17,7 @@ MAX_SENTENCE = 200
 """The largest length of a summary or a reason, in characters."""
 
 PlacedText: TypeAlias = tuple[str, str, Callable[[], Location], str]
-"""A text with its field, what finds its place, and the name of its record."""
+"""A text with its field, the function that finds its place, and the name of its record."""
 
 LATEX = r"\{[\"'`^~=]\w\}|\{?\\\S+|\$(?=\S)[^$]+(?<=\S)\$(?!\d)|``[^`']*''"
 """Signs that a text is meant for LaTeX."""
@@ -25,6 +28,12 @@ _SPOKEN_NAME = r"[^\W\d_a-z][\w.'\u2019-]*(?: (?:[a-z]{2,3} ){0,2}[^\W\d_a-z][\w
 _ACCENTED = "[a-z](?:acute|grave|uml|circ|tilde|cedil|ring)|szlig"
 _TEXTS = ("title", "affiliation", "venue", "proceedings", "summary", "notes")
 _ENTITY = rf"&(?:#\d+|#x[0-9a-f]+|amp|lt|gt|quot|apos|nbsp|[nm]dash|hellip|[lr][sd]quo|{_ACCENTED});"
+_ESCAPED = r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})"
+_LOOKALIKES = {
+    Oddity.SCRIPTS: ("M111", "{} has letters of several scripts: {}; write it in one"),
+    Oddity.HOST: ("M112", "the host {} is not ASCII: {}; check it, and write it as xn--… if it is meant"),
+    Oddity.INVISIBLE: ("M113", "{} is invisible: {}; remove it"),
+}
 _MARKUP = rf"<!--|<\?|</?(?:{ACTIVE_ELEMENTS})\b|</?(?:{PLAIN_ELEMENTS})(?:\s[^<>]*)?/?>|\]\(|`|{_ENTITY}"
 
 
@@ -34,11 +43,16 @@ def check_markup(loaded: Loaded) -> Iterator[Finding]:
 
 
 def find_markup(texts: Iterable[PlacedText]) -> Iterator[Finding]:
-    """The same in any texts."""
+    """Yield the findings of `check_markup` in any texts."""
     for text, field, place, record in texts:
         if not _may_hold_markup(text):
             continue
-        latex = re.search(LATEX, _read(text, field))
+        searched = text
+        if field == "title" and text.count("$") > 1:  # the formulas of a title are the authors'
+            from orchtrace_corpus.base.text.latex import without_formulas
+
+            searched = without_formulas(text)
+        latex = re.search(LATEX, searched)
         is_plain = set("<]`&").isdisjoint(text)  # compiling the pattern takes longer than all texts of a corpus
         markup = None if is_plain else re.search(_MARKUP, text, re.IGNORECASE)
         if latex is not None:
@@ -47,15 +61,6 @@ def find_markup(texts: Iterable[PlacedText]) -> Iterator[Finding]:
         elif markup is not None:
             message = f"{quote(field)} holds markup: {quote(markup[0])}; write plain text"
             yield Finding("M104", message, place(), record)
-
-
-def _read(text: str, field: str) -> str:
-    """Return the text that is searched for LaTeX: titles without their formulas, which are the authors'."""
-    if field != "title" or text.count("$") < 2:
-        return text
-    from orchtrace_corpus.base.text.latex import without_formulas
-
-    return without_formulas(text)
 
 
 def check_quotes(loaded: Loaded) -> Iterator[Finding]:
@@ -120,7 +125,7 @@ def _may_hold_markup(text: str) -> bool:
 
 
 def _suspects(loaded: Loaded, is_suspect: Callable[[str], bool]) -> Iterator[PlacedText]:
-    """The texts that pass a test, each with its field, its place and its record; a record is tried as a whole first."""
+    """Yield the texts that pass a test; a record is tested as a whole first."""
     for index, paper in enumerate(loaded.papers):
         notes = [f"{item.note}\n{item.location}" for item in paper.evidence]
         fixed = [getattr(paper, name) or "" for name in _TEXTS]
@@ -154,3 +159,37 @@ def sentence_findings(field: str, text: str, places: Places, index: int, record:
     if text and not text.endswith("."):
         message = f"{quote(field)} does not end with a period; add one"
         yield Finding("M106", message, places.locate(index, field), record)
+
+
+def check_lookalikes(loaded: Loaded) -> Iterator[Finding]:
+    """Words of several scripts, hosts beyond ASCII, and characters that show nothing."""
+    for file in dict.fromkeys((loaded.paper_places.file, loaded.exclusion_places.file)):
+        yield from find_lookalikes(file)
+
+
+def find_lookalikes(file: YamlFile) -> Iterator[Finding]:
+    """Yield the findings of `check_lookalikes` in any data file."""
+    text = file.text
+    may_escape = "\\x" in text or "\\u" in text or "\\U" in text
+    is_suspect = any(odd_parts(text, file.beyond_ascii)) or (may_escape and re.search(_ESCAPED, text))
+    if not is_suspect or is_malformed(file.findings):  # nearly all files, which need no second reading
+        return
+    root = YamlFile(file.path, text.encode()).root()
+    for record in root.items if type(root) is Sequence else [root]:
+        name = text_of(record, "key") or text_of(record, "id")
+        for scalar in _scalars(record):
+            for part in odd_parts(scalar.text):
+                code, form = _LOOKALIKES[part.kind]
+                message = form.format(quote(part.text), code_points(part.characters))
+                yield Finding(code, message, file.location(scalar.at), name)
+
+
+def _scalars(node: Node | None) -> Iterator[Scalar]:
+    if type(node) is Mapping:
+        for _, value in node.entries.values():
+            yield from _scalars(value)
+    elif type(node) is Sequence:
+        for item in node.items:
+            yield from _scalars(item)
+    elif type(node) is Scalar:
+        yield node
