@@ -122,7 +122,7 @@ BROKEN = "raise RuntimeError('no wheel for this machine')"
     ("entry_point", "modules", "said"),
     [
         ("relay = broken", {"broken": BROKEN}, "RuntimeError: no wheel for this machine"),
-        ("relay = half", {"half": "def recognises(beginning): return True"}, "it lacks recognises, ties or read"),
+        ("relay = half", {"half": "def recognises(beginning): return True"}, "it lacks recognises or read"),
         ("relay = nowhere", {}, "ModuleNotFoundError: No module named 'nowhere'"),
     ],
 )

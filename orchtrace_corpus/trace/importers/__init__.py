@@ -77,24 +77,21 @@ _MODULES = {module.rpartition(".")[2]: module for module in _MARKS}
 class Importer(Protocol):
     """The interface of an importer: the module of a format, or the object of an entry point.
 
-    It may offer more: `TITLE`, what people call the format; `SUFFIXES`, what the names of its files end in where
-    that is none of `logs.SUFFIXES`, for folders read with `--from`; `beside(opened)`, the further files of a session
-    of which one file is named; `folders(file)`, the folders in which the sessions of a file ran, by trace id; and
-    `original(file)`, the path of a log that the file only condenses: where that is read, the file is not.
+    It may offer more:
+
+    - `ties(opened)`, keys of a file: files with a key in common are one session. Without it, each file is one.
+    - `beside(opened)`, the further files of a session of which one file is named.
+    - `folders(file)`, the folders in which the sessions of a file ran, by trace id.
+    - `original(file)`, the path of a log that the file only condenses: if that log is read, the file is not.
+    - `TITLE`, what people call the format.
+    - `SUFFIXES`, the endings of its files in folders read with `--from`, if not `logs.SUFFIXES`.
     """
 
     def recognises(self, beginning: Head) -> bool:
         """Return True if a file that begins like this is of the format."""
 
-    def ties(self, opened: Opened) -> Sequence[str]:
-        """Return what ties a file to others of its session: files with a tie in common are read together.
-
-        Raises:
-            DataFileError: The file cannot be read.
-        """
-
     def read(self, files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-        """Return the traces of one group of files; mostly one.
+        """Return the traces of the files of a session; mostly one.
 
         Raises:
             DataFileError: A file cannot be read, or is no log of the format.
@@ -140,7 +137,7 @@ def installed() -> Installed:
         if isinstance(offered, Importer) and not isinstance(offered, type):
             found[entry.name] = offered
         else:
-            refused.append(f"{which}: it lacks recognises, ties or read")
+            refused.append(f"{which}: it lacks recognises or read")
     return Installed(found, refused)
 
 
@@ -164,6 +161,13 @@ def importer(form: str) -> Importer:
         message = f"there is no log format {quote(form)}{suggestion(form, list(names()))}"
         raise CommandUseError(message, " ".join(f"{said}." for said in installed().refused))
     return found
+
+
+def _ties(form: str, opened: Opened) -> Sequence[str]:
+    """Return the keys that a file shares with others of its session."""
+    of_format = importer(form)
+    ties: Sequence[str] = of_format.ties(opened) if hasattr(of_format, "ties") else [opened.file.path]
+    return ties
 
 
 def title(form: str) -> str:
@@ -244,7 +248,7 @@ def find(paths: Sequence[str], form: str = "") -> Found:
                 traces.append(file)
             elif name := form or recognise(opened, likely):
                 likely, of_format = name, importer(name)
-                by_format.setdefault(name, []).append((file, of_format.ties(opened)))
+                by_format.setdefault(name, []).append((file, _ties(name, opened)))
                 if hasattr(of_format, "original"):
                     condensed[file.path] = os.path.realpath(of_format.original(file))
                 if file.path in named and hasattr(of_format, "beside"):
@@ -299,7 +303,7 @@ def grouped(form: str, files: Iterable[LogFile]) -> Iterator[tuple[LogFile, ...]
     found, of_folders = [], dict[Hashable, str]()
     for file in files:
         with Opened(file, of_folders) as opened:
-            found.append((file, importer(form).ties(opened)))
+            found.append((file, _ties(form, opened)))
     yield from tied(found)
 
 

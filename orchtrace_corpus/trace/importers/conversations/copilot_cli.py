@@ -1,7 +1,4 @@
-"""GitHub Copilot CLI sessions: one file of events, in which those of sub-agents stand among the others.
-
-`parentId` of an event is the one written before it. What is asked of a person, and what they said, is in the log.
-"""
+"""GitHub Copilot CLI sessions: one file of the events of all agents. `parentId` is only the event written before."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +8,6 @@ from msgspec import Struct, field
 
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import duration, moment
@@ -23,9 +19,9 @@ from orchtrace_corpus.trace.model.trace import Trace
 _KINDS = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens")
 _REFUSED = "denied-interactively-by-user"
 _UNATTENDED = ("unattended", "rule", "hook", "policy", "auto")
-"""The parts of the source of a decision that no person made."""
+"""Words in the source of a decision that no person made."""
 _SILENT = ("assistant.", "command.", "hook.", "mcp.", "session.", "skill.", "subagent.", "system.", "tool.")
-"""The beginnings of kinds of events that mostly say nothing about agents, calls or tokens."""
+"""Kinds of events, by their beginnings, that say nothing about agents, calls or tokens, unless read below."""
 
 
 class _Row(Struct, gc=False, rename="camel"):
@@ -37,27 +33,25 @@ class _Row(Struct, gc=False, rename="camel"):
 
 
 class _Event(Struct, gc=False):
-    """An event of which the times and the agent are known."""
-
     data: dict[str, Any]
     agent: str
     time: float
     place: steps.Place
 
 
-def recognises(beginning: Head) -> bool:
+def recognises(beginning: logs.Head) -> bool:
     """Return True if a file that begins like this is a session of Copilot CLI: by the producer that its start names."""
     starts = (mapping(row.get("data")) for row in beginning.rows if row.get("type") == "session.start")
     return any(data.get("producer") == "copilot-agent" for data in starts)
 
 
-def ties(opened: Opened) -> Sequence[str]:
+def ties(opened: logs.Opened) -> Sequence[str]:
     """Return what ties a file to others: the session that it starts."""
     names = (text_field(row.data, "sessionId") for row in opened.rows(_Row) if row.kind == "session.start")
     return [next((f"session {name}" for name in names if name), os.path.realpath(opened.file.path))]
 
 
-def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the trace of a session."""
     reading = _Reading(privacy)
     for file in files:
@@ -71,30 +65,27 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 
 class _Segment(Struct):
-    """The work until a shutdown, which sums it up."""
+    """The work until a shutdown, which states its total."""
 
     calls: list[steps.ModelCall] = field(default_factory=list)  # the answers without usage of their own
-    spent: tuple[int, int] | None = None  # the tokens of those with usage: as input with what caches had, as output
+    spent: tuple[int, int] | None = None  # the input, with caches, and the output of those with usage
 
 
 class _Reading:
-    """Reads the events of a session."""
-
     def __init__(self, privacy: Privacy) -> None:
         self.run = Run("copilot_cli", privacy)
         self._report = self.run.report
         self._seen: set[str] = set()
         self._answers: dict[tuple[str, str], steps.ModelCall] = {}  # by agent and call of the service
-        self._spent: dict[str, steps.ModelCall] = {}  # of each agent the one whose message is still to come
+        self._spent: dict[str, steps.ModelCall] = {}  # by agent, while the message of the answer is still to come
         self._last: dict[str, steps.ModelCall] = {}
         self._segment = _Segment()
-        self.outputs: dict[int, tuple[steps.ModelCall, Any]] = {}  # what messages state, by their answers
+        self.outputs: dict[int, tuple[steps.ModelCall, Any]] = {}  # the output that messages state, by answer
         self._owners: dict[str, str] = {}  # agents by the ids of their calls
         self._children: dict[str, str] = {}  # sub-agents by the call that spawned them
         self._requests: dict[str, _Event] = {}
 
-    def take(self, file: LogFile) -> None:
-        """Take the events of a file."""
+    def take(self, file: logs.LogFile) -> None:
         called, seen = file.name, self._seen
         for line, row in logs.rows(file, self._report, _Row):
             name, data = row.id, row.data
@@ -106,10 +97,7 @@ class _Reading:
             kind = row.kind if type(row.kind) is str else ""
             taker = _TAKERS.get(kind)
             if taker is None:
-                if kind.startswith(_SILENT):
-                    self._report.pass_over(masked(kind))
-                else:
-                    self._report.note_unknown(masked(kind) or "(no type)")
+                self.run.skip(kind, is_known=kind.startswith(_SILENT))
                 continue
             data = data if type(data) is dict else {}
             agent = string(row.agent_id)
@@ -122,15 +110,13 @@ class _Reading:
         self.run.version = masked(text_field(event.data, "copilotVersion")) or self.run.version
 
     def _take_input(self, event: _Event) -> None:
-        """Take what a person typed; sub-agents, skills and the program itself say where it is from."""
         if event.agent == ROOT and event.data.get("source") in (None, "", "user"):
-            self._last.pop(ROOT, None)  # what runs before the next answer, they have asked for themselves
+            self._last.pop(ROOT, None)  # the person has called what runs before the next answer
             self.run.prompt(ROOT, event.time, event.place, event.data.get("content"))
         else:
             self.run.note(event.agent, event.time, event.place)
 
     def _answer(self, event: _Event, service: str) -> steps.ModelCall:
-        """Return a new answer."""
         call = self.run.answer(event.agent, event.time, event.place)
         self._last[event.agent] = call
         if service:
@@ -138,7 +124,7 @@ class _Reading:
         return call
 
     def _take_usage(self, event: _Event) -> None:
-        """Take what an answer spent, written when the model had answered, before what it said."""
+        """Take the usage of an answer, which comes before its message."""
         used = object_field(event.data, "usage")
         service = text_field(used, "apiCallId")
         usage = tuple(map(used.get, _KINDS))
@@ -202,7 +188,7 @@ class _Reading:
             call.purpose = steps.ASK
 
     def _take_call(self, event: _Event) -> None:
-        """Take the beginning of a tool; mostly its call is known from the answer."""
+        """Take the beginning of a tool, whose call is mostly known from the answer."""
         data, call_id = event.data, text_field(event.data, "toolCallId")
         call = self.run.calls.get((event.agent, call_id)) if call_id else None
         if call is None:
@@ -213,7 +199,7 @@ class _Reading:
             call.time = max(call.time, event.time)
 
     def _take_result(self, event: _Event) -> None:
-        """Take the end of a tool. A command that fails has succeeded, as the program sees it."""
+        """Take the end of a tool, which to the program is a success if a command failed."""
         data, call_id = event.data, text_field(event.data, "toolCallId")
         failed = object_field(data, "error")
         code = object_field(data, "shellExecution").get("exitCode")
@@ -224,11 +210,10 @@ class _Reading:
         self.run.result(event.agent, call_id, event.time, event.place, content, error=error)
 
     def _take_request(self, event: _Event) -> None:
-        """Take the question whether a call may run."""
         self._requests[text_field(event.data, "requestId")] = event
 
     def _take_decision(self, event: _Event) -> None:
-        """Take the answer to such a question: of a person, who is waited for, or of a rule."""
+        """Take the decision on a request: of a person, for whom the run waited, or of a rule."""
         run, request = self.run, self._requests.pop(text_field(event.data, "requestId"), None)
         if request is None or request.time < 0 or event.time < 0:
             return
@@ -260,20 +245,18 @@ class _Reading:
         self.run.spawn(child, self._owners.get(call_id, ROOT), call_id, event.place, waits=waits)
 
     def _take_end(self, event: _Event) -> None:
-        """Take the end of a sub-agent: whoever started it in the background is told now."""
         call_id = text_field(event.data, "toolCallId")
         child, owner = self._children.get(call_id, event.agent), self._owners.get(call_id, ROOT)
         if (total := count(event.data.get("totalTokens"))) is not None:
             self.run.report.enter(LedgerLine.CHILD_TOTAL, total=total)
         is_error = "error" in event.data
-        if child and not self.run.waits_for(child):
-            note = self.run.note(owner, event.time, event.place)
-            self.run.returned(child, note, Status.ERROR if is_error else Status.OK)
-        elif child and is_error:
+        if child and is_error and self.run.waits_for(child):
             self.run.settle(owner, call_id, "agent_error")
+        status = Status.ERROR if is_error else Status.OK
+        self.run.end_in_background(child, owner, event.time, event.place, status)
 
     def _take_shutdown(self, event: _Event) -> None:
-        """Take the sums of what ran since the last shutdown, counted where the answers do not say what they spent."""
+        """Take the totals since the last shutdown, which count only if the answers have no usage."""
         metrics = event.data.get("modelMetrics") or object_field(event.data, "accountingSnapshot").get("modelMetrics")
         sums = {model: mapping(mapping(usage).get("usage")) for model, usage in mapping(metrics).items()}
         segment, self._segment = self._segment, _Segment()

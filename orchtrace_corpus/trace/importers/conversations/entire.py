@@ -1,9 +1,9 @@
 """Entire: the compact transcripts that its checkpoints keep of sessions of other programs, one line for each message.
 
-A line has the time at which the last part of its message was written. Results stand in their calls and have no time,
-so tools take none here: until the next answer, the model is taken to work. The input of an answer is stated without
-what came from caches, so no total is known. Sub-agents are left out but for their calls. Shape: `cmd/entire/cli/
-transcript/compact` of entireio/cli.
+A line has the time at which the last part of its message was written. Results are inside their calls and have no time,
+so tools take none: until the next answer, the model counts as working. The input of an answer excludes caches, which
+are not stated, so no total is known. Of sub-agents, only the calls are there.
+Shape: `cmd/entire/cli/transcript/compact` of entireio/cli.
 """
 
 import os
@@ -16,8 +16,7 @@ from msgspec import Struct
 from orchtrace_corpus.trace.importers.core import json_parts, logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import SeenRows
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
-from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
+from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import moment
 from orchtrace_corpus.trace.importers.core.values import count, first_text, mapping, objects, string, text_field
@@ -28,14 +27,14 @@ from orchtrace_corpus.trace.model.trace import Trace
 _LINE = frozenset(("v", "agent", "type", "content"))
 _FULL = "full.jsonl"
 _SPAWNS = frozenset(("Agent", "Task", "delegate_to_agent", "spawn_agent", "subagent", "task"))
-"""The tools by which the programs spawn sub-agents; calls without a task are of other tools of these names."""
+"""The tools that spawn sub-agents; a call without one of `_TASKS` is of another tool with the same name."""
 _TASKS = frozenset(("agent", "chain", "message", "objective", "prompt", "task", "tasks"))
 _ROLES = ("subagent_type", "agent_type", "agent_name", "agent")
 _WAITS = frozenset(("wait", "wait_agent"))
 _SPAWNED = ("agent_id", "task_name")
 _TIE_BYTES = 1_000
 _INTERRUPTED = "[Request interrupted by user"
-_PUT_THERE = (
+_INJECTED = (
     "<bash-std", "<local-command-", "<system-reminder", "<task-notification", "Caveat: The messages below",
     "This session is being continued from a previous conversation",
 )  # fmt: skip
@@ -56,7 +55,7 @@ class _Line(Struct, gc=False):
     result: Any = None
 
 
-def recognises(beginning: Head) -> bool:
+def recognises(beginning: logs.Head) -> bool:
     """Return True if a file that begins like this is a compact transcript."""
     rows = beginning.rows
     return any(_is_line(row) for row in rows[:5]) or (not rows and beginning.outline >= _LINE | {"cli_version"})
@@ -66,20 +65,20 @@ def _is_line(row: dict[str, Any]) -> bool:
     return row.keys() >= _LINE and type(row["v"]) is int and row["type"] in ("user", "assistant")
 
 
-def ties(opened: Opened) -> Sequence[str]:
-    """Return what ties a file to others: the first message, since later checkpoints repeat what earlier ones have."""
+def ties(opened: logs.Opened) -> Sequence[str]:
+    """Return what ties a file to others: the first message, which later checkpoints repeat."""
     row = next(iter(opened.head().rows), {})
     if not _is_line(row) or type(row.get("ts")) is not str:
         return [opened.file.path]
     return [f"entire {row['agent']} {row['ts']} {json_parts.encoded(row['content'])[:_TIE_BYTES]!r}"]
 
 
-def original(file: LogFile) -> str:
-    """Return the path of the transcript that a file condenses, whether it is there or not."""
+def original(file: logs.LogFile) -> str:
+    """Return the path of the transcript that a file condenses, which may not exist."""
     return os.path.join(os.path.dirname(file.path), _FULL)
 
 
-def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the trace of a session."""
     reading = _Reading(privacy)
     for file in files:
@@ -91,16 +90,14 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 
 class _Reading:
-    """Reads the transcripts of a session."""
-
     def __init__(self, privacy: Privacy) -> None:
         self.run = Run("entire", privacy)
         self._seen = SeenRows()
         self._answers: dict[str, steps.ModelCall] = {}
         self._unnamed = Counter[str]()  # answers of a file without ids, by their times
-        self._spawned: dict[str, str] = {}  # of Codex, by what a spawn or a wait calls the agent
+        self._spawned: dict[str, str] = {}  # of Codex, by the name of the agent in spawns and waits
 
-    def take(self, file: LogFile) -> None:
+    def take(self, file: logs.LogFile) -> None:
         """Read the lines of a file, each once."""
         run = self.run
         self._seen.begin_file()
@@ -117,15 +114,13 @@ class _Reading:
             elif line.type == "user" and is_new:
                 self._take_prompt(line, place)
             elif line.type == "user_tool_result" and is_new:
-                error = (
-                    "tool_error" if mapping(line.result).get("error") else ""
-                )  # of early versions, without the output
+                error = "tool_error" if mapping(line.result).get("error") else ""
                 run.result(ROOT, string(line.tool_use_id), moment(line.ts), place, line.result, error=error)
             elif line.type not in ("user", "user_tool_result"):
-                run.report.note_unknown(masked(string(line.type)) or "(no type)")
+                run.skip(string(line.type), is_known=False)
 
     def _take_prompt(self, line: _Line, place: steps.Place) -> None:
-        """Take what a person wrote, or the program in their name; early versions write an empty line before results."""
+        """Take a text of a person, or of the program; early versions write an empty line before results."""
         if not line.content:
             self.run.report.pass_over("user line without a text")
             return
@@ -134,7 +129,7 @@ class _Reading:
         run, time = self.run, moment(line.ts)
         if text.startswith(_INTERRUPTED):
             run.interrupt(ROOT, time, place)
-        elif text.startswith(_PUT_THERE):
+        elif text.startswith(_INJECTED):
             note = run.note(ROOT, time, place)
             for child, status in steps.notified(text):
                 if run.is_spawned(child):
@@ -143,7 +138,7 @@ class _Reading:
             run.prompt(ROOT, time, place, texts or line.content, is_command=text.startswith(_COMMANDS))
 
     def _take_answer(self, line: _Line, place: steps.Place, *, is_new: bool) -> None:
-        """Take an answer, or what a copy, or a further line of the same answer, adds to it."""
+        """Take an answer, or what a copy or a further line adds to one."""
         run, name = self.run, string(line.id)
         if not name:
             self._unnamed[str(line.ts)] += 1
@@ -154,7 +149,7 @@ class _Reading:
             stated, output = line.input_tokens, line.output_tokens
             if stated is None and output is not None:
                 run.spend_output(call, output)
-            else:  # figures of 0 are left out of a line, caches always
+            else:  # a line leaves out counts of 0
                 output = 0 if output is None and count(stated) else output
                 run.spend(call, (stated, output, None, None, None))
             if stated is not None and call.spent is not None:

@@ -1,6 +1,6 @@
 """Gemini CLI sessions: messages, each written again when it grows, as lines or, in earlier versions, as one document.
 
-Sub-agents have files of their own, in a folder that is called like the session above them.
+Sub-agents have files of their own, in a folder with the name of their parent's session.
 """
 
 import os
@@ -11,7 +11,6 @@ from typing import Any
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import moment
@@ -21,29 +20,26 @@ from orchtrace_corpus.trace.model.terms import Status
 from orchtrace_corpus.trace.model.trace import Trace
 
 _HEADER = frozenset(("sessionId", "projectHash"))
-_INJECTED = "<session_context>"  # with this begins what the program tells the model before anybody has typed
+_INJECTED = "<session_context>"  # begins the text that the program adds before the first prompt
 _ENDING = re.compile(r"Subagent '[^\n]{0,200}' finished\.\s+Termination Reason: (\w{1,40})")
-_ERROR, _REPEATED = Status.ERROR, LedgerLine.REPEATED_USAGE  # which Python 3.11 takes long to find
 _DONE = ("success", "error", "cancelled")  # the states of calls that are over
-_Message = tuple[dict[str, Any], steps.Place]  # A message as last written, and where it was written first
+_Message = tuple[dict[str, Any], steps.Place]  # as last written, and the place where it was written first
 
 
 class _Header(NamedTuple):
-    """The header of a file."""
-
     session: str
-    is_child: bool  # whether it is of a sub-agent
-    is_document: bool  # whether the file is one document, not lines
+    is_child: bool  # whether the file is of a sub-agent
+    is_document: bool  # whether it is one document, not lines
 
 
-def recognises(beginning: Head) -> bool:
+def recognises(beginning: logs.Head) -> bool:
     """Return True if a file that begins like this is a session of Gemini CLI, by the project in its header."""
     is_document = not beginning.rows and beginning.outline >= {*_HEADER, "messages"}
     return is_document or any(row.keys() >= _HEADER for row in beginning.rows)
 
 
-def ties(opened: Opened) -> Sequence[str]:
-    """Return what ties a file to others: its session; of a sub-agent also that after which its folder is called."""
+def ties(opened: logs.Opened) -> Sequence[str]:
+    """Return what ties a file to others: its session, and that of the parent, if it is of a sub-agent."""
     header = _header(opened)
     names = [f"session {header.session}"] if header.session else []
     path = opened.file.path
@@ -53,9 +49,9 @@ def ties(opened: Opened) -> Sequence[str]:
     return names or [os.path.realpath(path)]
 
 
-def beside(opened: Opened) -> Sequence[LogFile]:
-    """Return the files of the sub-agents of a session, in the folder called like it, and of those below them."""
-    files: list[LogFile] = []
+def beside(opened: logs.Opened) -> Sequence[logs.LogFile]:
+    """Return the files of the sub-agents of a session, at every depth."""
+    files: list[logs.LogFile] = []
     waiting = [_header(opened).session]
     folder = os.path.dirname(os.path.realpath(opened.file.path))
     names = set(waiting)
@@ -70,12 +66,12 @@ def beside(opened: Opened) -> Sequence[LogFile]:
             if ending in logs.SUFFIXES and os.path.isfile(path) and stem not in names:
                 names.add(stem)
                 waiting.append(stem)
-                files.append(LogFile(path, masked_path(file)))
+                files.append(logs.LogFile(path, masked_path(file)))
     return files
 
 
-def _header(opened: Opened) -> _Header:
-    """Return what the header of a file says, or the beginning of a document."""
+def _header(opened: logs.Opened) -> _Header:
+    """Read the header of a file of lines, or the beginning of a document."""
     rows = opened.first().rows or opened.head().rows
     if rows and not rows[0].keys() >= _HEADER:
         rows = opened.head().rows
@@ -88,11 +84,11 @@ def _header(opened: Opened) -> _Header:
     return _Header(session, kind == "subagent", is_document=True)
 
 
-def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the trace of a session."""
     headers = {}
     for file in files:
-        with Opened(file) as opened:
+        with logs.Opened(file) as opened:
             headers[file] = _header(opened)
     reading = _Reading(privacy, {header.session for header in headers.values() if not header.is_child})
     for file, header in sorted(headers.items(), key=lambda item: item[1].is_child):
@@ -101,16 +97,15 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 
 class _Reading:
-    """Reads the files of a session; the keys of sub-agents are their sessions, or the names of their files."""
+    """Reads the files of a session; the key of a sub-agent is its session, or else the name of its file."""
 
     def __init__(self, privacy: Privacy, mains: set[str]) -> None:
         self._run = Run("gemini_cli", privacy)
-        self._mains = mains  # the sessions that people talk to; those of sub-agents had the same names once
+        self._mains = mains  # the sessions that people talk to; early versions gave sub-agents the same
         self._messages: dict[str, dict[str, _Message]] = {}  # by agent and id, as last written
-        self._keys: dict[str, str] = {}  # of sub-agents, by every name that they have
+        self._keys: dict[str, str] = {}  # of sub-agents, by all their names
 
-    def take_file(self, file: LogFile, header: _Header) -> None:
-        """Take the messages of a file."""
+    def take_file(self, file: logs.LogFile, header: _Header) -> None:
         run, stem = self._run, os.path.splitext(os.path.basename(file.path_text))[0]
         agent = ROOT
         if header.is_child:
@@ -131,12 +126,11 @@ class _Reading:
                 for message in objects(mapping(row.get("$set", row)).get("messages")):
                     self._take_message(messages, message, place)
             elif "$rewindTo" in row and "type" not in row:
-                run.report.pass_over("$rewindTo")  # what is gone from the history was paid for
+                run.report.pass_over("$rewindTo")  # messages cut from the history were paid for
             elif "type" in row or not row.keys() >= _HEADER:
                 self._take_message(messages, row, place)
 
     def _take_message(self, known: dict[str, _Message], row: dict[str, Any], place: steps.Place) -> None:
-        """Take a message of an agent, or one that was there before, and has more in it now."""
         message_id = text_field(row, "id")
         if not message_id or type(row.get("type")) is not str:
             self._run.report.drop(Drop.NO_ID, place.file, place.line)
@@ -146,11 +140,10 @@ class _Reading:
             earlier, _ = known[message_id]
             if "tokens" in earlier:
                 stated, is_apart = _usage(mapping(earlier["tokens"]))
-                self._run.leave_out(_REPEATED, stated, reasoning_apart=is_apart)
+                self._run.leave_out(LedgerLine.REPEATED_USAGE, stated, reasoning_apart=is_apart)
             earlier.update(row)
 
-    def trace(self, file: LogFile) -> Trace:
-        """Return the trace."""
+    def trace(self, file: logs.LogFile) -> Trace:
         self._run.name = self._run.name or file.stem
         for agent, messages in self._messages.items():
             for row, place in messages.values():
@@ -169,10 +162,8 @@ class _Reading:
             self._add_answer(agent, row, time, place)
         elif kind == "error":
             self._run.answer(agent, time, place, error="error")
-        elif kind in ("info", "warning"):
-            self._run.report.pass_over(kind)
         else:
-            self._run.report.note_unknown(masked(kind))
+            self._run.skip(kind, is_known=kind in ("info", "warning"))
 
     def _add_answer(self, agent: str, row: dict[str, Any], time: float, place: steps.Place) -> None:
         run = self._run
@@ -193,24 +184,22 @@ class _Reading:
                 run.spawn(child, agent, call_id, place)
 
     def _add_result(self, agent: str, call_id: str, call: dict[str, Any], time: float, place: steps.Place) -> None:
-        """Add what came of a call that is over; the time that is noted with it is when it ended."""
-        content = None
-        for part in objects(call.get("result")):
-            if response := object_field(part.get("functionResponse"), "response"):
-                content = response.get("output", response.get("error"))
-                break
+        """Add the result of a call that is over; its time is that of the end."""
+        responses = (object_field(part.get("functionResponse"), "response") for part in objects(call.get("result")))
+        response = next(filter(None, responses), {})
+        content = response.get("output", response.get("error"))
         status = steps.outcome(text_field(call, "status"))
-        error = "tool_error" if status is _ERROR else ""
+        error = "tool_error" if status is Status.ERROR else ""
         ending = _ENDING.match(content) if type(content) is str else None
         if ending is not None and ending[1] != "GOAL":
-            status, error = _ERROR, masked(ending[1].lower())
+            status, error = Status.ERROR, masked(ending[1].lower())
         self._run.result(agent, call_id, max(moment(call.get("timestamp")), time), place, content, status, error)
 
 
 def _usage(tokens: dict[str, Any]) -> tuple[tuple[Any, ...], bool]:
-    """Return what the usage of a message states, and whether reasoning is apart from the output.
+    """Return the usage of a message, and whether its output excludes reasoning, as its total shows.
 
-    What tools put into the prompt is counted apart, and so are thoughts, unless the total says otherwise.
+    The input excludes what tools added to the prompt.
     """
     prompt, written, thought, added = map(tokens.get, ("input", "output", "thoughts", "tool"))
     asked, said = count(prompt), count(written)

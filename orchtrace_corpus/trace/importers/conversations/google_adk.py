@@ -1,7 +1,7 @@
 """Google ADK: sessions as JSON, with the names of members in either spelling, a trace for each session.
 
-An event is an answer of a model, the results of its calls, or what a person wrote. Agents that run side by side have
-branches that part (`fan.r1`, `fan.r2`); what one says, those of another branch do not read.
+An event is an answer of a model, the results of its calls, or the text of a person. Agents that run in parallel have
+branches that part (`fan.r1`, `fan.r2`): none reads what another of them says.
 Shapes: `events/event.py`, `sessions/session.py` and `flows/llm_flows/base_llm_flow.py` of google-adk 2.13.
 """
 
@@ -12,12 +12,11 @@ from itertools import repeat
 from typing import Any, TypeAlias
 
 from msgspec import DecodeError, Struct
-from msgspec.json import Decoder
+from msgspec.json import decode
 
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.json_parts import Part, lenient
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.run import Run, traces_of
 from orchtrace_corpus.trace.importers.core.times import LATEST, NO_TIME
@@ -28,11 +27,11 @@ from orchtrace_corpus.trace.model.terms import TokenBasis, Topology
 from orchtrace_corpus.trace.model.trace import Trace
 
 _MEMBERS = ({"appName", "userId", "events"}, {"app_name", "user_id", "events"})
-_UNKNOWN = TokenBasis.UNKNOWN  # which Python 3.11 takes long to find
+_UNKNOWN = TokenBasis.UNKNOWN  # looking up enum members is slow on Python 3.11
 _TRANSFER = "transfer_to_agent"
 _ASKS = frozenset(("adk_request_confirmation", "adk_request_credential", "adk_request_input", "get_user_choice"))
 _NAMES = (("id", "appName"), ("id", "app_name"))
-_MOST_BESIDE = 100  # so many events of other branches are passed over to find what follows on one
+_MOST_BESIDE = 100  # the most events of other branches between an event and the next of its own
 
 
 class _Call(Struct, gc=False):
@@ -57,7 +56,7 @@ class _Content(Struct, gc=False):
 
 
 class _Usage(Struct, rename="camel", gc=False):
-    """The usage of an answer; the prompt includes what came from a cache, the candidates are without thoughts."""
+    """The usage of an answer; the prompt includes cached tokens, the candidates exclude thoughts."""
 
     prompt_token_count: Any = None
     candidates_token_count: Any = None
@@ -67,7 +66,7 @@ class _Usage(Struct, rename="camel", gc=False):
 
 
 class _Event(Struct, rename="camel", gc=False):
-    """The members of an event that say something about agents, calls or tokens; and its place, which we add."""
+    """The members of an event that say something about agents, calls or tokens; `place` is added here."""
 
     model_version: str = ""
     content: _Content | None = None
@@ -81,20 +80,15 @@ class _Event(Struct, rename="camel", gc=False):
     place: Any = None
 
 
-def recognises(beginning: Head) -> bool:
+def recognises(beginning: logs.Head) -> bool:
     """Return True if a file that begins like this holds sessions of ADK: by their members."""
     return beginning.has_any(_MEMBERS)
 
 
-def ties(opened: Opened) -> Sequence[str]:
-    """Return what ties a file to others: nothing."""
-    return [opened.file.path]
-
-
-def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the sessions."""
 
-    def trace(session: tuple[str, str, _Events], _: LogFile, report: ImportReport) -> Trace:
+    def trace(session: tuple[str, str, _Events], _: logs.LogFile, report: ImportReport) -> Trace:
         return _Session(*session, Run("google_adk", privacy, report, are_peers=True)).trace()
 
     yield from traces_of(files, _sessions, trace, "event")
@@ -106,26 +100,23 @@ class _Document(Struct, rename="camel", gc=False):
     events: list[_Event] | None = None
 
 
-_DOCUMENT = Decoder(_Document)
-
-
 _Events: TypeAlias = Iterable[tuple[_Event | None, steps.Place]]
 """Events, each with its place; None for one that is no object."""
 
 
-def _sessions(file: LogFile, report: ImportReport) -> Iterator[tuple[str, str, _Events]]:
-    """Yield the sessions in a file, each with name, app and events; one on a single line is decoded at once."""
+def _sessions(file: logs.LogFile, report: ImportReport) -> Iterator[tuple[str, str, _Events]]:
+    """Yield the sessions in a file: name, app and events. A file of a single line is decoded at once."""
     if not file.path.endswith(LINES):
         data = logs.contents(file)
         is_line = data.find(b"\n", 0, -1) < 0 and data[:1] == b"{"
         with suppress(DecodeError, UnicodeDecodeError, RecursionError):
-            if is_line and (one := _DOCUMENT.decode(data)).app_name:
-                yield one.id, one.app_name, zip(one.events or (), repeat(steps.Place(file.name, 1)))
+            if is_line and (session := decode(data, type=_Document)).app_name:
+                yield session.id, session.app_name, zip(session.events or (), repeat(steps.Place(file.name, 1)))
                 return
     for part in logs.documents(file, report):
         members = part.members()
         in_python = "app_name" in members  # how members are spelled
-        name, app = (members[one].value(str) or "" if one in members else "" for one in _NAMES[in_python])
+        name, app = (members[key].value(str) or "" if key in members else "" for key in _NAMES[in_python])
         parts = members["events"].elements() if "events" in members else ()
         yield name, app, ((_event(part, in_python=in_python), steps.Place(file.name, part.line)) for part in parts)
 
@@ -136,9 +127,9 @@ def _event(part: Part, *, in_python: bool) -> _Event | None:
 
 
 class _Words(Struct, gc=False):
-    """The words of an agent until the others have read them, with the branches of those who have."""
+    """What an agent, or a person, last said, and the branches that have read it."""
 
-    agent: str | None
+    agent: str | None  # None for a person
     step: steps.Step
     ref: str
     branch: str
@@ -146,46 +137,42 @@ class _Words(Struct, gc=False):
 
 
 class _Session:
-    """Reads the events of a session into the transcripts of its agents."""
-
     def __init__(self, name: str, app: str, events: _Events, run: Run) -> None:
         self._run, self._refer, self._report, self._masked = run, run.privacy.reference, run.report, run.masked
-        self._callers: dict[str, str] = {}  # who has called, by the ids of the calls
-        self._words: dict[str, _Words] = {}  # the last of each, by who said them
-        self._reader: str | None = None  # who has read all that there is, and on which branch
-        self._handoffs: dict[str, steps.ToolCall] = {}  # by who takes over
+        self._callers: dict[str, str] = {}  # agents by the ids of their calls
+        self._words: dict[str, _Words] = {}  # by speaker, the last one last
+        self._reader: str | None = None  # the agent that has read everything, on `_branch`
+        self._handoffs: dict[str, steps.ToolCall] = {}  # by the agent that takes over
         self._branch, self._topology = "", Topology.UNKNOWN
         run.name, run.system, self._events = name or "session", app, self._read(events)
 
     def _read(self, events: _Events) -> list[_Event]:
-        """Return the events, each with its place, and its time in seconds since 1970."""
-        count, events_read = 0, list[_Event]()
+        """Return the events that count, with places and checked times."""
+        events_read = list[_Event]()
         for event, place in events:
-            count += 1
+            self._report.records_read += 1
             if event is None or not event.author:
                 self._report.drop(Drop.NO_OBJECT, place.file, place.line)
             elif event.partial is True:
                 self._report.pass_over("partial event")
             else:
-                stamp = event.timestamp  # or, in a file that does not fit, anything
+                stamp = event.timestamp  # of any type if the event was decoded leniently
                 if type(stamp) is not float or not 0 < stamp <= LATEST:
                     event.timestamp = float(stamp) if type(stamp) is int and 0 < stamp <= LATEST else NO_TIME
                 event.place = place
                 events_read.append(event)
-        self._report.records_read += count
         return events_read
 
     @cached_property
     def _paid(self) -> frozenset[str]:
-        """Return the agents with usage, which are models; all, if none has usage."""
+        """Return the agents with usage, which are models; empty if the log has no usage."""
         return frozenset(self._masked(event.author) for event in self._events if event.usage_metadata is not None)
 
     def trace(self) -> Trace:
-        """Return the trace."""
         for index, event in enumerate(self._events):
             texts: list[str] = []
             calls: list[_Call] = []
-            content, event.content = event.content, None  # so that each is freed as soon as it was read
+            content, event.content = event.content, None  # frees it as soon as it was read
             pieces, is_answer = (content.parts if content is not None else None) or (), False
             for piece in pieces:
                 if piece.text:
@@ -218,7 +205,7 @@ class _Session:
         branch, time, place = event.branch, event.timestamp, event.place
         usage, error = event.usage_metadata, event.error_code and self._masked(event.error_code)
         agent = self._masked(event.author)
-        if self._reader != agent or self._branch != branch:  # who goes on has nothing new to read
+        if self._reader != agent or self._branch != branch:  # an agent that goes on has nothing new to read
             self._deliver(agent, branch)
         ref = self._refer(text)
         if usage is None and not calls and not error and self._paid and agent not in self._paid:
@@ -226,11 +213,11 @@ class _Session:
             self._say(agent, steps.Note(time, place), ref, branch)
             return
         if is_empty and usage is None and not error:
-            self._report.pass_over("event without content")  # such as one that only changes the state
+            self._report.pass_over("event without content")  # such as a change of the state
             return
         model = self._masked(event.model_version) if event.model_version else ""
         more = {"finish_reason": self._masked(event.finish_reason)} if event.finish_reason else None
-        end, is_dated = self._end(index, event), time != NO_TIME  # the request is measured; the end is concluded
+        end, is_dated = self._end(index, event), time != NO_TIME  # the log dates the request, not the end
         call = steps.ModelCall(time, place, 0.0, end, model, _UNKNOWN, ref, not calls, False, error, "", more, is_dated)
         usage = usage or _Usage()
         put, more = usage.prompt_token_count, usage.tool_use_prompt_token_count
@@ -242,10 +229,7 @@ class _Session:
             self._take_call(request, agent, call)
 
     def _end(self, index: int, event: _Event) -> float:
-        """Return when an answer was over at the latest.
-
-        ADK dates it at its request. It has lasted until its results, or what others said on it, not what people wrote.
-        """
+        """Return the latest end of an answer, which ADK dates at its request: the next event, if no person wrote it."""
         events, begin, branch, passed = self._events, event.timestamp, event.branch, None
         at, last = index + 1, index + _MOST_BESIDE
         while at < last and at < len(events):  # it is mostly the next: a slice or a range takes longer
@@ -253,7 +237,7 @@ class _Session:
             if other.branch == branch or (other.branch != passed and not _is_beside(branch, other.branch)):
                 time = other.timestamp
                 return begin if time < begin or other.author == steps.USER else time
-            passed, at = other.branch, at + 1  # which mostly goes on for some events
+            passed, at = other.branch, at + 1  # the next events are often of the same branch
         return begin
 
     def _take_call(self, request: _Call, agent: str, answer: steps.ModelCall) -> None:
@@ -268,13 +252,13 @@ class _Session:
         self._callers.setdefault(request.id, agent)
 
     def _say(self, agent: str, step: steps.Step, ref: str, branch: str) -> None:
-        """Put an agent's last words in the place of those before, behind those of others."""
+        """Add a step, and make it the agent's last words, which come after those of others."""
         self._run.agents[agent].add(step)
         self._words.pop(agent, None)
         self._words[agent] = _Words(agent, step, ref, branch)
 
     def _deliver(self, agent: str, branch: str) -> None:
-        """Let an agent read, before it answers, what people and other agents have said, and it has not read."""
+        """Let an agent read what people and other agents have said since it last did."""
         self._reader, self._branch = agent, branch
         transcript, sent = self._run.agent(agent), self._handoffs.pop(agent, None)
         if sent is not None:
@@ -296,7 +280,7 @@ class _Session:
 
 @lru_cache(maxsize=10_000)
 def _is_beside(branch: str, other: str) -> bool:
-    """Return True if two branches part, so that neither reads what is said in the other."""
+    """Return True if neither branch contains the other."""
     if not branch or not other:
         return False
     return not f"{branch}.".startswith(f"{other}.") and not f"{other}.".startswith(f"{branch}.")

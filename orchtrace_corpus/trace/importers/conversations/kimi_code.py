@@ -1,7 +1,7 @@
 """Kimi Code sessions: a folder with a file of records for each agent, `agents/<id>/wire.jsonl`, and `state.json`.
 
-An answer is a step: the request to the model, its usage, what it said, its calls and their results, the end. Usage is
-written again at the end of the step and with each message. kimi-cli writes other records behind the same first one.
+An answer is a step: the request to the model, its usage, its text, its calls and their results, the end. Usage is
+written again at the end of the step and with each message. kimi-cli writes the same first record, but then others.
 """
 
 import os
@@ -13,7 +13,6 @@ from msgspec import Struct, field
 
 from orchtrace_corpus.trace.importers.core import json_parts, logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment_ms
@@ -25,17 +24,17 @@ from orchtrace_corpus.trace.model.trace import Trace
 _MAIN = "main"
 _STATE = frozenset(("agents", "createdAt", "archived"))
 _MARK = re.compile(r'"type"\s*:\s*"(?:turn\.prompt|context\.append_loop_event|context\.append_message|llm\.request)"')
-"""The kind of a record that only this program writes; within a text, its quotes would not be bare."""
+"""The kind of a record that only this program writes; inside a text, its quotes would be escaped."""
 _SILENT = (
     "agent.", "config.", "context.", "cron.", "file_history.", "forked", "full_compaction.", "goal.", "llm.", "mcp.",
     "metadata", "micro_compaction.", "permission.", "plan_mode.", "plugin.", "profile.", "prompt.", "runtime.",
     "subagent.", "swarm_mode.", "token_counting.", "tools.", "turn.",
 )  # fmt: skip
-"""The beginnings of kinds of records that mostly say nothing about agents, calls or tokens, or repeat it."""
+"""Kinds of records, by their beginnings, that say nothing new about agents, calls or tokens, unless read below."""
 
 
 class _Row(Struct, gc=False, rename="camel"):
-    """A record as far as it is read; what messages hold stands in the events of steps, too."""
+    """The members of a record that are read; the contents of messages are in the events of steps, too."""
 
     kind: Any = field(default=None, name="type")
     purpose: Any = field(default=None, name="kind")
@@ -58,15 +57,12 @@ class _Row(Struct, gc=False, rename="camel"):
 
 
 class _Step(Struct, gc=False):
-    """A step that has begun."""
-
     asked: float = NO_TIME  # when its request went out
-    model: str = ""  # the model that was asked; usage names only what the user calls it
-    call: steps.ModelCall | None = None  # its answer, once anything of that is known
-    used: Any = None  # the usage of the answer, as it was recorded
+    model: str = ""  # the model that was asked; usage has only the user's name for it
+    call: steps.ModelCall | None = None  # its answer, once a record of it was read
 
 
-def recognises(beginning: Head) -> bool:
+def recognises(beginning: logs.Head) -> bool:
     """Return True if a file that begins like this is of a Kimi Code session."""
     rows = beginning.rows
     if rows and rows[0].get("type") == "metadata" and "protocol_version" in rows[0]:
@@ -74,27 +70,27 @@ def recognises(beginning: Head) -> bool:
     return len(rows) < 2 and beginning.outline >= _STATE
 
 
-def ties(opened: Opened) -> Sequence[str]:
+def ties(opened: logs.Opened) -> Sequence[str]:
     """Return what ties a file to others: the folder of its session."""
     return [_folder(opened.file)]
 
 
-def beside(opened: Opened) -> Sequence[LogFile]:
+def beside(opened: logs.Opened) -> Sequence[logs.LogFile]:
     """Return the files of all agents of a session of which one file is named."""
     folder = _folder(opened.file)
-    files = []
-    if os.path.isdir(folder):
-        agents = os.path.join(folder, "agents")
-        names = sorted(os.listdir(agents)) if os.path.isdir(agents) else []
-        places = ["state.json", *(os.path.join("agents", name, "wire.jsonl") for name in names)]
-        paths = ((os.path.join(folder, place), place) for place in places)
-        itself = os.path.realpath(opened.file.path)
-        files = [LogFile(path, masked_path(place)) for path, place in paths if os.path.isfile(path) and path != itself]
-    return files
+    agents, own = os.path.join(folder, "agents"), os.path.realpath(opened.file.path)
+    names = sorted(os.listdir(agents)) if os.path.isdir(agents) else []
+    below = ["state.json", *(os.path.join("agents", name, "wire.jsonl") for name in names)]
+    paths = [os.path.join(folder, name) for name in below]
+    return [
+        logs.LogFile(path, masked_path(name))
+        for path, name in zip(paths, below, strict=True)
+        if os.path.isfile(path) and path != own
+    ]
 
 
-def _folder(file: LogFile) -> str:
-    """Return the folder of a file's session; the file itself where it does not lie as the program has it."""
+def _folder(file: logs.LogFile) -> str:
+    """Return the folder of a file's session; the file itself if it is not where the program keeps it."""
     path = os.path.realpath(file.path)
     above, name = os.path.split(path)
     agents = os.path.dirname(above)
@@ -103,7 +99,7 @@ def _folder(file: LogFile) -> str:
     return above if name == "state.json" else path
 
 
-def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the trace of a session."""
     reading = _Reading(privacy)
     states = [file for file in files if file.path.endswith(".json")]
@@ -118,24 +114,20 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 
 def _key(name: Any) -> str:
-    """Return the key of an agent by its name."""
     return ROOT if name == _MAIN else string(name)
 
 
 class _Reading:
-    """Reads the files of a session."""
-
     def __init__(self, privacy: Privacy) -> None:
         self.run = Run("kimi_code", privacy)
-        self._report = self.run.report
-        self._steps: dict[str, _Step] = {}  # of each agent the one that it is in
-        self._aside: dict[str, _Step] = {}  # of each agent what is asked beside its steps
-        self._cancelled: set[str] = set()  # agents whose turn was broken off, as the log has said already
+        self._steps: dict[str, _Step] = {}  # the step that each agent is in
+        self._aside: dict[str, _Step] = {}  # what each agent's model is asked outside of steps
+        self._cancelled: set[str] = set()  # agents whose turn a person broke off
 
-    def take_state(self, file: LogFile) -> None:
-        """Take what the session says of its agents: who is below whom, which their records say better."""
+    def take_state(self, file: logs.LogFile) -> None:
+        """Take the parents of agents, for those whose records do not say it."""
         state = mapping(json_parts.decoded(logs.contents(file)))
-        self._report.records_read += 1
+        self.run.report.records_read += 1
         self.run.name = text_field(state, "id") or self.run.name
         for name, details in object_field(state, "agents").items():
             above = text_field(details, "parentAgentId")
@@ -143,11 +135,10 @@ class _Reading:
                 self.run.agent(_key(name), name, text_field(object_field(details, "labels"), "profileName"))
                 self.run.spawn(_key(name), _key(above), "", steps.Place(file.name, 1))
 
-    def take(self, file: LogFile) -> None:
-        """Take the records of an agent."""
+    def take(self, file: logs.LogFile) -> None:
         folder, name = os.path.split(file.path_text)
         file_agent = _key(os.path.basename(folder)) if name == "wire.jsonl" else ROOT
-        for line, row in logs.rows(file, self._report, _Row):
+        for line, row in logs.rows(file, self.run.report, _Row):
             agent = file_agent if row.agent_id is None else _key(row.agent_id)
             self._take(row, agent, moment_ms(row.time), steps.Place(file.name, line))
 
@@ -159,8 +150,8 @@ class _Reading:
             case "usage.record":
                 self._take_usage(row, agent, time, place)
             case "llm.request":
-                is_step = row.purpose in (None, "loop")  # else it is asked aside, as when a history is summed up
-                step = self._steps.setdefault(agent, _Step()) if is_step else self._aside.setdefault(agent, _Step())
+                requests = self._steps if row.purpose in (None, "loop") else self._aside  # such as to sum up a history
+                step = requests.setdefault(agent, _Step())
                 step.asked, step.model = time, masked(string(row.model))
             case "turn.prompt" | "turn.steer":  # by a person, or by the program for another agent
                 self._cancelled.discard(agent)
@@ -182,11 +173,9 @@ class _Reading:
             case "permission.record_approval_result":
                 if text_field(row.result, "decision") == "rejected":
                     self.run.settle(agent, string(row.tool_call_id), steps.REJECTED)
-            case _ if kind.startswith(_SILENT):
-                self.run.version = self.run.version or masked(string(row.protocol_version))
-                self._report.pass_over(masked(kind))
             case _:
-                self._report.note_unknown(masked(kind) or "(no type)")
+                self.run.version = self.run.version or masked(string(row.protocol_version))
+                self.run.skip(kind, is_known=kind.startswith(_SILENT))
 
     def _answer(self, agent: str, time: float, place: steps.Place) -> steps.ModelCall:
         """Return the answer of the step that an agent is in."""
@@ -202,7 +191,6 @@ class _Reading:
         aside, step = self._aside.pop(agent, None), self._steps.get(agent)
         if aside is None and step is not None and (step.call is None or step.call.spent is None):
             call = self._answer(agent, time, place)
-            step.used = row.usage
         else:
             begin = min(aside.asked, time) if aside is not None and aside.asked != NO_TIME else time
             call = steps.ModelCall(begin, place, end=time, model=aside.model if aside is not None else "")
@@ -233,23 +221,18 @@ class _Reading:
             case "step.end":
                 self._take_end_of_step(event, agent, time, place)
             case _:
-                self._report.note_unknown(masked(f"loop event {kind}"))
+                run.report.note_unknown(masked(f"loop event {kind}"))
 
     def _take_end_of_step(self, event: dict[str, Any], agent: str, time: float, place: steps.Place) -> None:
-        """Take the end of a step, behind its tools: how the answer ended, and its usage once more."""
-        step = self._steps.pop(agent, _Step())
+        """Take the end of a step, which comes after its tools: the end of the answer, and its usage again."""
+        step = self._steps.setdefault(agent, _Step())
         used = object_field(event, "usage")
-        call = step.call
+        call = self._answer(agent, time, place) if used else step.call
+        del self._steps[agent]
         if call is None:
-            if not used:
-                return
-            self._steps[agent] = step
-            call = self._answer(agent, time, place)
-            del self._steps[agent]
+            return
         if used and call.spent is None:
             self.run.spend(call, _usage(used), caches_apart=True)
-        elif used and used == step.used and call.spent is not None:
-            self.run.restate(LedgerLine.REPEATED_USAGE, call)
         elif used:
             self.run.leave_out(LedgerLine.REPEATED_USAGE, _usage(used), caches_apart=True)
         fields = call.more or {}
@@ -261,7 +244,6 @@ class _Reading:
         call.more = fields or None
 
     def _take_child(self, row: _Row, kind: str, agent: str, time: float, place: steps.Place) -> None:
-        """Take the spawn of a sub-agent, or its end, which the parent of one in the background knows by this alone."""
         child = _key(row.subagent_id)
         if not child:
             return
@@ -273,11 +255,11 @@ class _Reading:
             return
         if row.usage is not None:
             self.run.leave_out(LedgerLine.CHILD_TOTAL, _usage(mapping(row.usage)), caches_apart=True)
-        if self.run.is_spawned(child) and not self.run.waits_for(child):
-            note = self.run.note(agent, time, place)
-            self.run.returned(child, note, Status.OK if kind == "subagent.completed" else Status.ERROR)
+        if self.run.is_spawned(child):
+            status = Status.OK if kind == "subagent.completed" else Status.ERROR
+            self.run.end_in_background(child, agent, time, place, status)
 
 
 def _usage(used: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what a usage states, the kinds of input apart."""
+    """Return the counts of a usage, whose input excludes caches."""
     return *map(used.get, ("inputOther", "output", "inputCacheRead", "inputCacheCreation")), None

@@ -1,9 +1,9 @@
-"""Pi sessions: one JSON Lines file each, a header and the entries of a tree. What `pi --mode json` prints is read, too.
+"""Pi sessions: one JSON Lines file each, a header and the entries of a tree; also the output of `pi --mode json`.
 
-The time of an entry is when it was written. A message has a time of its own: of an answer that is when the model was
+The time of an entry is when it was written. A message has a time of its own: that of an answer is when the model was
 asked, so answers have both ends. Sub-agents are an extension: they have files of their own, or the result of its tool
-holds their messages, each with its own time alone, or but what they spent. Entries of abandoned branches were paid for,
-and count. Shapes: pi-coding-agent 0.73.1 with its example of sub-agents, pi-subagents 0.67.
+contains their messages, without entries, or only their usage. Abandoned branches were paid for, and count.
+Shapes: pi-coding-agent 0.73.1 with its example of sub-agents, pi-subagents 0.67.
 """
 
 import os
@@ -17,7 +17,6 @@ from msgspec import Struct
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import SeenRows, current_answers
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment, moment_ms
@@ -35,20 +34,18 @@ _SILENT = frozenset(
     tool_execution_start tool_execution_update turn_end turn_start
     """.split()
 )
-"""Entries and printed events that say nothing about agents, calls or tokens, or say it again."""
+"""Entries and printed events that say nothing new about agents, calls or tokens."""
 _ENTRY = frozenset(("id", "parentId", "timestamp"))
-_TELLING = ("role", "timestamp", "toolCallId", "usage")
+_IDENTITY = ("role", "timestamp", "toolCallId", "usage")
 """The fields that identify a message in its session; versions of the program give new ids."""
-_ASKING = frozenset(("question", "questionnaire"))  # the tools by which extensions of the program ask a person
+_ASKING = frozenset(("question", "questionnaire"))  # tools of extensions that ask a person
 _ROLES = frozenset(("user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage"))  # of messages
 _SUFFIX = ".jsonl"
 _FOLDER = re.compile(r"_([0-9a-f]{8}-[0-9a-f-]{27})(?=[/\\])")
-"""A folder that is called as the session whose sub-agents have their files in it."""
+"""The folder of the sub-agents of a session, with its name."""
 
 
 class _Row(Struct, gc=False, rename="camel"):
-    """An entry, or a printed event, as far as it is read."""
-
     type: Any = None
     id: Any = None
     timestamp: Any = None
@@ -57,7 +54,7 @@ class _Row(Struct, gc=False, rename="camel"):
     from_hook: Any = None
 
 
-def recognises(beginning: Head) -> bool:
+def recognises(beginning: logs.Head) -> bool:
     """Return True if a file that begins like this is a session of Pi, also one that has lost its header."""
     return any(
         _is_header(row)
@@ -70,24 +67,24 @@ def _is_header(row: dict[str, Any]) -> bool:
     return row.get("type") == "session" and "cwd" in row and all(text_field(row, name) for name in ("id", "timestamp"))
 
 
-def ties(opened: Opened) -> Sequence[str]:
-    """Return what ties a file to others: its session, which copies share and forks do not, and that above it."""
+def ties(opened: logs.Opened) -> Sequence[str]:
+    """Return what ties a file to others: its session, which copies share and forks do not, and the parent's."""
     row = next(iter(opened.first().rows), {})
     above = [f"pi {session}" for session in _FOLDER.findall(os.path.realpath(opened.file.path))]
     return [f"pi {row['id']}" if _is_header(row) else opened.file.path, *above]
 
 
-def beside(opened: Opened) -> Sequence[LogFile]:
+def beside(opened: logs.Opened) -> Sequence[logs.LogFile]:
     """Return the files of the sub-agents of a session of which one file is named."""
     path = os.path.realpath(opened.file.path)
     folder = path.removesuffix(_SUFFIX)
     if folder == path or not os.path.isdir(folder):
         return []
     names = sorted(iglob(os.path.join(escape(folder), "**", f"*{_SUFFIX}"), recursive=True))
-    return [LogFile(name, masked_path(os.path.relpath(name, os.path.dirname(path)))) for name in names]
+    return [logs.LogFile(name, masked_path(os.path.relpath(name, os.path.dirname(path)))) for name in names]
 
 
-def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the trace of a run."""
     reading = _Reading(privacy, files)
     by_folder = {os.path.realpath(file.path).removesuffix(_SUFFIX): file for file in files}
@@ -108,22 +105,20 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 
 class _Reading:
-    """Reads the files of a run."""
-
-    def __init__(self, privacy: Privacy, files: Sequence[LogFile]) -> None:
+    def __init__(self, privacy: Privacy, files: Sequence[logs.LogFile]) -> None:
         self.run = Run("pi", privacy)
         self._own_files = {_agent_of(file.path) for file in files}
-        self._background: dict[str, tuple[str, str]] = {}  # runs in the background: who has begun them by which call
+        self._background: dict[str, tuple[str, str]] = {}  # agent and call that started a run in the background
         self.unreturned: dict[str, str] = {}
-        self.notices: list[tuple[str, steps.Step]] = []  # that runs in the background have ended, perhaps
+        self.notices: list[tuple[str, steps.Step]] = []  # steps of agents that may say that such a run has ended
         self._seen = SeenRows()
-        # of agents whose messages have one time each the last answer, which lasts until the next message, and its calls
+        # the last answer of agents without entries, which lasts until the next message, and its calls
         self._untimed: dict[str, tuple[steps.ModelCall, list[steps.ToolCall]]] = {}
 
-    def take(self, file: LogFile, above: str | None) -> str:
-        """Read the entries of a file, each once, and return its agent, given the one above it; None for the first."""
+    def take(self, file: logs.LogFile, above: str | None) -> str:
+        """Read the entries of a file, each once, and return its agent, given the parent, if it has one."""
         run, key = self.run, ROOT if above is None else _agent_of(file.path)
-        if above is not None and not run.is_spawned(key):  # as no result says
+        if above is not None and not run.is_spawned(key):  # no result names it
             parent, call_id = self._background.get(key.split("/")[0], (above, ""))
             run.agent(key, "agent")
             run.spawn(key, parent, call_id, waits=False)
@@ -132,13 +127,13 @@ class _Reading:
         for line, row in logs.rows(file, run.report, _Row):
             message, kind, time = mapping(row.message), string(row.type), moment(row.timestamp)
             place = steps.Place(file.name, line)
-            telling = (str(row.type), str(row.timestamp), *(str(message.get(name)) for name in _TELLING))
+            identity = (str(row.type), str(row.timestamp), *(str(message.get(name)) for name in _IDENTITY))
             if kind == "session" and key != ROOT:
                 run.report.pass_over("header of a sub-agent's session")
             elif kind == "session":
                 run.name = run.name or string(row.id)
                 run.version = run.version or str(count(row.version) or 1)
-            elif not self._seen.is_new(telling):
+            elif not self._seen.is_new(identity):
                 run.report.pass_over("copy of an entry")
                 if message.get("role") == "assistant":
                     run.leave_out(LedgerLine.REPEATED_USAGE, _usage(message), caches_apart=True)
@@ -148,14 +143,12 @@ class _Reading:
                 run.aside(key).add(steps.ModelCall(time, place, end=time, is_dated=True))
             elif kind == "custom_message":
                 self.notices.append((key, run.note(key, time, place)))
-            elif kind in _SILENT or kind in _SUMMARIES:
-                run.report.pass_over(kind)
             else:
-                run.report.note_unknown(masked(kind) or "(no type)")
+                run.skip(kind, is_known=kind in _SILENT or kind in _SUMMARIES)
         return key
 
     def _take_message(self, key: str, message: dict[str, Any], written: float, place: steps.Place) -> None:
-        """Take a message of an agent, with the time of its entry; `NO_TIME` where only the message has one."""
+        """Take a message, with the time of its entry, `NO_TIME` if it has no entry."""
         run, role, dated = self.run, text_field(message, "role"), moment_ms(message.get("timestamp"))
         time = dated if written == NO_TIME else written
         self._end_untimed(key, time)
@@ -204,7 +197,7 @@ class _Reading:
         current_answers().note((asked, *usage), call.model, place.file, place.line)
 
     def _end_untimed(self, key: str, time: float) -> None:
-        """Let the last answer of an agent, of which only the beginning is known, last until a time."""
+        """End the last answer of an agent without entries at a time."""
         if key in self._untimed:
             call, tool_calls = self._untimed.pop(key)
             call.end = max(call.end, time)
@@ -227,12 +220,12 @@ class _Reading:
             if has_begun and text_field(child_run, "agent"):
                 runs.append(child_run)
         if call is not None and not runs and call.purpose is steps.TOOL and NO_TIME not in (call.time, time):
-            call.more = {"run_time": max(time - call.time, 0.0)}  # the program asks nobody for leave
+            call.more = {"run_time": max(time - call.time, 0.0)}  # the program asks no person for permission
         is_parallel = details.get("mode") == "parallel"
         untimed: list[str] = []
         for index, child_run in enumerate(runs):
             messages = objects(child_run.get("messages"))
-            if untimed and not is_parallel and messages:  # one after another: each ends where the next begins
+            if untimed and not is_parallel and messages:  # each ends when the next begins
                 self._end_untimed(untimed[-1], moment_ms(messages[0].get("timestamp")))
             child = f"{key}{call_id or place}/{index}"
             own_file = _agent_of(text_field(child_run, "sessionFile"))
@@ -249,7 +242,7 @@ class _Reading:
     def _take_child(
         self, child: str, child_run: dict[str, Any], messages: list[dict[str, Any]], returned: steps.ToolResult
     ) -> None:
-        """Take what the result of a tool says of a sub-agent that it ran: its messages, or but its usage."""
+        """Take what the result of a tool says of a sub-agent that it ran: its messages, or only its usage."""
         run, place = self.run, returned.place
         for message in messages:
             self._take_message(child, message, NO_TIME, place)
@@ -258,7 +251,7 @@ class _Reading:
             if messages or child in self._own_files:
                 run.leave_out(LedgerLine.CHILD_TOTAL, usage, caches_apart=True)
             else:
-                # one answer stands for all that the log has but the usage of, and ends with the result
+                # one answer for all, of which the log has only the usage; it ends with the result
                 took = duration(mapping(child_run.get("progressSummary")).get("durationMs"), 1000)
                 begin = returned.time if returned.time == NO_TIME else max(returned.time - took, 0.0)
                 answer = run.answer(child, begin, place, masked(text_field(child_run, "model")))
@@ -273,17 +266,17 @@ class _Reading:
 
 
 def _agent_of(path: str) -> str:
-    """Return by what a sub-agent is known: the end of the path of its session, which stays when folders are moved."""
+    """Return the key of a sub-agent: the end of its session's path, which stays when folders are moved."""
     return "/".join(re.split(r"[/\\]", path)[-3:])
 
 
 def _content(message: dict[str, Any]) -> Any:
-    """Return the texts of a message, or its content itself where it has none."""
+    """Return the texts of a message, or its content if it has none."""
     return text_of(message.get("content")) or message.get("content")
 
 
 def _stated(message: dict[str, Any]) -> dict[str, Any]:
-    """Return what a log says of an answer besides its tokens: how it ended, and what it cost."""
+    """Return the finish reason and the cost of an answer."""
     stated: dict[str, Any] = {}
     if ending := masked(text_field(message, "stopReason")):
         stated["finish_reason"] = ending
@@ -295,6 +288,6 @@ def _stated(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _usage(message: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the usage of an answer as it is stated, its kinds of input apart."""
+    """Return the counts of an answer, whose input excludes caches."""
     used = mapping(message.get("usage"))
     return *map(used.get, ("input", "output", "cacheRead", "cacheWrite")), None

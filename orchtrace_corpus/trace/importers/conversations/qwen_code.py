@@ -1,8 +1,7 @@
 """Qwen Code sessions: a file of rows for the session, and, from about 0.20 on, one for each sub-agent.
 
-The rows are nearly those of Claude Code, with messages of Gemini's API in them. What the program tells its telemetry
-stands among them: of every answer and every call of a tool the end and the length, also of sub-agents, of which
-earlier versions keep nothing else.
+The rows are nearly those of Claude Code, with messages of Gemini's API in them. Others are events of the telemetry: of
+every answer and every call of a tool, its end and duration. Of sub-agents, earlier versions keep only these.
 """
 
 import os
@@ -16,7 +15,6 @@ from orchtrace_corpus.trace.importers.core import json_parts, logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import is_qwen, program_of
 from orchtrace_corpus.trace.importers.core.json_parts import NOTHING
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment
@@ -36,8 +34,7 @@ _SILENT = frozenset(
     session_source session_sources_snapshot slash_command turn_result user_text_elements
     """.split()
 )
-"""System rows in which the program keeps notes for itself."""
-_REPEATED = LedgerLine.REPEATED_USAGE  # which Python 3.11 takes long to find
+"""System rows without anything about agents, calls or tokens."""
 _COUNTS = [f"{kind}TokenCount" for kind in ("prompt", "candidates", "thoughts", "total", "cachedContent")]
 _TYPED = ("", "mid_turn_user_message")  # the kinds of user rows that a person may have typed
 
@@ -54,15 +51,13 @@ class _Message(Struct, gc=False):
 
 
 class _Outcome(Struct, gc=False, rename="camel"):
-    """The program's note on a result, beside the model's."""
-
     status: str = ""
     error_type: str = ""
     result_display: Any = None
 
 
 class _Telemetry(Struct, gc=False):
-    """An event of the telemetry as far as it is read; what a model wrote is decoded only where no row has it."""
+    """An event of the telemetry; the text of an answer is decoded only if no row has it."""
 
     kind: str = field(default="", name="event.name")
     timestamp: Any = field(default=None, name="event.timestamp")
@@ -109,7 +104,7 @@ class _Row(Struct, gc=False, rename="camel"):
 
 
 class _Entry(Struct, gc=False):
-    """An event of the telemetry, and whose it is."""
+    """An event of the telemetry, with its agent and times."""
 
     agent: str
     event: _Telemetry
@@ -118,36 +113,36 @@ class _Entry(Struct, gc=False):
     place: steps.Place
 
 
-def recognises(beginning: Head) -> bool:
+def recognises(beginning: logs.Head) -> bool:
     """Return True if a file that begins like this is of a Qwen Code session: by its messages, which have parts."""
     is_ours = any(map(is_qwen, beginning.rows)) or beginning.outline >= _META
     return is_ours and not program_of(beginning)
 
 
-def ties(opened: Opened) -> Sequence[str]:
-    """Return what ties a file to others: the session that its rows name, or the session above it."""
+def ties(opened: logs.Opened) -> Sequence[str]:
+    """Return what ties a file to others: the session that its rows name, or the parent session."""
     rows = (row for beginning in (opened.first, opened.head) for row in beginning().rows)
     names = (text_field(row, "parentSessionId" if row.keys() >= _META else "sessionId") for row in rows)
     session = next(filter(None, names), "") or text_field(_meta(opened.contents()), "parentSessionId")
     return [f"session {session}" if session else os.path.realpath(opened.file.path)]
 
 
-def beside(opened: Opened) -> Sequence[LogFile]:
-    """Return the files of the sub-agents of a session in `chats`: `subagents/<session>/` beside that folder."""
+def beside(opened: logs.Opened) -> Sequence[logs.LogFile]:
+    """Return the files of the sub-agents of `chats/<session>.jsonl`, which are in `subagents/<session>/`."""
     folder, name = os.path.split(os.path.realpath(opened.file.path))
     below = os.path.join(os.path.dirname(folder), "subagents", os.path.splitext(name)[0])
     names = sorted(os.listdir(below)) if os.path.isdir(below) else []
     paths = (os.path.join(below, name) for name in names if name.endswith(logs.SUFFIXES))
-    return [LogFile(path, masked_path(os.path.basename(path))) for path in paths if os.path.isfile(path)]
+    return [logs.LogFile(path, masked_path(os.path.basename(path))) for path in paths if os.path.isfile(path)]
 
 
 def _meta(data: bytes) -> dict[str, Any]:
-    """Return the note beside the file of a sub-agent; empty where the file is none."""
+    """Return the description that a sub-agent has in a file of its own; empty for any other file."""
     note = mapping(json_parts.decoded(data)) if len(data) < budget.MAX_LINE_BYTES else {}
     return note if note.keys() >= _META else {}
 
 
-def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the trace of a session."""
     reading = _Reading(privacy)
     for file in files:
@@ -159,14 +154,14 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 
 class _Reading:
-    """Reads the files of a session, and at last what the telemetry says of all of them."""
+    """Reads the files of a session, and then the telemetry of all of them."""
 
     def __init__(self, privacy: Privacy) -> None:
         self._run = Run("qwen_code", privacy)
         self._report = self._run.report
         self._rows: set[str] = set()
         self._known: set[str] = set()  # agents of which a row was read
-        self._answers: dict[str, steps.ModelCall] = {}  # of each agent the one that its next row may belong to
+        self._answers: dict[str, steps.ModelCall] = {}  # of each agent, which its next row may continue
         self._spent: dict[tuple[str, Any, Any], list[steps.ModelCall]] = {}  # answers by agent, prompt and total
         self._calls: dict[tuple[str, str], list[str]] = {}  # ids of calls by agent and tool
         self._telemetry: list[_Entry] = []
@@ -174,7 +169,6 @@ class _Reading:
         self._noticed: list[tuple[str, str, Status, steps.Step]] = []
 
     def take_meta(self, meta: dict[str, Any], place: steps.Place) -> None:
-        """Take what the note beside the file of a sub-agent says of it."""
         child, role = text_field(meta, "agentId"), text_field(meta, "agentType")
         self._report.records_read += 1
         if child:
@@ -182,8 +176,7 @@ class _Reading:
             above, call_id = text_field(meta, "parentAgentId") or ROOT, text_field(meta, "toolUseId")
             self._run.spawn(child, above, call_id, place, waits=meta.get("isBackgrounded") is not True)
 
-    def take_rows(self, file: LogFile) -> None:
-        """Take the rows of the session, or of a sub-agent."""
+    def take_rows(self, file: logs.LogFile) -> None:
         run, uuids, name = self._run, self._rows, file.name
         for line, row in logs.rows(file, self._report, _Row):
             place = steps.Place(name, line)
@@ -194,7 +187,7 @@ class _Reading:
                 continue
             uuids.add(row.uuid)
             agent = row.agent_id or ROOT
-            if agent not in self._known:  # its first row says more of it, and of the session
+            if agent not in self._known:  # only its first row is asked for its name, and for the session's
                 self._known.add(agent)
                 run.name = run.name or row.session_id
                 run.version = run.version or masked(row.version)
@@ -236,7 +229,7 @@ class _Reading:
         call.note_text(said, run.privacy)
 
     def _take_input(self, row: _Row, parts: list[_Part], agent: str, time: float, place: steps.Place) -> None:
-        """Take a row that the model is given: results of calls, what a person typed, what the program says."""
+        """Take input of the model: results of calls, texts of a person or of the program."""
         texts: list[str] = []
         for part in parts:
             if part.function_response and (answered := mapping(part.function_response)):
@@ -272,8 +265,7 @@ class _Reading:
         begin = max(end - duration(event.duration_ms, 1000), 0.0) if end >= 0 else NO_TIME
         self._telemetry.append(_Entry(child or agent, event, begin, end, place))
 
-    def trace(self, file: LogFile) -> Trace:
-        """Return the trace."""
+    def trace(self, file: logs.LogFile) -> Trace:
         run = self._run
         run.name = run.name or file.stem
         with_rows = {agent for agent, thread in run.agents.items() if thread.steps}
@@ -295,16 +287,16 @@ class _Reading:
         return run.trace()
 
     def _settle_answer(self, entry: _Entry, *, is_alone: bool) -> steps.ModelCall:
-        """Return an answer of the telemetry: mostly one that has a row, whose beginning is known only here."""
+        """Return the answer of a telemetry event, mostly one that has a row; add when it began."""
         event, run = entry.event, self._run
         waiting = self._spent.get((entry.agent, count(event.input_token_count), count(event.total_token_count)))
         if waiting:
             call, thread = waiting.pop(0), run.agent(entry.agent)
             call.model = call.model or masked(event.model)
-            run.restate(_REPEATED, call)
+            run.restate(LedgerLine.REPEATED_USAGE, call)
         else:
             call = steps.ModelCall(entry.end, entry.place, end=entry.end, model=masked(event.model))
-            written: Any = event.response_text  # which is decoded already where the event has another shape
+            written: Any = event.response_text  # a text already if the event was decoded leniently
             call.ref = run.privacy.reference(json_parts.decoded(written) if type(written) is Raw else written)
             thread = run.agent(entry.agent) if is_alone else run.aside(entry.agent)
             thread.add(call)
@@ -317,7 +309,7 @@ class _Reading:
         return call
 
     def _settle_call(self, entry: _Entry, by: steps.ModelCall | None, *, is_alone: bool) -> None:
-        """Take a call of the telemetry: when it began, and of an agent without rows the call itself."""
+        """Add when a call began; of an agent without rows, add the call itself with its result."""
         event, run = entry.event, self._run
         tool = event.function_name
         waiting = self._calls.get((entry.agent, tool), [])
@@ -340,7 +332,7 @@ class _Reading:
             self._report.pass_over("telemetry of a call without a row")
 
     def _link(self) -> None:
-        """Find the sub-agents of calls: by the notes beside their files, else by the order in which they ran."""
+        """Find the sub-agents of calls: by their descriptions, else by their names, in the order of the log."""
         run = self._run
         free = [key for key in run.agents if key != ROOT and not run.is_spawned(key)]
         for agent, call_id, result, display in self._results:
@@ -363,7 +355,7 @@ class _Reading:
 
 
 def _usage(prompt: Any, written: Any, thought: Any, total: Any, cached: Any) -> tuple[Any, ...]:
-    """Return a usage as Gemini's API has it: thoughts are in the candidates unless the total says otherwise."""
+    """Return a usage of Gemini's API; thoughts are added to the output if the total shows that it excludes them."""
     if hidden := count(thought):
         asked, said = count(prompt), count(written)
         if asked is not None and said is not None and (count(total) or 0) - asked - said >= hidden:

@@ -1,7 +1,7 @@
-"""Reads Who&When: failed runs of teams, labelled with the agent and the step of the decisive mistake.
+"""Who&When: failed runs of teams, labelled with the agent and the step of the decisive mistake.
 
 Zhang et al., 2025, "Which Agent Causes Task Failures and When?", arXiv 2505.00212. A record has no times, no usage
-and no ids of calls: its steps are counted. Agents are named by `name`, or by `role` with what the step was for.
+and no ids of calls: its steps are counted. `name`, or else `role`, names the agent and the purpose of the step.
 """
 
 import re
@@ -12,7 +12,6 @@ from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.group_chat import GroupChat, Utterance
 from orchtrace_corpus.trace.importers.core.json_parts import Part
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run, traces_of
 from orchtrace_corpus.trace.importers.core.values import string, text_field
@@ -32,30 +31,23 @@ MISTAKE = "mistake"
 """The error of a step that a label calls the decisive mistake."""
 
 
-def recognises(beginning: Head) -> bool:
+def recognises(beginning: logs.Head) -> bool:
     """Return True if a file that begins like this holds records of Who&When, by their labels."""
     text = beginning.text
     return beginning.has_any(_MEMBERS) or (_LONG.match(text) is not None and _PERSON in text)
 
 
-def ties(opened: Opened) -> Sequence[str]:
-    """Return what ties a file to others: nothing but itself."""
-    return [opened.file.path]
-
-
-def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the records."""
 
-    def trace(record: Part, file: LogFile, report: ImportReport) -> Trace:
+    def trace(record: Part, file: logs.LogFile, report: ImportReport) -> Trace:
         return _Record(record, file, Run("who_and_when", privacy, report, are_peers=True)).trace()
 
     yield from traces_of(files, logs.documents, trace, "step")
 
 
 class _Record:
-    """Reads the history of a record into a run."""
-
-    def __init__(self, record: Part, file: LogFile, run: Run) -> None:
+    def __init__(self, record: Part, file: logs.LogFile, run: Run) -> None:
         self._file, self._line, self._members = file, record.line, record.members()
         self._run = run
         self._chat = GroupChat(run)
@@ -112,21 +104,21 @@ class _Record:
     def _take_output(
         self, terminal: str, last: Utterance, time: float, place: steps.Place, error: str, content: Any
     ) -> None:
-        """Take what a terminal prints, which is no model, as the result of a call by the agent that spoke before."""
+        """Take the output of a terminal, which is no model, as the result of a call by the agent before it."""
         call_id = f"step-{time:.0f}"
         call = self._run.call(last.agent, call_id, terminal, last.step.time, last.step.place, None, None)
         if isinstance(last.step, steps.ModelCall):
-            call.call = last.step  # which is final all the same: it has not asked for the terminal
+            call.call = last.step  # it stays final, since it has not asked for the terminal
         status = Status.ERROR if error else Status.UNKNOWN
         result = self._run.result(last.agent, call_id, time, place, content, status, error)
         self._chat.last = Utterance(last.agent, result)
 
 
 def _agent_of(title: str) -> str:
-    """Return the agent without what its step was for, such as `(thought)` or `(-> WebSurfer)`."""
+    """Return the agent without the purpose of its step, such as `(thought)` or `(-> WebSurfer)`."""
     return _PURPOSE.sub("", title).strip()
 
 
 def _normalized(name: str) -> str:
-    """Return a name by which an agent is known again, whatever its capitals and blanks."""
+    """Return a name for comparison, without regard to capitals and blanks."""
     return name.casefold().replace(" ", "_")

@@ -231,6 +231,18 @@ class Run:
             self._children.setdefault((parent, call if isinstance(call, str) else call.id), child)
             self._tasks.setdefault(child, []).append(Task(parent, call, place, waits))
 
+    def skip(self, kind: str, *, is_known: bool) -> None:
+        """Count a row that says nothing about agents, calls or tokens, as far as its kind is known."""
+        if is_known:
+            self.report.pass_over(masked(kind))
+        else:
+            self.report.note_unknown(masked(kind) or "(no type)")
+
+    def end_in_background(self, child: str, receiver: str, time: float, place: Place, status: Status) -> None:
+        """Say that a sub-agent has ended, of which its parent is told only if no call of it waited."""
+        if child and not self.waits_for(child):
+            self.returned(child, self.note(receiver, time, place), status)
+
     def is_spawned(self, child: str) -> bool:
         """Return True if anybody is known to have spawned an agent."""
         return child in self._tasks

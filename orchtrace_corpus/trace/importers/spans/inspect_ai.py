@@ -102,11 +102,6 @@ def recognises(beginning: Head) -> bool:
     return beginning.outline >= _MEMBERS and '"eval_id"' in beginning.text
 
 
-def ties(opened: Opened) -> Sequence[str]:
-    """Return what ties a log to others: nothing."""
-    return [opened.file.path]
-
-
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the samples."""
     for file in files:

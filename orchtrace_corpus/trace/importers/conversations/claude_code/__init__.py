@@ -10,7 +10,6 @@ from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Part
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import current_answers
-from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.values import mapping, objects, text_field
@@ -25,7 +24,7 @@ _MAX_SAME_TASK = 100  # among so many spawns with the same task, that of the sam
 _MAX_SAME_TEXT = 10  # among so many messages of the same text, the one that arrives is looked for
 
 
-def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
+def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the trace of a session."""
     run = Run("claude_code", privacy)
     run.system = "claude-code"

@@ -22,7 +22,6 @@ from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import current_answers, is_qwen, program_of
 from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, decoded, lenient
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment
@@ -345,14 +344,14 @@ class Part(StrEnum):
 class Source(NamedTuple):
     """A file of a session."""
 
-    file: LogFile
+    file: logs.LogFile
     part: Part  # the part that it is
     shown: str  # its name in events: the path from the session's own folder on, which names no project
     agent: str = ""  # the agent that it is about, by its file name; empty if it is about none
     run: str = ""  # the workflow that it belongs to; empty if it belongs to none
 
 
-def beside(opened: Opened) -> list[LogFile]:
+def beside(opened: logs.Opened) -> list[logs.LogFile]:
     """Return the files beside a log that may be transcripts of its sub-agents.
 
     They are in `SESSION/` for `SESSION.jsonl`, or, as `agent-ID.jsonl`, in its own folder. Their ties say whether
@@ -369,11 +368,11 @@ def beside(opened: Opened) -> list[LogFile]:
     for name in sorted(os.listdir(folder or os.curdir)):
         agent = os.path.join(folder, name)
         if name.startswith(_AGENT) and name.endswith(ending) and os.path.isfile(agent):
-            files.append(LogFile(agent, masked_path(name)))
+            files.append(logs.LogFile(agent, masked_path(name)))
     return files
 
 
-def recognises(beginning: Head) -> bool:
+def recognises(beginning: logs.Head) -> bool:
     """Return True if a file with this beginning belongs to a Claude Code session."""
     if not any(map(_is_row, beginning.rows)) and not any(names <= beginning.outline for names in _DOCUMENTS):
         return False
@@ -394,7 +393,7 @@ def _is_row(row: dict[str, Any]) -> bool:
     return "sessionId" in row or "uuid" in row or "leafUuid" in row or "messageId" in row
 
 
-def source(file: LogFile, openings: Sequence[Opening] | None = None) -> Source:
+def source(file: logs.LogFile, openings: Sequence[Opening] | None = None) -> Source:
     """Return a file as a part of its session, by its path, or by its first rows if it was renamed.
 
     Args:
@@ -412,7 +411,7 @@ def source(file: LogFile, openings: Sequence[Opening] | None = None) -> Source:
     if below < 0:
         if not name.startswith("agent-"):
             if openings is None:
-                with Opened(file) as opened:
+                with logs.Opened(file) as opened:
                     openings = _openings(opened)
             agents = {string(row.agent_id) if row.is_sidechain is True else "" for row in openings}
             agent = agents.pop() if len(agents) == 1 else ""
@@ -424,12 +423,12 @@ def source(file: LogFile, openings: Sequence[Opening] | None = None) -> Source:
     return Source(file, Part.META if name.endswith(".meta.json") else Part.AGENT, shown, agent, run)
 
 
-def _openings(opened: Opened) -> list[Opening]:
+def _openings(opened: logs.Opened) -> list[Opening]:
     """Return the rows of the conversation among the first of a file."""
     return [row for row in opened.rows(Opening) if row.kind in ("user", "assistant")]
 
 
-def ties(opened: Opened) -> list[str]:
+def ties(opened: logs.Opened) -> list[str]:
     """Return the ties of a file to others of its session.
 
     Sub-agents belong to the session in whose folder they are, or else to the one that their rows name. A session
@@ -596,7 +595,7 @@ _SILENT = frozenset(
 class Reading:
     """A session as far as its rows are read, before its agents are linked."""
 
-    def __init__(self, files: Sequence[LogFile], run: Run) -> None:
+    def __init__(self, files: Sequence[logs.LogFile], run: Run) -> None:
         self.run, self.report = run, run.report
         self._privacy, self._mask, self._answers = run.privacy, run.masked, current_answers()
         self.written: list[Written] = []  # the answers of models
@@ -636,7 +635,9 @@ class Reading:
                 self.report.enter(LedgerLine.COPIED_HISTORY, len(spent), **copied.tokens)
             copied.time = min((step.time for step in others if step.time != NO_TIME), default=copied.time)
         if not any(thread.steps for thread in self.threads.values()):
-            raise EmptyLogError(f"no row of a conversation in {', '.join(file.shown for file in self.sources[:3])}")
+            raise logs.EmptyLogError(
+                f"no row of a conversation in {', '.join(file.shown for file in self.sources[:3])}"
+            )
         run.name = run.name or self.sources[0].shown.partition(".")[0]
         for key in sorted(self.relayed):  # agents whose rows of progress have their task alone
             if not any(isinstance(step, steps.ModelCall) for step in self.threads[key].steps):

@@ -30,7 +30,6 @@ from orchtrace_corpus.trace.importers.conversations.codex import rows
 from orchtrace_corpus.trace.importers.conversations.codex.rows import FORBIDDEN, Line, Meta, Payload, read_output, shown
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment
@@ -230,7 +229,7 @@ class Row(NamedTuple):
 class Copy:
     """One file of a thread that has several: its rows, from one end to the other, and what became of its lines."""
 
-    def __init__(self, file: LogFile) -> None:
+    def __init__(self, file: logs.LogFile) -> None:
         name, marks, before = shown(file), Counter[tuple[Any, ...]](), Counter[Drop]()
         self.report = ImportReport()
         self.rows = [Row(Place(name, 0), None, _BEGIN, before)]
@@ -429,7 +428,7 @@ def _common_counts(trails: Sequence[Trail], parent: Trails) -> int:
 class Rollout:
     """One thread, read from its rows."""
 
-    def __init__(self, files: Sequence[LogFile], meta: Meta, run: Run, *, is_source: bool) -> None:
+    def __init__(self, files: Sequence[logs.LogFile], meta: Meta, run: Run, *, is_source: bool) -> None:
         self.meta = meta  # what it says of itself
         name = LEAD_NAME if not meta.parent else meta.nickname or rows.path_leaf(meta.path)
         self.thread = run.agent(meta.id, name, meta.role)  # its steps

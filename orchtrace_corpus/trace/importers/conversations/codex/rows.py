@@ -11,7 +11,6 @@ from msgspec import Struct, field
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.json_parts import decoded
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.transcript import REJECTED
@@ -40,12 +39,12 @@ _META = {"parent": "parent_thread_id", "forked": "forked_from_id", "call": "spaw
 _META |= {"nickname": "agent_nickname", "path": "agent_path", "version": "cli_version"}
 
 
-def recognises(beginning: Head) -> bool:
+def recognises(beginning: logs.Head) -> bool:
     """Return True if a file that begins like this is a Codex rollout."""
     return any(text_field(row, "type") in _ROW_TYPES and isinstance(row.get("payload"), dict) for row in beginning.rows)
 
 
-def first_meta(opened: Opened) -> Meta:
+def first_meta(opened: logs.Opened) -> Meta:
     """Read the first `session_meta` of a rollout; a rollout without one is a thread by its file name."""
     file, kind = opened.file, "session_meta"
     beginning = (row for begin in (opened.first, opened.head) for row in begin().rows)
@@ -64,13 +63,13 @@ def first_meta(opened: Opened) -> Meta:
     return Meta(thread, created=instant(string(payload.get("timestamp"))), **known)
 
 
-def ties(opened: Opened) -> list[str]:
+def ties(opened: logs.Opened) -> list[str]:
     """Return what ties a rollout to others: its own thread, and those that spawned or forked it."""
     thread = first_meta(opened)
     return [opened.file.path, *filter(None, (thread.id, thread.parent, thread.forked))]
 
 
-def shown(file: LogFile) -> str:
+def shown(file: logs.LogFile) -> str:
     """Return the name of a rollout in events: its file name, since its folders say nothing but the day."""
     return masked(file.name.replace("\\", "/").rpartition("/")[2])
 

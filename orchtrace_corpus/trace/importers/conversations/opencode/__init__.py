@@ -1,7 +1,7 @@
 """OpenCode sessions, one for each agent, from its database or from JSON files.
 
-Records are typed values, whatever is wrong with them. A session is put together from its messages and their parts: an
-answer for each step of a message, which call spawned which session, what came back.
+A message of a model has parts: texts, calls of tools with their results, and the ends of its steps, each with its
+usage. Each step becomes an answer. The result of a call of `task` names the session that it spawned.
 """
 
 import os
@@ -16,14 +16,13 @@ from msgspec import DecodeError, Struct, field
 
 from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.trace.importers.core import json_parts as parts
-from orchtrace_corpus.trace.importers.core import logs
+from orchtrace_corpus.trace.importers.core import json_parts, logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import current_answers, families
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment_ms
+from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Note, Place, ToolCall, ToolResult, UserInput
 from orchtrace_corpus.trace.importers.core.usage import counts
 from orchtrace_corpus.trace.importers.core.values import dollars, string, text_field
 from orchtrace_corpus.trace.model.decode import LINES
@@ -42,14 +41,14 @@ _MEMBERS = (
 )  # fmt: skip
 """Members of a session, a message, a part, and of what `run` and `export` print."""
 _DOCUMENTS = (".json", ".jsonl", ".ndjson")
-"""The suffixes of documents; a database with one of them is tied to no other file."""
+"""The suffixes of documents; a database with one of them is read only if it is the one file."""
 _ABORTED = "MessageAbortedError"
-_RESTATED, _UNKNOWN = LedgerLine.RESTATED, TokenBasis.UNKNOWN  # which Python 3.11 takes long to find
+_RESTATED, _UNKNOWN = LedgerLine.RESTATED, TokenBasis.UNKNOWN  # looking up enum members is slow on Python 3.11
 _Stated: TypeAlias = tuple[tuple[Any, ...], bool, int]
-"""The numbers of a usage: input, output, cache reads and writes, reasoning, whether it is apart, and the total."""
+"""A usage: its counts as for `Run.spend`, whether the output excludes reasoning, and the total."""
 
 
-def recognises(beginning: Head) -> bool:
+def recognises(beginning: logs.Head) -> bool:
     """Return True if a file that begins like this is of OpenCode, by tables of its database, or by ids and members."""
     if beginning.text.startswith(_SQLITE):
         return _TABLE.search(beginning.text) is not None
@@ -57,7 +56,7 @@ def recognises(beginning: Head) -> bool:
     return is_likely and (_EXPORT.match(beginning.text) is not None or beginning.has_any(_MEMBERS))
 
 
-def ties(opened: Opened) -> Sequence[str]:
+def ties(opened: logs.Opened) -> Sequence[str]:
     """Return what ties a file to others: its session, the one above it, and the database its folder was moved to."""
     path, text = opened.file.path, opened.first().text
     if text.startswith(_SQLITE):
@@ -73,7 +72,7 @@ def ties(opened: Opened) -> Sequence[str]:
 
 
 def _real(folder: str, known: dict[Hashable, str]) -> str:
-    """Return the path of a folder without links; what is known of those above it is not asked again."""
+    """Return the path of a folder without links; `known` keeps those of the folders above it."""
     if folder not in known:
         above, name = os.path.split(folder)
         is_plain = name.strip(".") and not os.path.islink(folder)
@@ -81,22 +80,23 @@ def _real(folder: str, known: dict[Hashable, str]) -> str:
     return known[folder]
 
 
-def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield the traces of sessions that nobody has spawned, each with those below it."""
+def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
+    """Yield a trace for each session that no other spawned, with the sessions below it."""
     is_empty = True
-    for store, report in _stores(files, privacy):
+    for store in _stores(files, privacy):
+        report = store.report
         for family in _families({name: session.parent for name, session in store.sessions.items()}):
-            with suppress(EmptyLogError):
+            with suppress(logs.EmptyLogError):
                 yield _Family([store.sessions[name] for name in family], privacy, report).trace()
                 is_empty, report = False, ImportReport()
     if is_empty:
-        raise EmptyLogError(f"no message of a session in {', '.join(file.name for file in files[:3])}")
+        raise logs.EmptyLogError(f"no message of a session in {', '.join(file.name for file in files[:3])}")
 
 
-def _stores(files: Sequence[LogFile], privacy: Privacy) -> Iterator[tuple["Store", ImportReport]]:
-    """Yield the sessions of databases, those below one another together, and all of documents that no database has."""
+def _stores(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator["Store"]:
+    """Yield the sessions of each family in a database, then those of all documents that no database has."""
     known: set[str] = set()
-    documents: list[LogFile] = []
+    documents: list[logs.LogFile] = []
     for file in files:
         if (len(files) > 1 and file.path.endswith(_DOCUMENTS)) or not _is_database(file):
             documents.append(file)
@@ -105,28 +105,26 @@ def _stores(files: Sequence[LogFile], privacy: Privacy) -> Iterator[tuple["Store
 
         with Database(file) as database:
             sessions = {
-                name: Row(name, parent=above, agent=role, version=version)
-                for name, above, role, version in database.sessions()
+                name: Row(name, parent=parent, agent=role, version=version)
+                for name, parent, role, version in database.sessions()
             }
             for family in _families({name: row.parent for name, row in sessions.items()}):
-                report = ImportReport()
-                store = Store(privacy, report)
-                for name in family:
-                    store.take_session(sessions[name])
-                    for record in database.records(name):
-                        store.take_record(name, file, *record)
+                store = Store(privacy)
+                for session in family:
+                    store.take_session(sessions[session])
+                    for table, row_id, name, message, data in database.records(session):
+                        store.take_record(table, name, message, session, data, Place(file.name, row_id))
                 known.update(family)
-                yield store, report
-    report = ImportReport()
-    store = Store(privacy, report)
+                yield store
+    store = Store(privacy)
     for file in documents:
         store.take_file(file)
-    for name in known & store.sessions.keys():
-        del store.sessions[name]
-    yield store, report
+    for session in known & store.sessions.keys():
+        del store.sessions[session]
+    yield store
 
 
-def folders(file: LogFile) -> Mapping[str, str]:
+def folders(file: logs.LogFile) -> Mapping[str, str]:
     """Return the folder in which each session of a database ran; none where it names none."""
     if not _is_database(file):
         return {}
@@ -137,13 +135,13 @@ def folders(file: LogFile) -> Mapping[str, str]:
     return {}
 
 
-def _is_database(file: LogFile) -> bool:
-    with Opened(file) as opened:
+def _is_database(file: logs.LogFile) -> bool:
+    with logs.Opened(file) as opened:
         return opened.first().text.startswith(_SQLITE)
 
 
 def _families(parents: Mapping[str, str]) -> Iterator[list[str]]:
-    """Yield the sessions by the one at their top, which comes first, given the parent of each."""
+    """Group sessions, given the parent of each: every session that no other spawned, with those below it."""
     below: dict[str, list[str]] = {name: [] for name in parents}
     for name, parent in parents.items():
         if parent and parent in below:
@@ -160,17 +158,17 @@ class Times(Struct, gc=False):
     end: Any = None
 
 
-_Odd = bool | int | float | str | tuple[Any, ...] | None  # what stands where an object should be
+_NotAnObject = bool | int | float | str | tuple[Any, ...] | None
 
 
 class Usage(Struct, gc=False):
-    """The tokens of an answer by kind; reads and writes are those of its `cache`."""
+    """The tokens of an answer by kind; `cache` is such an object, too, and only there are `read` and `write` set."""
 
     input: Any = None
     output: Any = None
     reasoning: Any = None
     total: Any = None
-    cache: "Usage | _Odd" = None
+    cache: "Usage | _NotAnObject" = None
     read: Any = None
     write: Any = None
 
@@ -194,10 +192,7 @@ class State(Struct, gc=False):
 
 
 class PartRow(Struct, gc=False):
-    """The members of a part that say something about calls or tokens.
-
-    They stand as in most records, as the decoder looks for each behind the one before.
-    """
+    """A part of a message. Fields are in the order of most records, in which msgspec looks for them."""
 
     id: str = ""
     session: str = field(default="", name="sessionID")
@@ -208,13 +203,13 @@ class PartRow(Struct, gc=False):
     call: str = field(default="", name="callID")
     state: State | None = None
     time: Times | None = None
-    tokens: Usage | _Odd = None
+    tokens: Usage | _NotAnObject = None
     cost: Any = None
     synthetic: Any = None
 
 
 class Row(PartRow, gc=False):
-    """The members of a session, a message or a part that say something about agents, calls or tokens."""
+    """A session, a message or a part, or an object around one of these."""
 
     role: str = ""
     agent: str = ""
@@ -238,53 +233,32 @@ class Exported(Struct, gc=False):
 
 
 def decode(data: Any) -> Row | None:
-    """Return a row, whatever is wrong with it: members of another kind than they should be go; None for no row."""
-    return parts.decoded(data, Row) or parts.lenient(parts.decoded(data), Row)
+    """Return a row without the members that have another type than they should; None for what is no object."""
+    return json_parts.decoded(data, Row) or json_parts.lenient(json_parts.decoded(data), Row)
 
 
 _ASKS = frozenset(("question", "plan_enter", "plan_exit"))
 _REJECTIONS = ("The user rejected permission", "The user dismissed this question")
 _BREAK = "Tool execution aborted"
 _SILENT = frozenset(("step-start", "snapshot", "patch", "agent", "file", "retry", "compaction", "subtask"))
-_NO_TIMES, _NO_STATE, _NO_USAGE = Times(), State(), Usage()
-_OK, _ERROR = Status.OK, Status.ERROR  # which Python 3.11 takes long to find
-
-
-class Part(Struct, gc=False):
-    """A part of a message: a text, a call with its result, or the end of a step with its usage and its cost."""
-
-    kind: str
-    begin: float = NO_TIME
-    end: float = NO_TIME
-    ref: str = ""
-    is_typed: bool = False
-    tokens: Any = None
-    call: steps.ToolCall | None = None
-    result: steps.ToolResult | None = None
-    child: str = ""
-    cost: Any = None
+_NO_ROW, _NO_TIMES, _NO_STATE, _NO_USAGE = Row(), Times(), State(), Usage()
+_OK, _ERROR = Status.OK, Status.ERROR
 
 
 class Message(Struct, gc=False):
-    """A message of a person or an answer; its agent is called as in the log, which may be private."""
+    """A message of a person or of a model, with its parts; without a row while only parts of it were read."""
 
     id: str
-    session: str
-    place: steps.Place
-    role: str = ""
+    place: Place
+    row: Row | None = None
     created: float = NO_TIME
-    completed: float = NO_TIME
-    agent: str = ""
-    model: str = ""
-    tokens: Any = None
     error: str = ""
-    finish: str = ""
-    cost: Any = None
-    parts: dict[str, Part] = field(default_factory=dict)
+    parts: dict[str, PartRow] = field(default_factory=dict)  # those with a text have a reference to it instead
+    calls: dict[str, ToolCall] = field(default_factory=dict)  # by the ids of their parts, with their results
 
 
 class Session(Struct):
-    """A session, which is what one agent does."""
+    """A session: the work of one agent."""
 
     id: str
     parent: str = ""
@@ -294,67 +268,68 @@ class Session(Struct):
 
 
 class Store:
-    """Sessions as they are read, the same record in several files taken once."""
+    """Sessions as they are read; a record that is in several files is taken once."""
 
-    def __init__(self, privacy: Privacy, report: ImportReport) -> None:
-        self.sessions: dict[str, Session] = {}  # the sessions by their ids
-        self._privacy, self._report = privacy, report
-        self._last: Message | None = None
-        self._masked = cache(masked)  # for names of models and tools: few, and met again and again
+    def __init__(self, privacy: Privacy) -> None:
+        self.sessions: dict[str, Session] = {}
+        self.report = ImportReport()
+        self._privacy = privacy
+        self._last: Message | None = None  # the message that the next part mostly belongs to
+        self._last_session = ""
+        self._masked = cache(masked)  # tools have few names
 
-    def take_file(self, file: LogFile) -> None:
+    def take_file(self, file: logs.LogFile) -> None:
         """Take the records of a JSON file: one record, an export, or lines that `run --format json` has printed."""
         if not file.path.endswith(LINES):
             with suppress(DecodeError, RecursionError):
                 self._take_document(logs.contents(file), file)
                 return
-        for line, row in logs.rows(file, self._report, Row):
-            self._take(row, steps.Place(file.name, line))
+        for line, row in logs.rows(file, self.report, Row):
+            self._take(row, Place(file.name, line))
 
-    def take_record(
-        self, session: str, file: LogFile, table: str, line: int, own: str, message: str, data: Any
-    ) -> None:
-        """Take a message or a part of a session from a row of a table."""
+    def take_record(self, table: str, name: str, message: str, session: str, data: Any, place: Place) -> None:
+        """Take a message or a part from a row of a table."""
         row = decode(data) if data is not None else None
-        place = steps.Place(file.name, line)
-        self._report.records_read += 1
+        self.report.records_read += 1
         if row is None:
-            self._report.drop(Drop.TOO_LONG if data is None else Drop.NO_JSON, place.file, place.line)
-        elif table == "message":
-            self.take_message(own, session, row, place)
+            self.report.drop(Drop.TOO_LONG if data is None else Drop.NO_JSON, place.file, place.line)
+            return
+        row.id, row.message, row.session = name, message, session
+        if table == "message":
+            self._take_message(row, place)
         else:
-            self.take_part(own, message, session, row, place)
+            self._take_part(row, place)
 
-    def _take_document(self, data: bytes, file: LogFile) -> None:
+    def _take_document(self, data: bytes, file: logs.LogFile) -> None:
         """Take a record, or an export, whose messages are decoded one by one where it is large, laid out or faulty."""
         may_be_export = b'"messages"' in data
         is_brief = len(data) <= budget.MAX_LINE_BYTES and data.find(b"\n", 0, -1) < 0
-        row = parts.decoded(data, Row) if is_brief or not may_be_export else None
+        row = json_parts.decoded(data, Row) if is_brief or not may_be_export else None
         if row is None or (row.messages is not None and row.info is None):
-            row, members = None, parts.whole(data).members()
+            row, members = None, json_parts.whole(data).members()
             if "messages" not in members and (row := decode(data)) is None:
                 raise DecodeError
         if row is not None:
-            self._report.records_read += 1 if row.messages is None else len(row.messages)
-            self._take(row, steps.Place(file.name, 1))
+            self.report.records_read += 1 if row.messages is None else len(row.messages)
+            self._take(row, Place(file.name, 1))
             return
         if "info" in members:
             info = members["info"]
-            self._take(info.value(Row) or parts.lenient(info.value(), Row), steps.Place(file.name, info.line))
+            self._take(info.value(Row) or json_parts.lenient(info.value(), Row), Place(file.name, info.line))
         for element in members["messages"].elements():
-            self._report.records_read += 1
-            exported = element.value(Exported) or parts.lenient(element.value(), Exported)
-            self._take_exported(exported or Exported(), steps.Place(file.name, element.line))
+            self.report.records_read += 1
+            exported = element.value(Exported) or json_parts.lenient(element.value(), Exported)
+            self._take_exported(exported or Exported(), Place(file.name, element.line))
 
-    def _take(self, row: Row | None, place: steps.Place) -> None:
-        """Take a record of the kind that its id says, or what is around records, which has no id."""
+    def _take(self, row: Row | None, place: Place) -> None:
+        """Take a record of the kind that its id says, or the records inside an object without an id."""
         kind = row.id[:4] if row is not None else ""
         if row is None:
-            self._report.drop(Drop.NO_OBJECT, place.file, place.line)
+            self.report.drop(Drop.NO_OBJECT, place.file, place.line)
         elif kind == "prt_":
-            self.take_part(row.id, row.message, row.session, row, place)
+            self._take_part(row, place)
         elif kind == "msg_":
-            self.take_message(row.id, row.session, row, place)
+            self._take_message(row, place)
         elif kind == "ses_":
             self.take_session(row)
         elif row.messages is not None and row.info is not None:
@@ -366,21 +341,21 @@ class Store:
         elif row.error is not None and self._last is not None and row.type == "error":
             self._last.error = _error(row.error)
         else:
-            self._report.drop(Drop.NO_ID, place.file, place.line)
+            self.report.drop(Drop.NO_ID, place.file, place.line)
 
-    def _take_exported(self, message: Exported, place: steps.Place) -> None:
+    def _take_exported(self, message: Exported, place: Place) -> None:
         self._take(message.info, place)
-        for row in message.parts or ():
-            if row.id.startswith("prt_"):
-                self.take_part(row.id, row.message, row.session, row, place)
+        for part in message.parts or ():
+            if part.id.startswith("prt_"):
+                self._take_part(part, place)
             else:
-                self._report.drop(Drop.NO_ID, place.file, place.line)
+                self.report.drop(Drop.NO_ID, place.file, place.line)
 
     def _session(self, name: str) -> Session:
-        known = self.sessions.get(name)
-        if known is None:
-            known = self.sessions[name] = Session(name)
-        return known
+        session = self.sessions.get(name)
+        if session is None:
+            session = self.sessions[name] = Session(name)
+        return session
 
     def take_session(self, row: Row) -> None:
         """Take a session."""
@@ -388,244 +363,249 @@ class Store:
         session.parent, session.version = row.parent or session.parent, row.version or session.version
         session.agent = session.agent or masked(row.agent)
 
-    def take_message(self, name: str, session: str, row: Row, place: steps.Place) -> None:
+    def _message(self, name: str, session: str, place: Place) -> Message:
+        """Return a message, which the next parts mostly belong to."""
+        messages = self._session(session).messages
+        if name not in messages:
+            messages[name] = Message(name, place)
+        self._last, self._last_session = messages[name], session
+        return messages[name]
+
+    def _take_message(self, row: Row, place: Place) -> None:
         """Take a message, whose parts may be known already."""
-        messages, times = self._session(session).messages, row.time or _NO_TIMES
-        known = messages.get(name)
-        if known is not None and known.role:  # in another file, too
-            self._report.pass_over("record that another file has, too")
+        known = self._session(row.session).messages.get(row.id)
+        if known is not None and known.row is not None:
+            self.report.pass_over("record that another file has, too")
             return
-        self._last = messages[name] = Message(
-            name, session, place, row.role or "assistant", moment_ms(times.created), moment_ms(times.completed),
-            row.agent or row.mode, self._masked(row.model_id or text_field(row.model, "modelID")), row.tokens,
-            _error(row.error) if row.error is not None else "", self._masked(row.finish),
-            row.cost, {} if known is None else known.parts,
-        )  # fmt: skip
+        message = self._message(row.id, row.session, place)
+        message.row, message.place, message.created = row, place, moment_ms((row.time or _NO_TIMES).created)
+        message.error = _error(row.error) if row.error is not None else ""
 
-    def take_part(self, name: str, above: str, session: str, row: PartRow, place: steps.Place) -> None:
-        """Take a part of the message above it, which may not be known yet."""
-        known = self._last
-        if known is None or known.id != above or known.session != session:  # else of the message before it
-            messages = self._session(session).messages
-            if above not in messages:
-                messages[above] = Message(above, session, place)
-            known = self._last = messages[above]
-        parts, kind, times = known.parts, row.type, row.time
-        if name in parts:
-            self._report.pass_over("record that another file has, too")
+    def _take_part(self, row: PartRow, place: Place) -> None:
+        """Take a part of a message, which may not be known yet."""
+        message, kind = self._last, row.type
+        if message is None or message.id != row.message or self._last_session != row.session:
+            message = self._message(row.message, row.session, place)
+        if row.id in message.parts:
+            self.report.pass_over("record that another file has, too")
             return
+        message.parts[row.id] = row
         if kind == "tool":
-            parts[name] = self._call(row.state or _NO_STATE, row, place)
-            return
-        begin, end = (moment_ms(times.start), moment_ms(times.end)) if times is not None else (NO_TIME, NO_TIME)
-        ref, is_typed, is_end = "", False, kind == "step-finish"
-        if kind == "text" or kind == "reasoning":
-            ref, is_typed = self._privacy.reference(row.text), kind == "text" and row.synthetic is not True
+            message.calls[row.id] = self._call(row, row.state or _NO_STATE, place)
+        elif kind == "text" or kind == "reasoning":
+            row.text = self._privacy.reference(row.text)
         elif kind in _SILENT:
-            self._report.pass_over(kind)
-            is_typed = kind in ("subtask", "file")
-        elif not is_end:
-            self._report.note_unknown(masked(f"part {kind}"))
-        usage, cost = (row.tokens, row.cost) if is_end else (None, None)
-        parts[name] = Part(kind, begin, end, ref, is_typed, usage, None, None, "", cost)
+            self.report.pass_over(kind)
+        elif kind != "step-finish":
+            self.report.note_unknown(masked(f"part {kind}"))
 
-    def _call(self, state: State, row: PartRow, place: steps.Place) -> Part:
-        """Return a call of a tool, with its result where there is one."""
-        times, tool, status, metadata = state.time or _NO_TIMES, self._masked(row.tool), state.status, state.metadata
+    def _call(self, row: PartRow, state: State, place: Place) -> ToolCall:
+        """Return a call of a tool, with its result if it has one; what went in and came out is kept no longer."""
+        times, tool, metadata = state.time or _NO_TIMES, self._masked(row.tool), state.metadata
         begin, end = moment_ms(times.start), moment_ms(times.end)
-        purpose, role, child, more = steps.ASK if tool in _ASKS else steps.TOOL, "", "", None
+        call = ToolCall(begin, place, 0.0, steps.ASK if tool in _ASKS else steps.TOOL, None, masked(row.call), tool)
+        call.ref = self._privacy.reference(state.input)
         if tool == "task":
-            role = masked(text_field(state.input, "subagent_type"))
-            child = metadata.session if metadata is not None else ""
+            call.role = masked(text_field(state.input, "subagent_type"))
         if begin != NO_TIME and end >= begin:
-            more = {"run_time": round(times.end - times.start, 3) / 1000}
-        ref = self._privacy.reference(state.input)
-        call = steps.ToolCall(
-            begin, place, 0.0, purpose, None, masked(row.call), tool, ref, "", role, None, False, "", more
-        )
-        result = None
-        if status in ("completed", "error"):
-            error, said = "", string(state.error)
-            if status == "error":
+            call.more = {"run_time": round(times.end - times.start, 3) / 1000}
+        if state.status in ("completed", "error"):
+            error, stated = "", string(state.error)
+            if state.status == "error":
                 error = "tool_error"
-                if said.startswith(_REJECTIONS):
+                if stated.startswith(_REJECTIONS):
                     error = steps.REJECTED
-                elif said.startswith(_BREAK):
+                elif stated.startswith(_BREAK):
                     error = steps.INTERRUPTED
             elif metadata is not None and type(metadata.exit) is int and metadata.exit:
                 error = "exit_code"
             elif tool == "invalid":
                 error = "invalid"
             ref = self._privacy.reference(state.output or state.error)
-            result = steps.ToolResult(end, place, 0.0, call, False, _ERROR if error else _OK, error, ref)
-        return Part("tool", begin, end, "", False, None, call, result, child)
+            call.answer = ToolResult(end, place, 0.0, call, False, _ERROR if error else _OK, error, ref)
+        state.input = state.output = None
+        return call
 
 
 def _error(value: Any) -> str:
-    """Return what an error is called."""
+    """Return the name of an error."""
     return masked(text_field(value, "name")) or "error"
 
 
 class _Round(Struct, gc=False):
-    """A step of an answer: its first and last moment, texts, calls and usage."""
+    """A step of a message: its first and last moment, references to its texts, its calls and its usage."""
 
     begin: float = NO_TIME
     end: float = NO_TIME
     texts: list[str] = field(default_factory=list)
-    calls: list[Part] = field(default_factory=list)
+    calls: list[PartRow] = field(default_factory=list)
     usage: Any = None
-    cost: float | None = None  # what it cost in US dollars; None where the log does not say
-    stated: _Stated = ((), True, 0)  # what its usage states
+    cost: float | None = None  # in US dollars; None if the log does not say
+    stated: _Stated = ((), True, 0)
 
 
 class _Family:
-    """A session that nobody has spawned, with those below it."""
+    """A session that no other spawned, and those below it."""
 
     def __init__(self, sessions: Sequence[Session], privacy: Privacy, report: ImportReport) -> None:
-        by_time = attrgetter("created", "id")
-        self._messages = {session.id: sorted(session.messages.values(), key=by_time) for session in sessions}
-        begun = {
-            name: (messages[0].created, messages[0].id) if messages else (0.0, "")
-            for name, messages in self._messages.items()
-        }
-        by_begin = sorted(sessions[1:], key=lambda session: begun[session.id])
-        self._sessions = [sessions[0], *by_begin]  # so that names are numbered by time
-        self._run = Run("opencode", privacy, report)
-        self._privacy, self._report = privacy, report
+        self._run, self._sessions = Run("opencode", privacy, report), sessions
         self._answers = current_answers()
-        self._spawns: list[tuple[str, steps.ToolCall, str]] = []
+        self._spawns: list[tuple[str, ToolCall, str]] = []  # parent, call and child
 
     def trace(self) -> Trace:
         """Return the trace."""
         run, top = self._run, self._sessions[0]
         run.name, run.version = top.id, top.version
-        for session in self._sessions:
-            messages = self._messages[session.id]
-            role = session.agent or next((name for message in messages if (name := masked(message.agent))), "")
+        by_time = attrgetter("created", "id")
+        families = [(session, sorted(session.messages.values(), key=by_time)) for session in self._sessions]
+        families[1:] = sorted(families[1:], key=lambda pair: by_time(pair[1][0]) if pair[1] else (0.0, ""))
+        for session, messages in families:
+            role = session.agent or next((name for message in messages if (name := _role(message))), "")
             agent = run.agent(session.id, "main") if session is top else run.agent(session.id, role or "agent", role)
             agent.is_root = session is top
             for message in messages:
-                if message.role != "user":
-                    self._take_answer(agent, message)
-                    continue
-                typed = [part for part in message.parts.values() if part.is_typed]
-                if session is top and (typed or not message.parts):
-                    refs = [part.ref for part in typed if part.ref]
-                    ref = refs[0] if len(refs) == 1 else self._privacy.reference("\n".join(refs))
-                    agent.add(steps.UserInput(message.created, message.place, ref=ref))
-                else:  # a sub-agent or the program itself has put it there
-                    agent.add(steps.Note(message.created, message.place))
+                self._take_message(agent, message)
         first = next(iter(run.agents[top.id].steps), None)
         if top.parent and top.parent not in run.agents and first is not None:
-            self._report.note(Problem.NO_PARENT, str(first.place))
+            run.report.note(Problem.NO_PARENT, str(first.place))
         known = set(run.agents)
         for parent, call, child in self._spawns:
+            if not child:
+                continue
             if child not in known or child == parent:
                 if call.answer is not None and call.answer.status is Status.ERROR:
                     continue
                 child = f"{child} of {call.id}"
                 run.agent(child, call.role or child, call.role)
             run.spawn(child, parent, call)
-        for session in self._sessions[1:]:
+        for session, _ in families[1:]:
             if session.parent in known and not run.is_spawned(session.id):
                 run.spawn(session.id, session.parent)
         return run.trace()
 
-    def _take_answer(self, thread: steps.Transcript, message: Message) -> None:
-        """Take a message of the model: an answer for each of its steps."""
-        rounds = _rounds(message.parts)
-        is_restated = message.tokens is not None
-        if is_restated and not [step for step in rounds if step.usage and step.usage != _NO_USAGE]:
-            rounds[-1].usage, is_restated = message.tokens, False
+    def _take_message(self, agent: steps.Transcript, message: Message) -> None:
+        """Take a message: of a model, an answer for each of its steps."""
+        row, place, run = message.row or _NO_ROW, message.place, self._run
+        if row.role == "user":
+            typed = [part for part in message.parts.values() if _is_typed(part)]
+            if agent.is_root and (typed or not message.parts):
+                refs = [part.text for part in typed if part.type == "text" and part.text]
+                ref = refs[0] if len(refs) == 1 else run.privacy.reference("\n".join(refs))
+                agent.add(UserInput(message.created, place, ref=ref))
+            else:  # by the agent above it, or by the program itself
+                agent.add(Note(message.created, place))
+            return
+        rounds = _rounds(message)
+        tokens = row.tokens
+        if tokens is not None and not any(step.usage and step.usage != _NO_USAGE for step in rounds):
+            rounds[-1].usage, tokens = tokens, None
         for step in rounds:
             step.stated = _stated(step.usage)
-        if is_restated:
+        if tokens is not None:
             first = rounds[0]
-            of_message = first.stated if message.tokens == first.usage else _stated(message.tokens)
-            self._report.enter_all(_RESTATED, {"total": of_message[2]})
+            of_message = first.stated if tokens == first.usage else _stated(tokens)
+            run.report.enter_all(_RESTATED, {"total": of_message[2]})
             if len(rounds) == 1 and of_message != first.stated:
-                self._report.note(Problem.RESTATED_DIFFERS, str(message.place))
-        if message.cost and all(step.cost is None for step in rounds):
-            rounds[-1].cost = dollars(message.cost)
+                run.report.note(Problem.RESTATED_DIFFERS, str(place))
+        if row.cost and all(step.cost is None for step in rounds):
+            rounds[-1].cost = dollars(row.cost)
         over = message.created
         for step in rounds:
-            over = self._take_round(thread, message, step, over, is_last=step is rounds[-1])
-        if thread.is_root and message.error == _ABORTED:
-            thread.add(steps.UserInput(over, message.place, waited=False, status=Status.CANCELLED))
+            over = self._take_round(agent, message, row, step, over, is_last=step is rounds[-1])
+        if agent.is_root and message.error == _ABORTED:
+            agent.add(UserInput(over, place, waited=False, status=Status.CANCELLED))
 
     def _take_round(
-        self, thread: steps.Transcript, message: Message, step: _Round, begin: float, *, is_last: bool
+        self, agent: steps.Transcript, message: Message, row: Row, step: _Round, begin: float, *, is_last: bool
     ) -> float:
-        """Add an answer with its calls, and return when all of it was over."""
-        first, calls, place, created = step.begin, step.calls, message.place, message.created
+        """Add the answer of a step with its calls, and return when all of it was over."""
+        run, first, calls, place = self._run, step.begin, step.calls, message.place
         begin = first if begin == NO_TIME else begin
-        end = max(begin, step.end, NO_TIME if calls or not is_last else message.completed)
+        end = max(begin, step.end)
         more: dict[str, Any] = {} if begin == NO_TIME else {"t_request": begin}
+        error = ""
+        if is_last:
+            error = message.error
+            if not calls:
+                end = max(end, moment_ms((row.time or _NO_TIMES).completed))
         if NO_TIME < begin <= first <= end:
             more["t_first_token"] = first
-        if message.finish and is_last:
-            more["finish_reason"] = message.finish
+        if is_last and row.finish:
+            more["finish_reason"] = run.masked(row.finish)
         if step.cost is not None:
             more["cost_usd"] = step.cost
-        error = message.error if is_last else ""
-        ref = step.texts[0] if step.texts else ""  # one text is known by its own hash, as in other formats
-        call = steps.ModelCall(begin, place, 0.0, end, message.model, _UNKNOWN, ref, not calls, False, error, "", more)
+        ref = step.texts[0] if step.texts else ""  # the hash of one text alone is that of other formats, too
+        model = run.masked(row.model_id or text_field(row.model, "modelID"))
+        call = ModelCall(begin, place, 0.0, end, model, _UNKNOWN, ref, not calls, False, error, "", more)
         for text in step.texts[1:]:
-            call.note_text(text, self._privacy)
-        thread.add(call)
+            call.note_text(text, run.privacy)
+        agent.add(call)
         amounts, reasoning_apart, _ = step.stated
-        self._run.spend(call, amounts, caches_apart=True, reasoning_apart=reasoning_apart)
-        if call.spent is not None and created != NO_TIME:  # a fork copies messages under new ids
-            self._answers.note((created, amounts), f"{message.model} opencode", place.file, place.line)
+        run.spend(call, amounts, caches_apart=True, reasoning_apart=reasoning_apart)
+        if call.spent is not None and message.created != NO_TIME:  # a fork copies messages under new ids
+            self._answers.note((message.created, amounts), f"{model} opencode", place.file, place.line)
         for part in calls:
-            tool_call, result = part.call, part.result
-            assert tool_call is not None
+            tool_call = message.calls[part.id]
             tool_call.call = call
             if tool_call.time == NO_TIME:
                 tool_call.time = call.end
-            thread.add(tool_call)
-            over = max(part.end, tool_call.time)
+            agent.add(tool_call)
+            result, over = tool_call.answer, tool_call.time
             if result is not None:
-                result.time, tool_call.answer = over, result
-                thread.add(result)
-            if part.child:
-                self._spawns.append((thread.key, tool_call, part.child))
-            end = max(end, over)
+                result.time = over = max(result.time, over)
+                agent.add(result)
+            if tool_call.tool == "task" and part.state is not None and part.state.metadata is not None:
+                self._spawns.append((agent.key, tool_call, part.state.metadata.session))
+            if over > end:
+                end = over
         return end
 
 
-def _rounds(parts: Mapping[str, Part]) -> list[_Round]:
-    """Return the parts of a message by step; of one without any, a step in which there is nothing."""
-    step, is_empty = _Round(), True
+def _role(message: Message) -> str:
+    """Return the role of the agent that a message names."""
+    return masked(message.row.agent or message.row.mode) if message.row is not None else ""
+
+
+def _is_typed(part: PartRow) -> bool:
+    """Return True if a person entered a part of their message, and not the program."""
+    return part.type in ("subtask", "file") or (part.type == "text" and part.synthetic is not True)
+
+
+def _rounds(message: Message) -> list[_Round]:
+    """Return the steps of a message, at least one."""
+    step = _Round()
     rounds = [step]
-    for name in sorted(parts):
-        part = parts[name]
-        if part.kind == "step-start" and not is_empty:
+    for index, name in enumerate(sorted(message.parts)):
+        part = message.parts[name]
+        kind, begin, end = part.type, NO_TIME, NO_TIME
+        if kind == "step-start" and index:
             step = _Round()
             rounds.append(step)
-        is_empty, begin, end = False, part.begin, part.end
+        if kind == "tool":
+            step.calls.append(part)
+            begin = end = message.calls[name].time  # the tool goes on when the model has answered
+        elif part.time is not None:
+            begin, end = moment_ms(part.time.start), moment_ms(part.time.end)
+        if kind == "step-finish":
+            if step.usage is None:
+                step.usage = part.tokens
+            if part.cost:
+                step.cost = dollars(part.cost)
+        elif (kind == "text" or kind == "reasoning") and part.text:
+            step.texts.append(part.text)
         if begin != NO_TIME and not NO_TIME < step.begin <= begin:
             step.begin = begin
-        if part.call is not None:
-            step.calls.append(part)
-            end = begin  # it goes on when the model has answered
-        elif part.ref:
-            step.texts.append(part.ref)
         if end > step.end:
             step.end = end
-        if step.usage is None:
-            step.usage = part.tokens
-        if part.cost:
-            step.cost = dollars(part.cost)
     return rounds
 
 
-def _stated(given: Any) -> _Stated:
+def _stated(usage: Any) -> _Stated:
     """Return a usage, whose kinds are apart; but 1.1 has reasoning in the output as well, as its total shows."""
-    usage = given if type(given) is Usage else _NO_USAGE
+    usage = usage if type(usage) is Usage else _NO_USAGE
     cache = usage.cache if type(usage.cache) is Usage else _NO_USAGE
-    given = usage.input, usage.output, cache.read, cache.write, usage.reasoning
-    known = counts(given)
+    amounts = usage.input, usage.output, cache.read, cache.write, usage.reasoning
+    known = counts(amounts)
     total, reasoning = sum(filter(None, known)), known[-1] or 0
     is_apart = not (reasoning and usage.total == total - reasoning)
-    return given, is_apart, total if is_apart else total - reasoning
+    return amounts, is_apart, total if is_apart else total - reasoning
