@@ -14,8 +14,15 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.corpus.model.metadata import Metadata
-from orchtrace_corpus.corpus.sources.arxiv.client import Cache, asked_form, is_versioned, stored_form
-from orchtrace_corpus.corpus.sources.arxiv.service import DEFAULT_URL, base_url, service
+from orchtrace_corpus.corpus.sources.arxiv.client import (
+    DEFAULT_URL,
+    Cache,
+    base_url,
+    is_versioned,
+    request_form,
+    service,
+    without_subject_class,
+)
 from orchtrace_corpus.corpus.sources.limiter import BusyError, CacheError, Clock, Limiter, default_folder
 from tests.corpus import processes
 from tests.corpus.arxiv_feeds import record
@@ -62,21 +69,21 @@ class FakeClock(Clock):
     ],
 )
 def test_ids_are_asked_for_in_one_form(text: str, asked: str | None) -> None:
-    assert asked_form(text) == asked
+    assert request_form(text) == asked
     if asked:
-        assert asked_form(asked) == asked
+        assert request_form(asked) == asked
 
 
 @given(st.text(max_size=40))
 def test_nothing_but_ids_is_ever_asked_for(text: str) -> None:
-    asked = asked_form(text)
+    asked = request_form(text)
 
     assert asked is None or set(asked) <= set("0123456789.-/vabcdefghijklmnopqrstuwxyz")
 
 
 def test_versions_are_told_from_ids() -> None:
     assert [is_versioned(asked) for asked in ("2401.00001", "2401.00001v1", "solv-int/9901001")] == [False, True, False]
-    assert stored_form("math.GT/0309136") == "math/0309136"
+    assert without_subject_class("math.GT/0309136") == "math/0309136"
 
 
 # Addresses

@@ -20,8 +20,7 @@ from orchtrace_corpus.base.errors import ExitCode, UpstreamError
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.sources import http
 from orchtrace_corpus.corpus.sources.arxiv import client
-from orchtrace_corpus.corpus.sources.arxiv.client import MAX_AGE_SECONDS, Answer, Client
-from orchtrace_corpus.corpus.sources.arxiv.service import SPACING_SECONDS
+from orchtrace_corpus.corpus.sources.arxiv.client import MAX_AGE_SECONDS, SPACING_SECONDS, Answer, Client
 from orchtrace_corpus.corpus.sources.http import HttpError, Transport
 from tests.conftest import ROOT
 from tests.corpus import arxiv_feeds, processes
@@ -242,9 +241,9 @@ def test_a_service_that_refuses_everything_is_not_asked_for_ever(
 
     answer = make().fetch(IDS)
 
-    assert len(answer.malformed) == client.MOST_REFUSALS
-    assert len(answer.unparseable) == 84 - client.MOST_REFUSALS
-    assert len(server.requests) == client.MOST_REFUSALS + 1
+    assert len(answer.malformed) == client.MAX_REFUSALS
+    assert len(answer.unparseable) == 84 - client.MAX_REFUSALS
+    assert len(server.requests) == client.MAX_REFUSALS + 1
 
 
 @pytest.mark.parametrize(
@@ -563,7 +562,7 @@ def test_an_address_that_is_too_long_is_halved(server: ArxivServer, make: Callab
 
 
 def test_an_answer_that_is_too_large_is_halved(server: ArxivServer, make: Callable[..., Client]) -> None:
-    client = make(open_transport=lambda: Transport(largest_body_bytes=20_000))
+    client = make(open_transport=lambda: Transport(max_body_bytes=20_000))
 
     assert len(client.fetch(IDS).found) == 84
     assert [len(request.ids) for request in server.requests][:3] == [84, 42, 21]
@@ -695,18 +694,18 @@ def test_the_document_states_the_numbers_in_force() -> None:
 
     assert f"at least {SPACING_SECONDS:g} seconds from the end of one" in text
     assert f"never asked more often than every {SPACING_SECONDS:g} seconds" in text
-    assert f"Up to {client.MOST_IDS} papers" in text
+    assert f"Up to {client.MAX_IDS} papers" in text
     assert f"not asked for again for {MAX_AGE_SECONDS / 3600:g} hours" in text
     first_seconds = http.BUSY_SPACINGS * SPACING_SECONDS
     assert (
-        f"after about {first_seconds:g} s, then {2 * first_seconds:g} s, and so on, up to {http.MOST_RETRIES} times"
+        f"after about {first_seconds:g} s, then {2 * first_seconds:g} s, and so on, up to {http.MAX_RETRIES} times"
         in text
     )
     assert (
         f"no whole answer in {budget.REQUEST_SECONDS:g} s, redirects included | the same again after {SPACING_SECONDS:g} s"
         in text
     )
-    assert f"or empty | the same again, up to {http.MOST_RETRIES_UNREADABLE} times" in text
+    assert f"or empty | the same again, up to {http.MAX_RETRIES_UNREADABLE} times" in text
     assert f"| {budget.TRIES_SECONDS / 60:g} minutes of such trouble" in text
     assert f"an answer of more than {budget.MAX_BODY_BYTES // 2**20} MiB" in text
-    assert f"after {http.MOST_RETRIES_UNREACHABLE} further attempts" in text
+    assert f"after {http.MAX_RETRIES_UNREACHABLE} further attempts" in text

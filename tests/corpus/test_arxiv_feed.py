@@ -241,15 +241,15 @@ def test_what_is_no_feed_is_refused_by_name(body: bytes, received: Received, mes
 
 
 def test_a_feed_of_too_many_elements_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    most = tries(module.MOST_ELEMENTS, 5_000)
-    monkeypatch.setattr(module, "MOST_ELEMENTS", most)
+    most = tries(module.MAX_ELEMENTS, 5_000)
+    monkeypatch.setattr(module, "MAX_ELEMENTS", most)
 
     parse(feed(PAPERS))
     with pytest.raises(UnreadableFeedError) as caught:
         parse(b"<a>" + b"<b/>" * most + b"</a>")
 
     assert str(caught.value) == f"instead of a feed came more than any feed has: {most + 1:,} elements, 2 deep"
-    assert (module.MOST_ELEMENTS, caught.value.received) == (most, Received.OVERLONG)
+    assert (module.MAX_ELEMENTS, caught.value.received) == (most, Received.OVERLONG)
 
 
 def test_entities_within_entities_are_not_expanded() -> None:

@@ -188,7 +188,7 @@ def test_answers_that_never_settle_are_said_to_and_end_by_themselves(
 
     assert answer.found == {}
     assert answer.failed["q"][0] is Failure.UNSETTLED
-    assert len(server.searches) == 2 * search.MOST_SWEEPS
+    assert len(server.searches) == 2 * search.MAX_SWEEPS
 
 
 def test_a_refused_query_is_not_repeated_and_the_others_are_answered(
@@ -230,7 +230,7 @@ def test_a_service_that_refuses_us_ends_the_run(make: Callable[..., Client], ser
 def test_too_many_answers_are_not_paged_through(
     make: Callable[..., Client], server: ArxivServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "MOST_ANSWERS", 200)
+    monkeypatch.setattr(search, "MAX_RESULTS", 200)
 
     answer = make().search({"q": TEAMS})
 

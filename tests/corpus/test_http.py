@@ -33,7 +33,7 @@ def server() -> Iterator[ArxivServer]:
 
 @pytest.fixture
 def transport() -> Iterator[Transport]:
-    with Transport(answer_seconds=0.5, largest_body_bytes=10_000) as opened:
+    with Transport(answer_seconds=0.5, max_body_bytes=10_000) as opened:
         yield opened
 
 
@@ -126,7 +126,7 @@ def test_redirects_share_the_time_of_a_request(server: ArxivServer) -> None:
 def test_a_caller_can_give_a_request_less_time(server: ArxivServer) -> None:
     server.always = slow(600)
     with Transport() as transport, pytest.raises(BrokenOffError):
-        transport.get(server.url, most_seconds=0.2)
+        transport.get(server.url, max_seconds=0.2)
 
 
 def test_nobody_listening_is_said_so(transport: Transport) -> None:
@@ -156,7 +156,7 @@ def test_a_host_that_is_not_there_is_said_so(transport: Transport, loopback_only
     ],
 )  # fmt: skip
 def test_rarer_ends_are_explained_too(error: Exception, kind: type[HttpError], message: str) -> None:
-    explained = http._explained(error, "http://a/x?secret", 150)
+    explained = http._explain(error, "http://a/x?secret", 150)
 
     assert (type(explained), str(explained)) == (kind, message)
 
@@ -252,12 +252,12 @@ def test_redirects_in_circles_end(server: ArxivServer, transport: Transport) -> 
     ],
 )
 def test_encryption_may_be_added_and_allowed_hosts_reached(url: str, location: str, target: str) -> None:
-    assert http._redirected(requests.Session(), url, location, ("arxiv.org",)) == target
+    assert http._redirect_target(requests.Session(), url, location, ("arxiv.org",)) == target
 
 
 def test_encryption_is_never_given_up() -> None:
     with pytest.raises(HttpError, match="which is not encrypted; it was not asked"):
-        http._redirected(requests.Session(), "https://arxiv.org/", "http://arxiv.org/", ("arxiv.org",))
+        http._redirect_target(requests.Session(), "https://arxiv.org/", "http://arxiv.org/", ("arxiv.org",))
 
 
 def test_the_proxy_of_the_environment_is_used(

@@ -20,14 +20,14 @@ from orchtrace_corpus.corpus.model.fields import url_problem
 from orchtrace_corpus.corpus.sources import links as source
 from orchtrace_corpus.corpus.sources.http_session import USER_AGENT
 from orchtrace_corpus.corpus.sources.links import (
+    LinkOutcome,
     Sweep,
-    Tried,
     Verdict,
-    findings,
-    is_left_to_fetch,
+    find_problems,
+    is_arxiv_address,
     is_public_host,
-    listed,
-    sample,
+    list_links,
+    sample_urls,
 )
 from tests.conftest import TOY, Result, run_corpus
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
@@ -112,9 +112,9 @@ def sweeping(folder: Path, **options: Any) -> Sweep:
     return Sweep(str(folder / "links"), **settings)
 
 
-def tried(site: Site, folder: Path, *paths: str, **options: Any) -> list[Tried]:
+def tried(site: Site, folder: Path, *paths: str, **options: Any) -> list[LinkOutcome]:
     """The outcome of each path, in their order."""
-    outcomes = dict(sweeping(folder, **options).outcomes([f"{site.url}/{path}" for path in paths]))
+    outcomes = dict(sweeping(folder, **options).try_all([f"{site.url}/{path}" for path in paths]))
     return [outcomes[f"{site.url}/{path}"] for path in paths]
 
 
@@ -166,13 +166,13 @@ def test_what_an_answer_means(path: str, verdict: Verdict, reason: str, site: Si
 def test_a_page_that_has_moved_for_good_names_its_new_address(
     path: str, moved_to: str, site: Site, tmp_path: Path
 ) -> None:
-    assert tried(site, tmp_path, path) == [Tried(Verdict.MOVED, "HTTP 200", f"{site.url}{moved_to}")]
+    assert tried(site, tmp_path, path) == [LinkOutcome(Verdict.MOVED, "HTTP 200", f"{site.url}{moved_to}")]
 
 
 def test_a_host_that_is_not_there_is_said_so(tmp_path: Path, loopback_only: list[str]) -> None:
-    ((_, outcome),) = sweeping(tmp_path).outcomes(["http://nothing.invalid/"])
+    ((_, outcome),) = sweeping(tmp_path).try_all(["http://nothing.invalid/"])
 
-    assert outcome == Tried(Verdict.UNREACHABLE, "there is no such host", answered=False)
+    assert outcome == LinkOutcome(Verdict.UNREACHABLE, "there is no such host", answered=False)
     loopback_only.clear()
 
 
@@ -210,7 +210,7 @@ def test_hosts_take_turns(site: Site, tmp_path: Path) -> None:
     other = site.url.replace("127.0.0.1", "localhost")
     urls = [f"{site.url}/{name}" for name in "abcd"] + [f"{other}/x", f"{other}/y"]
 
-    list(sweeping(tmp_path).outcomes(urls))
+    list(sweeping(tmp_path).try_all(urls))
 
     assert site.paths("HEAD") == ["/a", "/x", "/b", "/c", "/y", "/d"]
 
@@ -218,7 +218,7 @@ def test_hosts_take_turns(site: Site, tmp_path: Path) -> None:
 def test_a_host_that_has_had_enough_is_asked_no_more(site: Site, tmp_path: Path) -> None:
     outcomes = tried(site, tmp_path, "429", "page", "z")
 
-    assert outcomes[1:] == [Tried(Verdict.REFUSED, "HTTP 429 before", answered=False)] * 2
+    assert outcomes[1:] == [LinkOutcome(Verdict.REFUSED, "HTTP 429 before", answered=False)] * 2
     assert len(site.requests) == 1
     assert tried(site, tmp_path, "page")[0].verdict is Verdict.OK, "the next run asks again"
 
@@ -302,35 +302,35 @@ def test_a_redirect_into_the_network_around_us_is_not_followed(site: Site, tmp_p
 
 
 def test_addresses_of_arxiv_are_left_to_fetch() -> None:
-    assert is_left_to_fetch("https://arxiv.org/abs/2101.00001")
-    assert is_left_to_fetch("http://export.arxiv.org/abs/2101.00001")
-    assert not is_left_to_fetch("https://notarxiv.org/abs/2101.00001")
-    assert not is_left_to_fetch("https://doi.org/10.48550/arXiv.2101.00001")
+    assert is_arxiv_address("https://arxiv.org/abs/2101.00001")
+    assert is_arxiv_address("http://export.arxiv.org/abs/2101.00001")
+    assert not is_arxiv_address("https://notarxiv.org/abs/2101.00001")
+    assert not is_arxiv_address("https://doi.org/10.48550/arXiv.2101.00001")
 
 
 def test_a_sample_is_the_same_each_time_and_grows_by_what_it_lacks() -> None:
     urls = [f"https://example.org/{number}" for number in range(100)]
 
-    ten = sample(urls, 10)
+    ten = sample_urls(urls, 10)
 
-    assert sample(list(reversed(urls)), 10) == ten
-    assert set(ten) < set(sample(urls, 20))
-    assert sample(urls, 10, seed="week 2") != ten
-    assert sample(urls, 1000) == tuple(sorted(urls))
-    assert len(set(sample([*urls, "https://example.org/new"], 10)) - set(ten)) <= 1
+    assert sample_urls(list(reversed(urls)), 10) == ten
+    assert set(ten) < set(sample_urls(urls, 20))
+    assert sample_urls(urls, 10, seed="week 2") != ten
+    assert sample_urls(urls, 1000) == tuple(sorted(urls))
+    assert len(set(sample_urls([*urls, "https://example.org/new"], 10)) - set(ten)) <= 1
 
 
 def test_every_place_of_an_address_is_named() -> None:
     loaded = store.CorpusFiles(str(TOY)).loaded
-    links = list(listed(loaded))
+    links = list(list_links(loaded))
 
     assert [(link.record, link.path) for link in links if link.url == "https://example.org/roses"] == [
         ("rose-garden", ("urls", 0)),
         ("rose-garden", ("evidence", 0, "source")),
     ]
-    gone = {"https://example.org/roses": Tried(Verdict.GONE, "HTTP 404")}
-    assert [(found.code, found.location.line) for found in findings(links, gone)] == [("L101", 10), ("L101", 19)]
-    assert [link.record for link in listed(loaded, {"long-grass"})] == ["long-grass"]
+    gone = {"https://example.org/roses": LinkOutcome(Verdict.GONE, "HTTP 404")}
+    assert [(found.code, found.location.line) for found in find_problems(links, gone)] == [("L101", 10), ("L101", 19)]
+    assert [link.record for link in list_links(loaded, {"long-grass"})] == ["long-grass"]
     assert [link.record for link in links][-2:] == ["E001", "E003"]
 
 
@@ -343,11 +343,11 @@ def test_the_excerpts_of_the_rulebook_hold_addresses(code: str) -> None:
 
 def test_the_codes_of_links_are_all_used() -> None:
     loaded = store.CorpusFiles(str(TOY)).loaded
-    outcomes = [Tried(verdict, "x", "y") for verdict in Verdict]
+    outcomes = [LinkOutcome(verdict, "x", "y") for verdict in Verdict]
     found = {
         finding.code
         for outcome in outcomes
-        for finding in findings(list(listed(loaded)), {"https://example.org/grass": outcome})
+        for finding in find_problems(list(list_links(loaded)), {"https://example.org/grass": outcome})
     }
 
     assert found == {code for code in RULES if code.startswith("L")}

@@ -24,7 +24,7 @@ from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.sources import links
 from orchtrace_corpus.corpus.sources.arxiv.client import Answer, Client
 from orchtrace_corpus.corpus.sources.limiter import default_folder
-from orchtrace_corpus.corpus.sources.links import Tried
+from orchtrace_corpus.corpus.sources.links import LinkOutcome
 
 
 class Fetched(NamedTuple):
@@ -54,7 +54,7 @@ class LinkReport(NamedTuple):
     """The results of trying URLs: findings, outcomes by URL, and counts of those requested now and left to `fetch`."""
 
     findings: tuple[Finding, ...]
-    outcomes: Mapping[str, Tried]
+    outcomes: Mapping[str, LinkOutcome]
     asked: int
     left_to_fetch: int
 
@@ -123,13 +123,13 @@ def try_links(
     Raises:
         UpstreamError: None of several hosts could be reached, so the network is most likely down.
     """
-    listed = list(links.listed(loaded, keys))
+    listed = list(links.list_links(loaded, keys))
     urls = {link.url for link in listed}
-    wanted = {url for url in urls if not links.is_left_to_fetch(url)}
-    chosen = links.sample(wanted, size or len(wanted), seed)
+    wanted = {url for url in urls if not links.is_arxiv_address(url)}
+    chosen = links.sample_urls(wanted, size or len(wanted), seed)
     sweep = links.Sweep(os.path.join(default_folder(), "links"), refresh=refresh)
-    tried: dict[str, Tried] = {}
-    for url, outcome in sweep.outcomes(chosen):
+    tried: dict[str, LinkOutcome] = {}
+    for url, outcome in sweep.try_all(chosen):
         tried[url] = outcome
         if progress is not None:
             progress(Progress(len(tried), len(chosen)))
@@ -138,7 +138,7 @@ def try_links(
         addresses = pluralize(len(tried), "address", "addresses")
         message = f"none of {addresses} on {len(hosts)} hosts could be reached"
         raise UpstreamError(message, "Is there a network? Nothing is said about the links.")
-    findings = rules.apply_waivers(list(links.findings(listed, tried)), loaded, lambda _record, _code: False)
+    findings = rules.apply_waivers(list(links.find_problems(listed, tried)), loaded, lambda _record, _code: False)
     return LinkReport(tuple(findings), tried, sweep.asked, len(urls) - len(wanted))
 
 

@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10.0
 """The time to wait for a connection."""
 
-MOST_REDIRECTS = 5
+MAX_REDIRECTS = 5
 REDIRECTS = (301, 302, 303, 307, 308)
 
-MOST_RETRIES = 7
-MOST_RETRIES_UNREADABLE = 3
-MOST_RETRIES_UNREACHABLE = 2
+MAX_RETRIES = 7
+MAX_RETRIES_UNREADABLE = 3
+MAX_RETRIES_UNREACHABLE = 2
 BUSY_SPACINGS = 10
 """The first wait for a busy service, in units of its spacing: 30 s for arXiv. Each further wait is twice as long."""
 
-LONGEST_WAIT_SECONDS = 600.0
+MAX_WAIT_SECONDS = 600.0
 JITTER = 0.25
-FURTHEST_SECONDS = 1e12
+MAX_RETRY_AFTER_SECONDS = 1e12
 """The longest wait that a service may ask for; more would have too many digits for a message."""
 
 _BUSY = (408, 425, 429)
@@ -89,9 +89,9 @@ class Response(NamedTuple):
 class Transport(AbstractContextManager["Transport"]):
     """Connections that stay open between requests to one host, until the end of a `with`."""
 
-    def __init__(self, *, answer_seconds: float = REQUEST_SECONDS, largest_body_bytes: int = MAX_BODY_BYTES) -> None:
+    def __init__(self, *, answer_seconds: float = REQUEST_SECONDS, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         self._answer_seconds = answer_seconds
-        self._largest_body_bytes = largest_body_bytes
+        self._max_body_bytes = max_body_bytes
 
     @cached_property
     def _session(self) -> "HttpSession":
@@ -110,16 +110,16 @@ class Transport(AbstractContextManager["Transport"]):
         accept: str = "*/*",
         allowed_hosts: Collection[str] = (),
         before_request: Callable[[str], None] = lambda _: None,
-        most_seconds: float = math.inf,
+        max_seconds: float = math.inf,
     ) -> Response:
         """Ask for an address, and follow redirects to the same host and port, from http to https, and to allowed hosts.
 
         `before_request` is called with each address before it is asked for, and may wait. Without these waits, all
-        requests together take at most `most_seconds`, and never more than the transport allows.
+        requests together take at most `max_seconds`, and never more than the transport allows.
         """
         session = self._session  # importing requests takes its time: do it before anything is waited for
-        allowed_seconds = left_seconds = min(self._answer_seconds, most_seconds)
-        for _ in range(MOST_REDIRECTS + 1):
+        allowed_seconds = left_seconds = min(self._answer_seconds, max_seconds)
+        for _ in range(MAX_REDIRECTS + 1):
             before_request(url)
             began = time.monotonic()
             response = self._ask(url, accept, left_seconds)
@@ -128,16 +128,16 @@ class Transport(AbstractContextManager["Transport"]):
             if response.status not in REDIRECTS or not location:
                 return response
             if left_seconds <= 0:
-                raise BrokenOffError(f"{_shown(url)} had no answer but redirects in {allowed_seconds:g} s")
-            url = _redirected(session, url, location, allowed_hosts)
-        raise HttpError(f"{_shown(url)} comes after more than {MOST_REDIRECTS} redirects")
+                raise BrokenOffError(f"{_without_query(url)} had no answer but redirects in {allowed_seconds:g} s")
+            url = _redirect_target(session, url, location, allowed_hosts)
+        raise HttpError(f"{_without_query(url)} comes after more than {MAX_REDIRECTS} redirects")
 
     def _ask(self, url: str, accept: str, seconds: float) -> Response:
         from urllib3.exceptions import HTTPError
 
         # Uncompressed, so that the limit of what is sent is the limit of what is read.
         headers = {"Accept": accept, "Accept-Encoding": "identity"}
-        limit = self._largest_body_bytes
+        limit = self._max_body_bytes
         body = bytearray()
         try:
             with self._session.get(url, headers=headers, timeout=(min(CONNECT_SECONDS, seconds), seconds)) as answer:
@@ -145,14 +145,14 @@ class Transport(AbstractContextManager["Transport"]):
                 while not answer.is_redirect and len(body) <= limit and (chunk := next(chunks, b"")):
                     body += chunk
         except (HTTPError, OSError, ValueError) as error:
-            raise _explained(error, url, seconds) from error
+            raise _explain(error, url, seconds) from error
         if len(body) > limit:
-            raise TooLongError(f"the answer of {_shown(url)} is larger than {limit:,} bytes")
+            raise TooLongError(f"the answer of {_without_query(url)} is larger than {limit:,} bytes")
         received = {name.lower(): value for name, value in answer.headers.items()}
         return Response(answer.status_code, url, received, bytes(body))
 
 
-def _redirected(session: Any, url: str, location: str, allowed_hosts: Collection[str]) -> str:
+def _redirect_target(session: Any, url: str, location: str, allowed_hosts: Collection[str]) -> str:
     """Return where a redirect leads; raise an `HttpError` if it may not be followed."""
     try:
         target = urljoin(url, location)
@@ -160,21 +160,21 @@ def _redirected(session: Any, url: str, location: str, allowed_hosts: Collection
         # Credentials stay on exactly the redirects to follow: on one host and port, and from http to https.
         is_elsewhere = session.should_strip_auth(url, target) and urlsplit(target).hostname not in allowed_hosts
     except ValueError as error:
-        raise HttpError(f"{_shown(url)} redirects to no address: {quote(location)}") from error
+        raise HttpError(f"{_without_query(url)} redirects to no address: {quote(location)}") from error
     if scheme == "http" and url.startswith("https:"):
         problem = "not encrypted"
     elif scheme not in ("http", "https") or is_elsewhere or "@" in netloc:
         problem = "another host"
     else:
         return target
-    raise HttpError(f"{_shown(url)} redirects to {quote(target)}, which is {problem}; it was not asked")
+    raise HttpError(f"{_without_query(url)} redirects to {quote(target)}, which is {problem}; it was not asked")
 
 
-def _explained(error: Exception, url: str, seconds: float) -> HttpError:
+def _explain(error: Exception, url: str, seconds: float) -> HttpError:
     """Return the error that says what happened, for an error of requests, urllib3 or the system."""
     from urllib3 import exceptions
 
-    where = _shown(url)
+    where = _without_query(url)
     if isinstance(error, exceptions.ReadTimeoutError):  # requests wraps it as long as there is no status
         return BrokenOffError(f"the answer of {where} had no end after {seconds:g} s")
     causes = causes_of(error)
@@ -210,7 +210,7 @@ def causes_of(error: BaseException) -> list[BaseException]:
     return causes
 
 
-def _shown(url: str) -> str:
+def _without_query(url: str) -> str:
     """Return the address for a message, without the query."""
     return quote(url.partition("?")[0])
 
@@ -221,13 +221,13 @@ class Trouble(NamedTuple):
     Attributes:
         error: The error.
         first_seconds: The first wait; each further wait is twice as long.
-        most_retries: How often to ask again.
+        max_retries: How often to ask again.
         least_seconds: The wait that the service asks for.
     """
 
     error: UpstreamError
     first_seconds: float
-    most_retries: int
+    max_retries: int
     least_seconds: float = 0.0
 
 
@@ -299,18 +299,18 @@ class Exchange(ABC, Generic[Answer]):
                 answer = self._once(url, subject, self._left_seconds if retries else math.inf)
                 if not isinstance(answer, Trouble):
                     return answer
-                error, first_seconds, most_retries, least_seconds = answer
+                error, first_seconds, max_retries, least_seconds = answer
                 retried = retries[type(error)]
                 backoff_seconds = first_seconds * 2**retried * (1 + JITTER * random.random())
-                wait_seconds = max(min(backoff_seconds, LONGEST_WAIT_SECONDS), least_seconds)
+                wait_seconds = max(min(backoff_seconds, MAX_WAIT_SECONDS), least_seconds)
                 self._left_seconds -= clock.steady() - began
-                if retried >= most_retries or wait_seconds >= self._left_seconds:
+                if retried >= max_retries or wait_seconds >= self._left_seconds:
                     raise error
                 retries[type(error)] += 1
                 self._left_seconds -= wait_seconds
                 self._limiter.pause(wait_seconds, str(error))
 
-    def _once(self, url: str, subject: str, most_seconds: float) -> Answer | Trouble:
+    def _once(self, url: str, subject: str, max_seconds: float) -> Answer | Trouble:
         """Ask once; raise an `UpstreamError` where the next time would be no better."""
         name, spacing_seconds = self.service.name, self.service.spacing_seconds
         try:
@@ -319,14 +319,14 @@ class Exchange(ABC, Generic[Answer]):
                 accept=self.accept,
                 allowed_hosts=self.service.hosts,
                 before_request=lambda _: self._limiter.begin(),
-                most_seconds=most_seconds,
+                max_seconds=max_seconds,
             )
         except UnreachableError as error:
             message = f"{name} could not be asked about {subject}: {error}"
             hint = "Check the network and try again; --offline answers from the cache alone."
-            return Trouble(UpstreamError(message, hint), min(spacing_seconds, 1.0), MOST_RETRIES_UNREACHABLE)
+            return Trouble(UpstreamError(message, hint), min(spacing_seconds, 1.0), MAX_RETRIES_UNREACHABLE)
         except BrokenOffError as error:
-            return Trouble(BusyError(str(error)), spacing_seconds, MOST_RETRIES)
+            return Trouble(BusyError(str(error)), spacing_seconds, MAX_RETRIES)
         finally:
             self._limiter.end()
         status = response.status
@@ -336,7 +336,7 @@ class Exchange(ABC, Generic[Answer]):
             least_seconds = self._retry_after(response)
             asks = f"; it asks to wait {least_seconds:.0f} s" if least_seconds else ""
             busy = BusyError(f"{self.describe(response)}{asks}")
-            return Trouble(busy, BUSY_SPACINGS * spacing_seconds, MOST_RETRIES, least_seconds)
+            return Trouble(busy, BUSY_SPACINGS * spacing_seconds, MAX_RETRIES, least_seconds)
         if status not in (400, *self.read_statuses) and not 200 <= status < 300:
             raise refusal(name, response, self.describe(response))
         return self.read(response)
@@ -347,7 +347,7 @@ class Exchange(ABC, Generic[Answer]):
 
         text = response.headers.get("retry-after", "").strip()
         if text.isascii() and text.isdigit():
-            return min(float(text), FURTHEST_SECONDS)
+            return min(float(text), MAX_RETRY_AFTER_SECONDS)
         try:
             return max(parsedate_to_datetime(text).timestamp() - self._limiter.clock.wall(), 0.0)
         except (ValueError, TypeError, OverflowError):

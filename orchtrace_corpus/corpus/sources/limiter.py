@@ -106,7 +106,7 @@ class AnswerFolder:
         """Remove temporary files that killed processes left. No other process may write meanwhile."""
         sweep(self.folder)
 
-    def read_answer(self, asked: str, shape: type[Shape], max_age_seconds: float | None = None) -> Shape | None:
+    def read_answer(self, request: str, shape: type[Shape], max_age_seconds: float | None = None) -> Shape | None:
         """Return the stored answer to a request; None without one of this type and age.
 
         The age may be anything without `max_age_seconds`. An answer from the future has no known age.
@@ -115,26 +115,26 @@ class AnswerFolder:
 
         entry: Any = GenericAlias(tuple, (int, str, float, shape))
         try:
-            with open(self.path_of(asked), "rb") as file:
-                form, request, asked_at, answer = msgspec.json.decode(file.read(16 * 1024 * 1024), type=entry)
+            with open(self.path_of(request), "rb") as file:
+                form, stored_request, stored_at, answer = msgspec.json.decode(file.read(16 * 1024 * 1024), type=entry)
         except (OSError, ValueError, RecursionError):
             return None
-        is_fresh = max_age_seconds is None or 0 <= self._wall() - asked_at <= max_age_seconds
-        return answer if (form, request) == (FORM, asked) and is_fresh else None
+        is_fresh = max_age_seconds is None or 0 <= self._wall() - stored_at <= max_age_seconds
+        return answer if (form, stored_request) == (FORM, request) and is_fresh else None
 
-    def write_answer(self, asked: str, answer: object) -> None:
+    def write_answer(self, request: str, answer: object) -> None:
         """Store the answer to a request as JSON, which makes lists of tuples; raise `CacheError` if that fails."""
-        path = self.path_of(asked)
+        path = self.path_of(request)
         _make_folder(os.path.dirname(path))
         try:
-            write_atomic(path, json.dumps((FORM, asked, self._wall(), answer)) + "\n")
+            write_atomic(path, json.dumps((FORM, request, self._wall(), answer)) + "\n")
         except DataFileError as error:
             cause = error.__cause__
             raise CacheError(path, cause if isinstance(cause, OSError) else OSError(str(error))) from error
 
-    def path_of(self, asked: str) -> str:
+    def path_of(self, request: str) -> str:
         """Return the file of the answer to a request."""
-        return os.path.join(self.folder, f"{sha256(asked.encode()).hexdigest()}.json")
+        return os.path.join(self.folder, f"{sha256(request.encode()).hexdigest()}.json")
 
 
 class Clock:

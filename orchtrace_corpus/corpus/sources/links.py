@@ -37,7 +37,7 @@ class Verdict(StrEnum):
     UNREACHABLE = "unreachable"
 
 
-class Tried(NamedTuple):
+class LinkOutcome(NamedTuple):
     """The outcome of trying an address.
 
     Attributes:
@@ -71,7 +71,7 @@ _FINDINGS = {
 """The code and the message of a verdict."""
 
 
-def listed(loaded: Loaded, keys: Collection[str] | None = None) -> Iterator[Link]:
+def list_links(loaded: Loaded, keys: Collection[str] | None = None) -> Iterator[Link]:
     """Yield every address of papers and exclusions with its place, in file order; with `keys` those of these papers."""
     for index, paper in enumerate(loaded.papers):
         if keys is None or paper.key in keys:
@@ -86,12 +86,12 @@ def listed(loaded: Loaded, keys: Collection[str] | None = None) -> Iterator[Link
             yield Link(exclusion.url, loaded.exclusion_places, index, ("url",), exclusion.id)
 
 
-def is_left_to_fetch(url: str) -> bool:
+def is_arxiv_address(url: str) -> bool:
     """Return True if an address is one of arXiv's, whose terms ask robots to use the API instead."""
     return f".{urlsplit(url).hostname or ''}".endswith(".arxiv.org")
 
 
-def sample(urls: Collection[str], size: int, seed: str = "") -> tuple[str, ...]:
+def sample_urls(urls: Collection[str], size: int, seed: str = "") -> tuple[str, ...]:
     """Return the addresses with the smallest hashes, in order: the same ones each time, and others for another seed.
 
     No host, year or place in the file is preferred. A new address changes the sample by one at most.
@@ -100,10 +100,10 @@ def sample(urls: Collection[str], size: int, seed: str = "") -> tuple[str, ...]:
     return tuple(sorted(ranked[:size]))
 
 
-def findings(links: Sequence[Link], tried: Mapping[str, Tried]) -> Iterator[Finding]:
+def find_problems(links: Sequence[Link], outcomes: Mapping[str, LinkOutcome]) -> Iterator[Finding]:
     """Yield the findings at each place of the addresses that were tried; none for those that servers refuse to us."""
     for link in links:
-        outcome = tried.get(link.url)
+        outcome = outcomes.get(link.url)
         if outcome is not None and outcome.verdict in _FINDINGS:
             code, message = _FINDINGS[outcome.verdict]
             detail = quote(outcome.address) if outcome.verdict is Verdict.MOVED else printable(outcome.reason)
@@ -117,7 +117,7 @@ PAUSE_SECONDS = 2.0
 TIMEOUT_SECONDS = 20.0
 """For a connection, and for the head of an answer."""
 
-MOST_HOPS = 8
+MAX_HOPS = 8
 
 LASTS_SECONDS = {Verdict.OK: 14 * 86400, Verdict.MOVED: 7 * 86400, Verdict.REFUSED: 7 * 86400, Verdict.GONE: 86400}
 """The time that an outcome is taken from the cache. An unreachable address is tried again each time."""
@@ -145,17 +145,17 @@ class Sweep:
         self._timeout_seconds = timeout_seconds
         self._is_public = is_public or is_public_host
         self._next_at: dict[str, float] = {}
-        self._tired: set[str] = set()
+        self._busy_hosts: set[str] = set()
 
-    def outcomes(self, urls: Collection[str]) -> Iterator[tuple[str, Tried]]:
+    def try_all(self, urls: Collection[str]) -> Iterator[tuple[str, LinkOutcome]]:
         """Try addresses, hosts in turn, and yield each outcome at once; raise `CacheError` if it cannot be stored."""
         from orchtrace_corpus.corpus.sources.http_session import HttpSession
 
         by_host: defaultdict[str, list[str]] = defaultdict(list)
         for url in sorted(urls):
-            tried = self._stored(url)
-            if tried is not None:
-                yield url, tried
+            outcome = self._stored(url)
+            if outcome is not None:
+                yield url, outcome
             else:
                 by_host[urlsplit(url).netloc].append(url)
         # The addresses of a host are as far apart as possible.
@@ -163,51 +163,51 @@ class Sweep:
         with HttpSession() as session:
             for _, url in sorted(shares):
                 self.asked += 1
-                tried = self._try(session, url)
-                if tried.verdict in LASTS_SECONDS and tried.answered:
-                    self._cache.write_answer(url, tried)
-                yield url, tried
+                outcome = self._try(session, url)
+                if outcome.verdict in LASTS_SECONDS and outcome.answered:
+                    self._cache.write_answer(url, outcome)
+                yield url, outcome
 
-    def _stored(self, url: str) -> Tried | None:
+    def _stored(self, url: str) -> LinkOutcome | None:
         """Return the outcome of an earlier run, if it is fresh enough."""
-        tried = self._cache.read_answer(url, Tried)
-        if self._refresh or tried is None or tried.verdict not in LASTS_SECONDS:
+        outcome = self._cache.read_answer(url, LinkOutcome)
+        if self._refresh or outcome is None or outcome.verdict not in LASTS_SECONDS:
             return None
-        return self._cache.read_answer(url, Tried, LASTS_SECONDS[tried.verdict])
+        return self._cache.read_answer(url, LinkOutcome, LASTS_SECONDS[outcome.verdict])
 
-    def _try(self, session: "HttpSession", url: str) -> Tried:
+    def _try(self, session: "HttpSession", url: str) -> LinkOutcome:
         """Follow the redirects of an address to the end."""
-        address, permanent = url, True
+        address, is_permanent = url, True
         deadline = time.monotonic() + REQUEST_SECONDS
-        for _ in range(MOST_HOPS):
+        for _ in range(MAX_HOPS):
             if time.monotonic() > deadline:
-                return Tried(Verdict.UNREACHABLE, f"no end of redirects in {REQUEST_SECONDS:g} s", answered=False)
+                return LinkOutcome(Verdict.UNREACHABLE, f"no end of redirects in {REQUEST_SECONDS:g} s", answered=False)
             host = _host(address)
             if not host:
-                return Tried(Verdict.UNREACHABLE, "it leads to no web address")
+                return LinkOutcome(Verdict.UNREACHABLE, "it leads to no web address")
             if not self._is_public(host):
-                return Tried(Verdict.UNREACHABLE, "it leads to an address that is not public", answered=False)
-            if host in self._tired:
-                return Tried(Verdict.REFUSED, "HTTP 429 before", answered=False)
-            answer = self._ask(session, address)
-            if isinstance(answer, Tried):
-                return answer
-            status, location = answer
+                return LinkOutcome(Verdict.UNREACHABLE, "it leads to an address that is not public", answered=False)
+            if host in self._busy_hosts:
+                return LinkOutcome(Verdict.REFUSED, "HTTP 429 before", answered=False)
+            try:
+                status, location = self._ask(session, address)
+            except (OSError, ValueError) as error:
+                return LinkOutcome(Verdict.UNREACHABLE, _describe_error(error), answered=False)
             if not location:
                 fragment = urlsplit(url).fragment  # which servers never see
-                kept = f"#{fragment}" if fragment and not urlsplit(address).fragment else ""
-                return _judge_answer(status, f"{address}{kept}" if permanent and address != url else "")
-            if host in _RESOLVERS:  # the DOI is known, and is what is cited, wherever it leads today
-                return Tried(Verdict.OK, f"HTTP {status}")
-            permanent = permanent and status in (301, 308)
+                suffix = f"#{fragment}" if fragment and not urlsplit(address).fragment else ""
+                return _judge_answer(status, f"{address}{suffix}" if is_permanent and address != url else "")
+            if host in _RESOLVERS:  # the DOI exists; it is cited, wherever it leads today
+                return LinkOutcome(Verdict.OK, f"HTTP {status}")
+            is_permanent = is_permanent and status in (301, 308)
             try:
                 address = urljoin(address, location)
             except ValueError:
                 address = ""
-        return Tried(Verdict.UNREACHABLE, f"more than {MOST_HOPS} redirects")
+        return LinkOutcome(Verdict.UNREACHABLE, f"more than {MAX_HOPS} redirects")
 
-    def _ask(self, session: "HttpSession", url: str) -> tuple[int, str] | Tried:
-        """Return the status of an address, and the target of a redirect; the outcome if there is no status."""
+    def _ask(self, session: "HttpSession", url: str) -> tuple[int, str]:
+        """Return the status of an address, and the target of a redirect; raise what requests raises."""
         host = urlsplit(url).netloc
         headers = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
         status, location = 0, ""
@@ -216,14 +216,14 @@ class Sweep:
             try:
                 with session.request(method, url, headers=headers, timeout=self._timeout_seconds) as response:
                     status, location = response.status_code, session.get_redirect_target(response) or ""
-            except (OSError, ValueError) as error:
-                if method == "HEAD":
-                    continue  # some servers break the connection after a HEAD
-                return Tried(Verdict.UNREACHABLE, _describe_error(error), answered=False)
+            except (OSError, ValueError):
+                if method == "GET":
+                    raise
+                continue  # some servers break the connection after a HEAD
             finally:
                 self._next_at[host] = time.monotonic() + self._pause_seconds
             if status == 429:
-                self._tired.add(_host(url))
+                self._busy_hosts.add(_host(url))
             if status < 400 or status == 429:
                 break
         return status, location
@@ -252,18 +252,18 @@ def _host(url: str) -> str:
         return ""
 
 
-def _judge_answer(status: int, moved_to: str) -> Tried:
+def _judge_answer(status: int, moved_to: str) -> LinkOutcome:
     """Return the outcome by the status of the last answer."""
     reason = f"HTTP {status}"
     if status in (404, 410):
-        return Tried(Verdict.GONE, reason)
+        return LinkOutcome(Verdict.GONE, reason)
     if status >= 500 or status == 408:
-        return Tried(Verdict.UNREACHABLE, reason)
+        return LinkOutcome(Verdict.UNREACHABLE, reason)
     if status >= 400:
-        return Tried(Verdict.REFUSED, reason)
+        return LinkOutcome(Verdict.REFUSED, reason)
     if status in REDIRECTS:
-        return Tried(Verdict.UNREACHABLE, f"{reason} to nowhere")
-    return Tried(Verdict.MOVED, reason, moved_to) if moved_to else Tried(Verdict.OK, reason)
+        return LinkOutcome(Verdict.UNREACHABLE, f"{reason} to nowhere")
+    return LinkOutcome(Verdict.MOVED, reason, moved_to) if moved_to else LinkOutcome(Verdict.OK, reason)
 
 
 def _describe_error(error: Exception) -> str:

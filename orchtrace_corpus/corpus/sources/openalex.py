@@ -21,7 +21,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.sources import limiter
-from orchtrace_corpus.corpus.sources.http import MOST_RETRIES_UNREADABLE, Exchange, Response, Transport, Trouble
+from orchtrace_corpus.corpus.sources.http import MAX_RETRIES_UNREADABLE, Exchange, Response, Transport, Trouble
 
 KEY = "OPENALEX_API_KEY"
 """The environment variable that holds the key."""
@@ -29,7 +29,7 @@ KEY = "OPENALEX_API_KEY"
 SPACING_SECONDS = 0.2
 MAX_AGE_SECONDS = 86400.0
 PAGE_SIZE = 100
-MOST_PAGES = 20
+MAX_PAGES = 20
 """The pages of works that cite one paper; a paper with more is too general to follow."""
 
 BATCH = 50
@@ -37,7 +37,7 @@ BATCH = 50
 
 _URL = "https://api.openalex.org"
 _SELECT = "id,doi,title,publication_date,ids,locations,authorships"
-_MOST_AUTHORS = 100
+_MAX_AUTHORS = 100
 
 
 class Work(NamedTuple):
@@ -97,7 +97,7 @@ class OpenAlex:
             for paper in papers:
                 own = self._work_of(paper)
                 if own is not None:
-                    for work in self._listed(f"cites:{_short(own['id'])},from_publication_date:{since}"):
+                    for work in self._list_works(f"cites:{_short(own['id'])},from_publication_date:{since}"):
                         works[work["id"]] = work
                         cites[work["id"]].append(paper.key)
                     for reference in own.get("referenced_works") or ():
@@ -105,12 +105,12 @@ class OpenAlex:
                             cited[reference].append(paper.key)
                 self._exchange.done += 1
                 self._exchange.report()
-            wanted = [name for name, keys in cited.items() if len(keys) > 1 and name not in works]
-            for at in range(0, len(wanted), BATCH):
-                names = "|".join(map(_short, wanted[at : at + BATCH]))
-                works |= {work["id"]: work for work in self._listed(f"ids.openalex:{names}")}
-        tied = (Work(_values(work), tuple(cites[name]), tuple(cited.get(name, ()))) for name, work in works.items())
-        return [work for work in tied if work.values["title"]]
+            shared = [name for name, keys in cited.items() if len(keys) > 1 and name not in works]
+            for at in range(0, len(shared), BATCH):
+                names = "|".join(map(_short, shared[at : at + BATCH]))
+                works |= {work["id"]: work for work in self._list_works(f"ids.openalex:{names}")}
+        linked = (Work(_values(work), tuple(cites[name]), tuple(cited.get(name, ()))) for name, work in works.items())
+        return [work for work in linked if work.values["title"]]
 
     def _work_of(self, paper: Paper) -> Mapping[str, Any] | None:
         """Return the work of a paper; None where OpenAlex does not know it."""
@@ -121,10 +121,10 @@ class OpenAlex:
                 return work
         return None
 
-    def _listed(self, condition: str) -> Iterator[Mapping[str, Any]]:
+    def _list_works(self, condition: str) -> Iterator[Mapping[str, Any]]:
         """Yield the works that a filter selects, page by page."""
         cursor: object = "*"
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             if not isinstance(cursor, str) or not cursor:
                 return
             path = f"/works?filter={escaped(condition, safe=':,|')}&select={_SELECT}&per_page={PAGE_SIZE}"
@@ -170,7 +170,7 @@ class _WorksExchange(Exchange[Mapping[str, Any]]):
             if isinstance(document, dict):
                 return document
         final = UpstreamError(f"OpenAlex sends something else than JSON: {self.describe(response)}")
-        return Trouble(final, self.service.spacing_seconds, MOST_RETRIES_UNREADABLE)
+        return Trouble(final, self.service.spacing_seconds, MAX_RETRIES_UNREADABLE)
 
     def describe(self, response: Response) -> str:
         message = ""
@@ -193,7 +193,7 @@ def _values(work: Mapping[str, Any]) -> dict[str, Any]:
     doi = recognise(str(work.get("doi") or ""))
     recognised = [doi, *map(recognise_url, addresses)]
     identifiers = {identifier.kind.value: identifier.value for identifier in reversed(recognised) if identifier}
-    authors = _objects([authorship.get("author") for authorship in authorships[:_MOST_AUTHORS]])
+    authors = _objects([authorship.get("author") for authorship in authorships[:_MAX_AUTHORS]])
     names = [str(author.get("display_name") or "") for author in authors]
     own = [str(work["doi"])] if doi is not None and doi.kind is IdentifierKind.DOI else []
     return {

@@ -42,7 +42,7 @@ AGENCIES = frozenset(
 )
 """The hosts of registration agencies, to which doi.org may redirect for a DOI's metadata."""
 
-_LONGEST_TEXT = 1000
+_MAX_TEXT_LENGTH = 1000
 
 
 def lookup(identifier: Identifier, transport: Transport) -> "dict[str, Value] | None":
@@ -164,7 +164,7 @@ def _text(value: object) -> str:
         value = value[0] if value else ""
     if not isinstance(value, str):
         return ""
-    bare = unescape(re.sub(r"</?[A-Za-z][A-Za-z:]{0,20}(?:\s[^<>]{0,200})?/?>", "", value[:_LONGEST_TEXT]))
+    bare = unescape(re.sub(r"</?[A-Za-z][A-Za-z:]{0,20}(?:\s[^<>]{0,200})?/?>", "", value[:_MAX_TEXT_LENGTH]))
     return " ".join("".join(c for c in bare if c.isprintable() or c.isspace()).split())
 
 

@@ -54,16 +54,16 @@ class Revision(NamedTuple):
         Raises:
             DataFileError: A path is no file, or too large; its link leads out of the revision; or this clone lacks it.
         """
-        objects = dict(zip(names, self._resolved(*names), strict=True))
+        objects = dict(zip(names, self._resolve(*names), strict=True))
         for folder in {name.partition("/")[0]: None for name, (kind, _, _) in objects.items() if kind == "missing"}:
-            if _checked(self.folder, "ls-tree", "-z", self.commit, "--", folder).split(b" ")[1:2] == [b"commit"]:
+            if _git(self.folder, "ls-tree", "-z", self.commit, "--", folder).split(b" ")[1:2] == [b"commit"]:
                 raise DataFileError(f"{folder} of {self} is a submodule, whose files are in another repository")
         files = {name: content for name, (kind, content, size) in objects.items() if self._is_file(name, kind, size)}
         return dict(zip(files, self.blobs(list(files.values())), strict=True))
 
     def blobs(self, contents: Sequence[str]) -> list[bytes]:
         """Return the objects with these ids: the content of a file, the target of a link, the commit of a submodule."""
-        answer = _checked(self.folder, "cat-file", "--batch", question="\n".join(contents)) if contents else b""
+        answer = _git(self.folder, "cat-file", "--batch", question="\n".join(contents)) if contents else b""
         texts, start = [], 0
         for content in contents:
             head = answer[start : answer.index(b"\n", start)]
@@ -80,8 +80,8 @@ class Revision(NamedTuple):
         """Return True if a path leads to a file; raise `DataFileError` if it leads to anything else that exists."""
         if kind == "dangling":  # also if nothing has that name: look into the folder
             folder, _, entry = name.rpartition("/")
-            ((folder_kind, tree, _),) = self._resolved(folder)
-            kind = "missing" if folder_kind == "tree" and entry not in self._listed(tree) else kind
+            ((folder_kind, tree, _),) = self._resolve(folder)
+            kind = "missing" if folder_kind == "tree" and entry not in self._list_tree(tree) else kind
         if kind == "missing":
             return False
         if kind in _UNRESOLVED:
@@ -94,15 +94,15 @@ class Revision(NamedTuple):
 
     def contents(self, folder: str) -> dict[str, str]:
         """Return the files below a folder at the commit, each with the id of its content."""
-        ((kind, tree, _),) = self._resolved(folder)
+        ((kind, tree, _),) = self._resolve(folder)
         if kind != "tree":
             return {}
-        return {f"{folder}/{name}": content for name, content in self._listed(tree, "-r").items()}
+        return {f"{folder}/{name}": content for name, content in self._list_tree(tree, "-r").items()}
 
-    def _resolved(self, *paths: str) -> list[tuple[str, str, int]]:
+    def _resolve(self, *paths: str) -> list[tuple[str, str, int]]:
         """Return kind, id and size of the objects of paths, links followed."""
         asked = "\n".join(f"{self.commit}:./{path}" for path in paths)
-        rest = _checked(self.folder, "cat-file", "--batch-check", "--follow-symlinks", question=asked)
+        rest = _git(self.folder, "cat-file", "--batch-check", "--follow-symlinks", question=asked)
         objects = []
         for _ in paths:
             head, _, rest = rest.partition(b"\n")
@@ -114,9 +114,9 @@ class Revision(NamedTuple):
                 objects.append(("missing", "", 0) if words[-1] == "missing" else (words[1], words[0], int(words[2])))
         return objects
 
-    def _listed(self, tree: str, *options: str) -> dict[str, str]:
+    def _list_tree(self, tree: str, *options: str) -> dict[str, str]:
         """Return the entries of a tree: the id of each object by its name."""
-        listed = _checked(self.folder, "ls-tree", "-z", "--full-tree", *options, tree)
+        listed = _git(self.folder, "ls-tree", "-z", "--full-tree", *options, tree)
         lines = (line.partition(b"\t") for line in listed.split(b"\0")[:-1])
         return {os.fsdecode(name): about.split()[2].decode() for about, _, name in lines}
 
@@ -127,14 +127,14 @@ def file_changes(before: Revision, after: Revision) -> Iterator[tuple[str, str]]
     Paths start at the top of the repository. The mode is that of git, zeros for a removed file.
     """
     words = ("-r", "-z", "--no-renames", "--ignore-submodules=none", before.commit, after.commit)
-    fields = _checked(before.folder, "diff-tree", *words).split(b"\0")
+    fields = _git(before.folder, "diff-tree", *words).split(b"\0")
     for about, path in zip(fields[:-1:2], fields[1::2], strict=True):
         yield path.decode("utf-8", "backslashreplace"), about.split()[1].decode()
 
 
 def data_prefix(folder: str) -> str:
     """Return the path of a corpus's data folder from the top of its repository, with a slash at its end."""
-    return f"{_checked(folder, 'rev-parse', '--show-prefix').decode('utf-8', 'backslashreplace').rstrip()}data/"
+    return f"{_git(folder, 'rev-parse', '--show-prefix').decode('utf-8', 'backslashreplace').rstrip()}data/"
 
 
 def find(folder: str, name: str) -> Revision:
@@ -145,12 +145,12 @@ def find(folder: str, name: str) -> Revision:
     Raises:
         DataFileError: There is no git, no repository, or no such commit; the message says how to get the commit.
     """
-    _checked(folder, "rev-parse", "--git-dir")  # raises the error for a folder outside a repository
+    _git(folder, "rev-parse", "--git-dir")  # raises the error for a folder outside a repository
     first, dots, second = name.partition("...")
     if not dots:
         return _commit(folder, name)
     begin, end = _commit(folder, first or "HEAD"), _commit(folder, second or "HEAD")
-    bases = _run(folder, "merge-base", begin.commit, end.commit).stdout.decode().split()
+    bases = _run_git(folder, "merge-base", begin.commit, end.commit).stdout.decode().split()
     if not bases:
         raise DataFileError(f"{begin} and {end} have no commit in common here", _unshallow(folder))
     return Revision(folder, bases[0], bases[0])
@@ -158,19 +158,19 @@ def find(folder: str, name: str) -> Revision:
 
 def unmerged(root: str) -> list[str]:
     """Return the data files of a corpus that an unfinished merge left undecided; errors as in `find`."""
-    listed = _checked(root, "ls-files", "--unmerged", "-z", "--", "data").split(b"\0")[:-1]
+    listed = _git(root, "ls-files", "--unmerged", "-z", "--", "data").split(b"\0")[:-1]
     return list(dict.fromkeys(os.fsdecode(line.partition(b"\t")[2]) for line in listed))
 
 
 def merge_texts(ours: str, base: str, theirs: str) -> None:
     """Let git merge three texts into our file, with markers at conflicts; raise `DataFileError` without git."""
-    _run("", "merge-file", "-Lours", "-Lbase", "-Ltheirs", *map(os.path.abspath, (ours, base, theirs)))
+    _run_git("", "merge-file", "-Lours", "-Lbase", "-Ltheirs", *map(os.path.abspath, (ours, base, theirs)))
 
 
 def _commit(folder: str, name: str) -> Revision:
     answer = ""
     if name and name.isprintable():
-        output = _checked(folder, "cat-file", "--batch-check", question=f"{name}^{{commit}}")
+        output = _git(folder, "cat-file", "--batch-check", question=f"{name}^{{commit}}")
         answer = output.decode("utf-8", "replace").rstrip("\n")
     if answer.endswith(" ambiguous"):
         raise DataFileError(f"{quote(name)} is the beginning of several ids", "Write more of the id.")
@@ -188,20 +188,20 @@ def _commit(folder: str, name: str) -> Revision:
 
 def _unshallow(folder: str) -> str:
     """Return how to complete a shallow clone; empty for a complete one."""
-    if _run(folder, "rev-parse", "--is-shallow-repository").stdout.strip() != b"true":
+    if _run_git(folder, "rev-parse", "--is-shallow-repository").stdout.strip() != b"true":
         return ""
     return f"The clone is shallow; bring its history with: git fetch --unshallow {_remote(folder)}"
 
 
 def _remote(folder: str) -> str:
     """Return the remote that a hint names: `origin`, unless there are only others."""
-    remotes = _run(folder, "remote").stdout.decode("utf-8", "replace").split()
+    remotes = _run_git(folder, "remote").stdout.decode("utf-8", "replace").split()
     return printable(remotes[0]) if remotes and "origin" not in remotes else "origin"
 
 
-def _checked(folder: str, *words: str, question: str = "") -> bytes:
+def _git(folder: str, *words: str, question: str = "") -> bytes:
     """Return the output of git; raise `DataFileError` if it fails."""
-    done = _run(folder, *words, question=question)
+    done = _run_git(folder, *words, question=question)
     if done.returncode:
         complaint = done.stderr.decode("utf-8", "replace").strip()
         if "not a git repository" in complaint:
@@ -213,7 +213,7 @@ def _checked(folder: str, *words: str, question: str = "") -> bytes:
     return done.stdout
 
 
-def _run(folder: str, *words: str, question: str = "") -> subprocess.CompletedProcess[bytes]:
+def _run_git(folder: str, *words: str, question: str = "") -> subprocess.CompletedProcess[bytes]:
     environment = {name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES} | _OFFLINE
     command = ["git", "-C", folder or ".", "--no-pager", "--literal-pathspecs", *words]
     asked = os.fsencode(f"{question}\n") if question else b""

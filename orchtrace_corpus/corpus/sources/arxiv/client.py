@@ -13,31 +13,84 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 from orchtrace_corpus.base.budget import TRIES_SECONDS
+from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.sources import limiter
 from orchtrace_corpus.corpus.sources.arxiv.feed import Feed, FeedError, FeedExchange, RefusedQueryError
 from orchtrace_corpus.corpus.sources.arxiv.search import SearchAnswer, Searcher
-from orchtrace_corpus.corpus.sources.arxiv.service import base_url, service
 from orchtrace_corpus.corpus.sources.http import TooLongError, Transport
-from orchtrace_corpus.corpus.sources.limiter import AnswerFolder, BusyError, Clock, default_folder
+
+DEFAULT_URL = "https://export.arxiv.org/api/query"
+"""arXiv's host for programs."""
+
+SPACING_SECONDS = 3.0
+"""The terms of use ask for no more than one request in three seconds (https://info.arxiv.org/help/api/tou.html)."""
 
 MAX_AGE_SECONDS = 86400.0
 """The age up to which a cached answer is used: arXiv announces new versions once a day."""
 
-MOST_IDS = 100
+MAX_IDS = 100
 """In one request. arXiv refuses an address of more than about 640 of them."""
 
-MOST_REFUSALS = 10
+MAX_REFUSALS = 10
 """The number of refusals of a query for one of its ids, before it is given up."""
 
 
-def asked_form(text: str) -> str | None:
+def base_url(option: str = "") -> str:
+    """Return the address to ask: the option's, else that of `ORCHTRACE_ARXIV_URL`, else arXiv's.
+
+    Raises:
+        CommandUseError: It is not an http or https address, or has a query, a fragment or credentials.
+    """
+    source = "the arXiv URL" if option else "ORCHTRACE_ARXIV_URL"
+    given = option or os.environ.get("ORCHTRACE_ARXIV_URL", "")
+    if not given:
+        return DEFAULT_URL
+    try:
+        parts = urlsplit(given)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host, port, parts = "", None, urlsplit("")
+    is_plain = given.isascii() and given.isprintable() and set(" ?#@\\").isdisjoint(given)
+    if parts.scheme not in ("http", "https") or not is_plain or not re.fullmatch(r"[a-z0-9._-]+|[0-9a-f:.]+", host):
+        raise CommandUseError(
+            f"{source} is not the address of a service: {quote(given)}",
+            f"It looks like {DEFAULT_URL}, without a query.",
+        )
+    if _is_arxiv(host):  # it redirects http, at the cost of a request
+        return f"https://{host.rstrip('.')}{parts.path.rstrip('/')}"
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+
+
+def service(url: str, spacing_seconds: float | None = None) -> limiter.Service:
+    """Return the service at an address that `base_url` returned.
+
+    Without `spacing_seconds`, the time between requests is that of `ORCHTRACE_ARXIV_SPACING`, else three seconds; arXiv
+    itself never gets a shorter one. Raise `CommandUseError` if the variable is not a number.
+    """
+    host = urlsplit(url).hostname or ""
+    if spacing_seconds is None:
+        spacing_seconds = limiter.spacing_of("ORCHTRACE_ARXIV_SPACING", SPACING_SECONDS)
+    if _is_arxiv(host):
+        hosts = ("arxiv.org", "export.arxiv.org")
+        return limiter.Service(url, "arXiv", "arxiv.org", max(spacing_seconds, SPACING_SECONDS), hosts)
+    return limiter.named_service(url, host, spacing_seconds)
+
+
+def _is_arxiv(host: str) -> bool:
+    return f".{host.rstrip('.')}".endswith(".arxiv.org")
+
+
+def request_form(text: str) -> str | None:
     """Return the id in a text as arXiv is asked for it, with its version if it names one; None if there is none.
 
     arXiv looks up whatever contains an id, and finds nothing if there is a prefix or a blank. It stores old ids, such
@@ -49,37 +102,37 @@ def asked_form(text: str) -> str | None:
     match = re.match(r"v(\d+)", text.partition(identifier.value)[2])
     if match and not re.fullmatch(r"[1-9]\d{0,3}", match[1]):
         return None
-    return stored_form(identifier.value) + (match[0] if match else "")
+    return without_subject_class(identifier.value) + (match[0] if match else "")
 
 
-def stored_form(arxiv_id: str) -> str:
+def without_subject_class(arxiv_id: str) -> str:
     """Return an id as arXiv stores it: without a subject class."""
     return re.sub(r"^([a-z-]+)\.[A-Z]{2}/", r"\1/", arxiv_id)
 
 
-def is_versioned(asked: str) -> bool:
+def is_versioned(arxiv_id: str) -> bool:
     """Return True if an id, as arXiv is asked for it, names a version."""
-    return re.search(r"v\d+$", asked) is not None
+    return re.search(r"v\d+$", arxiv_id) is not None
 
 
-class Cache(AnswerFolder):
+class Cache(limiter.AnswerFolder):
     """The answers of one service about papers, a file for each id."""
 
-    def read(self, asked: str, max_age_seconds: float | None = None) -> Metadata | None:
+    def read(self, arxiv_id: str, max_age_seconds: float | None = None) -> Metadata | None:
         """Return the answer stored for an id as the service is asked for it; None without one of that age."""
-        metadata = self.read_answer(asked, Metadata, max_age_seconds)
+        metadata = self.read_answer(arxiv_id, Metadata, max_age_seconds)
         if metadata is None:
             return None
-        name = stored_form(metadata.arxiv_id)
-        return metadata if asked in (name, f"{name}v{metadata.version}") else None
+        name = without_subject_class(metadata.arxiv_id)
+        return metadata if arxiv_id in (name, f"{name}v{metadata.version}") else None
 
-    def is_missing(self, asked: str) -> bool:
+    def is_missing(self, arxiv_id: str) -> bool:
         """Return True if the last answer was that there is no such paper."""
-        return self.read_answer(asked, bool) is False
+        return self.read_answer(arxiv_id, bool) is False
 
-    def path_of(self, asked: str) -> str:
+    def path_of(self, arxiv_id: str) -> str:
         """Return the file of an id. Ids have no underscore, and only the slash cannot stand in a file name."""
-        return os.path.join(self.folder, f"{asked.replace('/', '_')}.json")
+        return os.path.join(self.folder, f"{arxiv_id.replace('/', '_')}.json")
 
 
 class Miss(StrEnum):
@@ -149,7 +202,7 @@ class Client:
         refresh: bool = False,
         patience_seconds: float = TRIES_SECONDS,
         spacing_seconds: float | None = None,
-        clock: Clock | None = None,
+        clock: limiter.Clock | None = None,
         open_transport: Callable[[], Transport] = Transport,
     ) -> None:
         self._service = service(base_url(url), spacing_seconds)
@@ -157,9 +210,9 @@ class Client:
         if offline:
             self._max_age_seconds = None
         self._patience_seconds = patience_seconds
-        self._clock = clock or Clock()
+        self._clock = clock or limiter.Clock()
         self._open_transport = open_transport
-        folder = os.path.join(cache_folder or default_folder(), "arxiv", self._service.folder)
+        folder = os.path.join(cache_folder or limiter.default_folder(), "arxiv", self._service.folder)
         self._cache = Cache(folder, self._clock.wall)
 
     def fetch(
@@ -180,29 +233,30 @@ class Client:
             UpstreamError: The service cannot be reached, refuses us, or redirects to another host.
             CacheError: The cache cannot be written.
         """
-        forms = {given: asked_form(given) for given in ids}
+        forms = {given: request_form(given) for given in ids}
         wanted = list(dict.fromkeys(form for form in forms.values() if form))
         outcomes: dict[str, Outcome] = {}
         messages: list[str] = []
-        for asked in wanted:
-            metadata = self._cache.read(asked, self._max_age_seconds)
+        for arxiv_id in wanted:
+            metadata = self._cache.read(arxiv_id, self._max_age_seconds)
             if metadata is not None:
-                outcomes[asked] = metadata
+                outcomes[arxiv_id] = metadata
             elif self._max_age_seconds is None:
-                outcomes[asked] = Miss.MISSING if self._cache.is_missing(asked) else Miss.UNASKED
-        unasked = [asked for asked in wanted if asked not in outcomes]
-        if unasked:
+                outcomes[arxiv_id] = Miss.MISSING if self._cache.is_missing(arxiv_id) else Miss.UNASKED
+        new_ids = [arxiv_id for arxiv_id in wanted if arxiv_id not in outcomes]
+        if new_ids:
             with self._open_transport() as transport:
                 exchange = self._exchange(transport, progress, len(wanted))
                 asker = _Asker(exchange, self._cache, outcomes, messages)
-                asker.ask(unasked, self._max_age_seconds)
-                before = asker.doubtful | set(map(asked_form, known))
-                lost = [asked for asked in unasked if outcomes[asked] is Miss.MISSING]
-                lost = [asked for asked in lost if asked in before or self._cache.read(asked) is not None]
-                asker.ask(lost)
-                for asked in lost:
-                    if outcomes[asked] is Miss.MISSING:
-                        self._cache.write_answer(asked, False)
+                asker.ask(new_ids, self._max_age_seconds)
+                missing = [arxiv_id for arxiv_id in new_ids if outcomes[arxiv_id] is Miss.MISSING]
+                doubtful = asker.unanswered | set(map(request_form, known))
+                doubtful |= {arxiv_id for arxiv_id in missing if self._cache.read(arxiv_id) is not None}
+                missing = [arxiv_id for arxiv_id in missing if arxiv_id in doubtful]
+                asker.ask(missing)
+                for arxiv_id in missing:
+                    if outcomes[arxiv_id] is Miss.MISSING:
+                        self._cache.write_answer(arxiv_id, False)
         found: dict[str, Metadata] = {}
         missed: dict[str, list[str]] = {str(miss): [] for miss in Miss}
         for given, form in forms.items():
@@ -231,7 +285,7 @@ class Client:
             UpstreamError: The service cannot be reached, refuses us, or redirects to another host.
             CacheError: The cache cannot be written.
         """
-        pages = AnswerFolder(os.path.join(self._cache.folder, "searches"), self._clock.wall)
+        pages = limiter.AnswerFolder(os.path.join(self._cache.folder, "searches"), self._clock.wall)
         with self._open_transport() as transport:
             exchange = self._exchange(transport, progress, len(queries))
             return Searcher(exchange, pages, self._max_age_seconds).search(queries, count_only=count_only)
@@ -245,11 +299,11 @@ class _Asker:
     """One run of questions to a service.
 
     Attributes:
-        doubtful: Ids that are missing in an answer without any entry.
+        unanswered: Ids in requests that were answered without any entry.
     """
 
     def __init__(self, exchange: FeedExchange, cache: Cache, outcomes: dict[str, Outcome], messages: list[str]) -> None:
-        self.doubtful: set[str] = set()
+        self.unanswered: set[str] = set()
         self._exchange = exchange
         self._cache = cache
         self._outcomes = outcomes
@@ -265,8 +319,8 @@ class _Asker:
         which id, and an id without a version means the newest.
         """
         for has_version in (False, True):
-            size = MOST_IDS
-            waiting = [asked for asked in ids if is_versioned(asked) == has_version]
+            size = MAX_IDS
+            waiting = [arxiv_id for arxiv_id in ids if is_versioned(arxiv_id) == has_version]
             while waiting:
                 batch: list[str] = []
                 rest = list(waiting)
@@ -276,12 +330,12 @@ class _Asker:
                             self._cache.sweep()
                             self._is_swept = True
                         while rest and len(batch) < size:
-                            asked = rest.pop(0)
-                            metadata = self._cache.read(asked, max_age_seconds)
+                            arxiv_id = rest.pop(0)
+                            metadata = self._cache.read(arxiv_id, max_age_seconds)
                             if metadata is None:
-                                batch.append(asked)
+                                batch.append(arxiv_id)
                             else:
-                                self._outcomes[asked] = metadata
+                                self._outcomes[arxiv_id] = metadata
                         if batch:
                             query = f"id_list={','.join(batch)}&max_results={len(batch)}"
                             url = f"{self._exchange.service.url}?{query}"
@@ -298,7 +352,7 @@ class _Asker:
                 except FeedError as error:
                     self._give_up(batch, Miss.UNPARSEABLE, error)
                     waiting = rest
-                except BusyError as error:
+                except limiter.BusyError as error:
                     self._give_up(batch + rest, Miss.THROTTLED, error)
                     waiting = []
                 self._report()
@@ -311,22 +365,22 @@ class _Asker:
         """Give each id of a batch the outcome in the feed, and store it."""
         described: dict[str, Metadata] = {}
         for entry in feed.entries:
-            name = stored_form(entry.arxiv_id)
+            name = without_subject_class(entry.arxiv_id)
             described[f"{name}v{entry.version}"] = entry
             if name not in described or described[name].version < entry.version:
                 described[name] = entry
         self._messages += feed.messages
-        unreadable = {stored_form(problem.arxiv_id) for problem in feed.problems}
-        for asked in batch:
-            metadata = described.get(asked)
+        unreadable = {without_subject_class(problem.arxiv_id) for problem in feed.problems}
+        for arxiv_id in batch:
+            metadata = described.get(arxiv_id)
             if metadata is not None:
-                self._cache.write_answer(asked, metadata)
-                self._outcomes[asked] = metadata
+                self._cache.write_answer(arxiv_id, metadata)
+                self._outcomes[arxiv_id] = metadata
             else:  # an entry that does not say of which paper it is may be that of any
-                is_there = "" in unreadable or re.sub(r"v\d+$", "", asked) in unreadable
-                self._outcomes[asked] = Miss.UNPARSEABLE if is_there else Miss.MISSING
+                is_there = "" in unreadable or re.sub(r"v\d+$", "", arxiv_id) in unreadable
+                self._outcomes[arxiv_id] = Miss.UNPARSEABLE if is_there else Miss.MISSING
         if not feed.entries and not feed.problems and len(batch) > 1:
-            self.doubtful.update(batch)
+            self.unanswered.update(batch)
 
     def _give_up(self, ids: Sequence[str], outcome: Miss, reason: Exception) -> None:
         self._outcomes |= dict.fromkeys(ids, outcome)
@@ -336,9 +390,9 @@ class _Asker:
     def _without_refused(self, batch: list[str], error: RefusedQueryError) -> list[str]:
         """Return a refused batch without the id that it was refused for; an empty list if the refusal names no id."""
         self._refusals += 1
-        if error.bad_id not in batch or self._refusals > MOST_REFUSALS:
+        if error.bad_id not in batch or self._refusals > MAX_REFUSALS:
             self._give_up(batch, Miss.UNPARSEABLE, error)
             return []
         self._outcomes[error.bad_id] = Miss.MALFORMED
         self._messages.append(f"{self._exchange.service.name} takes {quote(error.bad_id)} for no id")
-        return [asked for asked in batch if asked != error.bad_id]
+        return [arxiv_id for arxiv_id in batch if arxiv_id != error.bad_id]

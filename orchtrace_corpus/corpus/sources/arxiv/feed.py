@@ -18,8 +18,8 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources import http
 
-MOST_ELEMENTS = 500_000
-DEEPEST_ELEMENT = 16
+MAX_ELEMENTS = 500_000
+MAX_DEPTH = 16
 
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _ARXIV = "{http://arxiv.org/schemas/atom}"
@@ -135,7 +135,7 @@ class _BoundedBuilder(TreeBuilder):
     def start(self, tag: str, attrs: dict[str, str], /) -> Element:
         self._depth += 1
         self._count += 1
-        if self._depth > DEEPEST_ELEMENT or self._count > MOST_ELEMENTS:
+        if self._depth > MAX_DEPTH or self._count > MAX_ELEMENTS:
             raise UnreadableFeedError(Received.OVERLONG, f": {self._count:,} elements, {self._depth} deep")
         return super().start(tag, attrs)
 
@@ -173,9 +173,9 @@ def _sniff(body: bytes) -> None:
     text = head.decode("utf-8", "replace")
     if re.match(r"(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", text, re.IGNORECASE | re.DOTALL):
         title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
-        raise UnreadableFeedError(Received.PAGE, f": {quote(_collapsed(title[1]))}" if title else "")
+        raise UnreadableFeedError(Received.PAGE, f": {quote(_on_one_line(title[1]))}" if title else "")
     if not head.startswith(b"<"):
-        raise UnreadableFeedError(Received.TEXT, f": {quote(_collapsed(text))}")
+        raise UnreadableFeedError(Received.TEXT, f": {quote(_on_one_line(text))}")
 
 
 def _entry(element: Element, entry_id: str) -> Metadata | Problem:
@@ -212,7 +212,7 @@ def _entry(element: Element, entry_id: str) -> Metadata | Problem:
 def _categories(element: Element, tag: str) -> Iterator[str]:
     """Yield those categories in elements that are arXiv's own."""
     for category in element.iterfind(tag):
-        term = _collapsed(category.get("term", ""))
+        term = _on_one_line(category.get("term", ""))
         if re.fullmatch(_CATEGORY, term):
             yield term
 
@@ -229,10 +229,10 @@ def _time(text: str) -> str:
 
 def _text(element: Element, tag: str) -> str:
     """Return the text of the first child with a tag, on one line; empty without one."""
-    return _collapsed(element.findtext(tag) or "")
+    return _on_one_line(element.findtext(tag) or "")
 
 
-def _collapsed(text: str) -> str:
+def _on_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -253,7 +253,7 @@ class FeedExchange(http.Exchange[Feed]):
             final: UpstreamError = error
             if error.received in (Received.PAGE, Received.TEXT):  # about us, not about this request
                 final = http.refusal(self.service.name, response, self.describe(response))
-            return http.Trouble(final, self.service.spacing_seconds, http.MOST_RETRIES_UNREADABLE)
+            return http.Trouble(final, self.service.spacing_seconds, http.MAX_RETRIES_UNREADABLE)
         if response.status == 400:
             raise RefusedQueryError("HTTP 400", None)
         return feed

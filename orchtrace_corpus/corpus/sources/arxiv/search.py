@@ -20,13 +20,13 @@ from orchtrace_corpus.corpus.sources.limiter import AnswerFolder, BusyError
 PAGE_SIZE = 100
 """The papers on a page. arXiv allows 2,000 and has been seen to cut long pages short."""
 
-MOST_ANSWERS = 10_000
+MAX_RESULTS = 10_000
 """The results of one query that arXiv pages through."""
 
-MOST_SWEEPS = 3
+MAX_SWEEPS = 3
 """The passes over the pages before the results count as unsettled."""
 
-MOST_SHORT = 2
+MAX_REPEATS = 2
 """The number of repeated requests for a page that is too short."""
 
 
@@ -122,14 +122,14 @@ class Searcher:
         papers: dict[str, Metadata] = {}
         messages: dict[str, None] = {}
         total = 0
-        for sweep in range(MOST_SWEEPS):
+        for sweep in range(MAX_SWEEPS):
             total, is_settled = self._sweep(query, papers, messages, is_fresh=sweep > 0)
             # Papers of one moment may be in another order on each page: then all sweeps together have every paper.
             if is_settled or (sweep and len(papers) + len(messages) == total):
                 ordered = sorted(papers.values(), key=lambda paper: (paper.published, paper.arxiv_id))
                 return Results({paper.arxiv_id: paper for paper in ordered}, total, tuple(messages))
         seen = f"{len(papers)} of {pluralize(total, 'answer')}"
-        reason = f"the answers changed whenever they were paged through; {seen} were seen in {MOST_SWEEPS} attempts"
+        reason = f"the answers changed whenever they were paged through; {seen} were seen in {MAX_SWEEPS} attempts"
         raise _FailedError(Failure.UNSETTLED, reason)
 
     def _sweep(
@@ -142,8 +142,8 @@ class Searcher:
             page = self._page(query, start, PAGE_SIZE, is_fresh=is_fresh)
             self._exchange.report()
             total = page.total or 0
-            if total > MOST_ANSWERS:
-                reason = f"{total:,} answers are more than the {MOST_ANSWERS:,} that can be paged through"
+            if total > MAX_RESULTS:
+                reason = f"{total:,} answers are more than the {MAX_RESULTS:,} that can be paged through"
                 raise _FailedError(Failure.TOO_MANY, f"{reason}; narrow the query or the days")
             ids = [paper.arxiv_id for paper in page.entries]
             messages |= dict.fromkeys(page.messages)
@@ -170,7 +170,7 @@ class Searcher:
             f"{self._exchange.service.url}?search_query={quote_plus(query)}&start={start}&max_results={size}"
             "&sortBy=submittedDate&sortOrder=ascending"
         )
-        for attempt in range(MOST_SHORT + 1):
+        for attempt in range(MAX_REPEATS + 1):
             page = self._exchange.ask(url, f"the query {quote(query)}")
             if page.total is None:
                 raise _FailedError(Failure.UNREADABLE, "the feed does not say how many answers there are")
