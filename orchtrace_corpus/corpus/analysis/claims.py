@@ -1,7 +1,7 @@
-"""Evaluates what a corpus claims about itself: whether each claim holds, and by which records.
+"""Evaluates the claims of a corpus about itself.
 
-`evaluate` is a pure function of claims and records, so that two corpora can be held against the same claims. A claim
-about the published pool, by the scope `published: "yes"`, is also judged over the pool of today: without that scope.
+`evaluate` is a pure function of claims and records, so that the same claims can be evaluated on two corpora. A claim
+about the published pool, which has the scope `published: "yes"`, is also evaluated over the current pool, without it.
 """
 
 from collections import Counter
@@ -35,17 +35,15 @@ _Key: TypeAlias = tuple[Over, bool, tuple[tuple[str, tuple[str, ...]], ...]]
 
 
 class PoolVerdict(NamedTuple):
-    """The verdict on a claim over one pool.
+    """The verdict on a claim over one pool. The last three attributes are those of the pool with candidates.
 
     Attributes:
-        found: What was found, in words.
-        falls_by: The records outside the published pool without which the claim would hold, by key or id: no fewer
-            than it takes, and no more than are needed one after another, in their order. Empty if it holds, or would
-            fail without them, too.
-        could_fall_by: Of the pool with candidates: those by which the claim would fall in a reading of tags that are
-            open, found likewise. Empty if it falls by tags that are settled.
-        counted: Of the pool with candidates: those candidates that the claim counts, in their order.
-        undecided: Of the pool with candidates: how many are left out, since open tags decide about them.
+        found: The result in words.
+        falls_by: The later records that make the claim fail, by key or id, in their order: with all others it holds.
+            Empty if it holds, or fails without later records, too.
+        could_fall_by: The candidates that make the claim fail in some reading of their undecided tags.
+        counted: The candidates that the claim counts, in their order.
+        undecided: The number of candidates whose part in the claim depends on undecided tags.
     """
 
     holds: bool
@@ -57,21 +55,20 @@ class PoolVerdict(NamedTuple):
 
     @property
     def falls_at(self) -> int:
-        """At which of the candidates that the claim counts it falls, from 1; 0 if it falls at none of them."""
+        """The position, from 1, of the first counted candidate that makes the claim fail; 0 if there is none."""
         return next((at for at, name in enumerate(self.counted, 1) if name in self.falls_by), 0)
 
 
 class Verdict(NamedTuple):
-    """The verdict on a claim, as it is written.
+    """The verdict on a claim as it is written.
 
     Attributes:
-        expected: What must be found, in words.
-        found: What was found, in words.
-        rows: The records that pass the claim's filters, by key or id, in their order; of a claim about
-            values, those that it names.
-        contested: The papers whose part in the claim an open dispute would change, in their order.
-        problem: Why the claim cannot be evaluated; empty if it can.
-        pools: Whether it holds over each pool that it is judged over; empty if it cannot be, or nobody asked.
+        expected: The expectation in words.
+        found: The result in words.
+        rows: The records that the claim counts, by key or id, in their order.
+        contested: The papers whose part in the claim depends on an open dispute, in their order.
+        problem: The reason why the claim cannot be evaluated; empty if it can.
+        pools: The verdict over each pool; empty if these were not asked for.
     """
 
     claim: Claim
@@ -87,32 +84,28 @@ class Verdict(NamedTuple):
 def evaluate(
     claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute] = (), candidates: Sequence[Candidate] | None = None
 ) -> tuple[Verdict, ...]:
-    """Hold claims against a corpus, in their order.
+    """Return the verdict on each claim, in their order.
 
     Args:
         claims: The claims, which may have been written for another state of the corpus.
         pool: The corpus.
-        disputes: Its disputes; without them no row is marked as contested.
-        candidates: Those proposed for inclusion; without them no claim is judged over the pool that they would make.
+        disputes: Its disputes; without them no paper is contested.
+        candidates: Those proposed for inclusion; without them the pool with candidates is not evaluated.
     """
     judge = Judge(pool, candidates, disputes)
     return tuple(judge.verdict(claim) for claim in claims)
 
 
 def falling_today(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
-    """The ids of the claims about the published pool that fall over that of today."""
-    asked = {PoolName.PUBLISHED, PoolName.TODAY}
-    judged = (verdict for verdict in verdicts if asked <= verdict.pools.keys() and verdict.holds)
-    return tuple(verdict.claim.id for verdict in judged if not verdict.pools[PoolName.TODAY].holds)
+    """Return the ids of the claims that hold over the published pool and fail over the current one."""
+    judged = (verdict for verdict in verdicts if verdict.pools.keys() >= {PoolName.PUBLISHED, PoolName.TODAY})
+    return tuple(v.claim.id for v in judged if v.holds and not v.pools[PoolName.TODAY].holds)
 
 
 def check(file: ClaimFile, pool: Pool, verdicts: Iterable[Verdict] = ()) -> tuple[Finding, ...]:
-    """All findings of the file: those of decoding, claims that fail, and claims that make no sense here.
+    """Return the findings of the file: errors of decoding, claims that fail, and claims that cannot be evaluated.
 
-    Args:
-        file: The claims.
-        pool: The corpus.
-        verdicts: Those over this corpus that are known already.
+    `verdicts` are those on this corpus that are known already.
     """
     findings = list(file.findings)
     judge = Judge(pool)
@@ -121,24 +114,27 @@ def check(file: ClaimFile, pool: Pool, verdicts: Iterable[Verdict] = ()) -> tupl
     for index, claim in enumerate(file.claims):
         verdict = judged.get(claim.id) or judge.verdict(claim, over_pools=False)
         if verdict.problem:
-            findings += _problems(file, index, judge)
+            findings += _problems(file, index, judge, verdict.problem)
         elif not verdict.holds:
-            sentence = printable(claim.claim, limit=_SENTENCE_LIMIT)
-            found = printable(verdict.found, limit=_SENTENCE_LIMIT)
-            expected = printable(verdict.expected, limit=_SENTENCE_LIMIT)
+            sentence, expected, found = (
+                printable(text, limit=_SENTENCE_LIMIT) for text in (claim.claim, verdict.expected, verdict.found)
+            )
             message = f"claim fails: {sentence} Expected: {expected}; found: {found}"
             findings.append(Finding("C101", message, file.locate(index, "claim"), claim.id))
         names = known.union(observation.name for observation in claim.observations)
-        for number, counter in enumerate(claim.counter):
-            for at, row in enumerate(counter.rows):
+        for counter_index, counter in enumerate(claim.counter):
+            for row_index, row in enumerate(counter.rows):
                 if row not in names:
-                    place = file.locate(index, "counter", number, "rows", at)
+                    place = file.locate(index, "counter", counter_index, "rows", row_index)
                     findings.append(Finding("C103", f"there is no record {quote(row)}", place, claim.id))
-        for number, reading in enumerate(claim.readings if not verdict.problem else ()):
-            beyond = [key for key in reading.keys if key not in verdict.rows]
-            if beyond:
-                message = f"reading {quote(reading.name)} names {quote(beyond[0])}, which the claim does not count"
-                findings.append(Finding("C104", message, file.locate(index, "readings", number, "keys"), claim.id))
+        if verdict.problem:
+            continue
+        for reading_index, reading in enumerate(claim.readings):
+            uncounted = [key for key in reading.keys if key not in verdict.rows]
+            if uncounted:
+                message = f"reading {quote(reading.name)} names {quote(uncounted[0])}, which the claim does not count"
+                place = file.locate(index, "readings", reading_index, "keys")
+                findings.append(Finding("C104", message, place, claim.id))
     return tuple(findings)
 
 
@@ -147,8 +143,8 @@ class Part(NamedTuple):
 
     Attributes:
         selected: Whether it passes the claim's `where`.
-        counted: Whether it passes the filters that a share is taken of.
-        values: Its values of the field that counts and values are given by.
+        counted: Whether it belongs to the records that a share is taken of.
+        values: Its values of the field that the claim counts by.
     """
 
     selected: bool
@@ -157,7 +153,10 @@ class Part(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """A claim's filters on one kind of record; `compared` are the columns that readers are compared on."""
+    """A claim's filters on one kind of records.
+
+    `by` is the field that the claim counts by. `compared` are the columns on which two readers are compared.
+    """
 
     scope: Query
     where: Query
@@ -173,22 +172,23 @@ class Filters(NamedTuple):
 
     @property
     def conditions(self) -> tuple[Filter, ...]:
-        """All filters, in the order in which they are asked."""
+        """All filters, in the order in which they are applied."""
         return (*self.scope.filters, *self.where.filters, *self.of.filters)
 
     def values(self, record: Record) -> tuple[str, ...]:
-        """Return the values of a record in the field that counts and values are given by."""
+        """Return the values of a record in the field `by`, at least the empty one; nothing without such a field."""
         return (self.by.values(record) or ("",)) if self.by is not None else ()
 
     def disputed_tags(self, known: Mapping[str, Facet]) -> set[str]:
-        """Return the tags that the filters look at; `known` are those of `disputes.disputable`, each with its facet."""
+        """Return the tags that the claim depends on, among those of `disputes.disputable` with their facets."""
         fields = {*self.compared, *(condition.attribute.name for condition in self.conditions)}
-        fields |= {self.by.name} if self.by is not None else set()
+        if self.by is not None:
+            fields.add(self.by.name)
         return {tag for tag, facet in known.items() if tag in fields or facet.field in fields}
 
 
 class Member(NamedTuple):
-    """A record that a claim is about: of a share, one of those that it is taken of."""
+    """A record that a claim is about; `is_selected` is False for those that only enlarge the whole of a share."""
 
     record: Record
     wanted: Filters
@@ -196,18 +196,18 @@ class Member(NamedTuple):
 
 
 class Undecided(NamedTuple):
-    """A candidate whose part in a claim rests on tags that are open; `tags` has their names."""
+    """A candidate whose part in a claim depends on its undecided `tags`."""
 
     candidate: Candidate
     wanted: Filters
     tags: frozenset[str]
 
     def variants(self, known: Mapping[str, Facet]) -> list[Member]:
-        """Return the candidate in each reading that settles all of these tags, where the claim is about it then."""
-        candidate, variants = self.candidate, []
-        for reading in candidate.readings:
-            if self.tags.isdisjoint(candidate.open_after(reading, known)):
-                paper = candidate.read_by(reading, known)
+        """Return the candidate by each reading that decides all of these tags and makes the claim be about it."""
+        variants = []
+        for reading in self.candidate.readings:
+            if self.tags.isdisjoint(self.candidate.open_after(reading, known)):
+                paper = self.candidate.read_by(reading, known)
                 part = self.wanted.part(paper)
                 if part is not None and part.counted:
                     variants.append(Member(paper, self.wanted, part.selected))
@@ -215,42 +215,47 @@ class Undecided(NamedTuple):
 
 
 def candidate_members(candidates: Iterable[Candidate], wanted: Filters) -> tuple[list[Member], list[Undecided]]:
-    """Return the candidates that a claim is about by their settled tags, and those whose open tags decide it."""
+    """Return the candidates that a claim is about by their decided tags, and those whose undecided tags matter."""
     members, undecided = [], []
-    about = (*wanted.scope.filters, *wanted.of.filters)
     for candidate in candidates:
-        paper, open_tags = candidate.paper, candidate.open_tags
-        names = {condition.attribute.name for condition in about if is_open(condition, paper, open_tags)}
-        if not all(condition.attribute.name in names or condition.matches(paper) for condition in about):
+        names = _undecided_tags((*wanted.scope.filters, *wanted.of.filters), candidate)
+        if names is None:
             continue
-        where = wanted.where.filters
-        asked = {condition.attribute.name for condition in where if is_open(condition, paper, open_tags)}
-        is_selected = all(condition.attribute.name in asked or condition.matches(paper) for condition in where)
-        if is_selected:  # by what is settled, so that the rest decides
-            names |= asked | ({wanted.by.name} & open_tags if wanted.by is not None else set())
+        asked = _undecided_tags(wanted.where.filters, candidate)
+        if asked is not None:
+            names |= asked
+            if wanted.by is not None and wanted.by.name in candidate.open_tags:
+                names.add(wanted.by.name)
         if names:
             undecided.append(Undecided(candidate, wanted, frozenset(names)))
         else:
-            members.append(Member(paper, wanted, is_selected))
+            members.append(Member(candidate.paper, wanted, asked is not None))
     return members, undecided
+
+
+def _undecided_tags(filters: Sequence[Filter], candidate: Candidate) -> set[str] | None:
+    """Return the undecided tags that filters depend on; None if the candidate fails them by its decided tags."""
+    paper, open_tags = candidate.paper, candidate.open_tags
+    names = {condition.attribute.name for condition in filters if is_open(condition, paper, open_tags)}
+    passes = all(condition.attribute.name in names or condition.matches(paper) for condition in filters)
+    return names if passes else None
 
 
 def could_fall_by(
     claim: Claim, members: Sequence[Member], undecided: Iterable[Undecided], known: Mapping[str, Facet]
 ) -> tuple[str, ...]:
-    """Return the undecided candidates by which a claim that holds would fall, each in the reading that serves it least.
+    """Return the undecided candidates that could make a claim fail, each by its least favourable reading.
 
-    They are found as those of `falls_by` are. Whether more or fewer records serve the claim least is tried.
+    It is tried first whether counting a record, then whether not counting it, is less favourable to the claim.
     """
     possible = [variants for candidate in undecided if (variants := candidate.variants(known))]
     for is_selected in (True, False):
 
-        def service(member: Member, is_selected: bool = is_selected) -> tuple[bool, bool]:
+        def favour(member: Member, is_selected: bool = is_selected) -> tuple[bool, bool]:
             return member.is_selected is not is_selected, outcome(claim, [*members, member])[0]
 
-        worst = [min(variants, key=service) if len(variants) > 1 else variants[0] for variants in possible]
+        worst = [min(variants, key=favour) if len(variants) > 1 else variants[0] for variants in possible]
         if not outcome(claim, [*members, *worst])[0]:
-            # First those that only enlarge the whole, since they never break it.
             return _breaking(claim, members, worst, selected_last=is_selected)
     return ()
 
@@ -258,7 +263,10 @@ def could_fall_by(
 def _breaking(
     claim: Claim, members: Iterable[Member], later: Sequence[Member], *, selected_last: bool
 ) -> tuple[str, ...]:
-    """Take later members in one after another; return those that break the claim, which are left out."""
+    """Add later members one after another, without those that make the claim fail; return the names of these.
+
+    With `selected_last`, members that only enlarge the whole of a share come first: alone they never make it too large.
+    """
     kept, names = list(members), set()
     for member in sorted(later, key=lambda member: member.is_selected is selected_last):
         kept.append(member)
@@ -268,21 +276,18 @@ def _breaking(
 
 
 def falls_by(claim: Claim, members: Iterable[Member]) -> tuple[str, ...]:
-    """The later records without which a claim would hold; taken in one after another, each that breaks it is left out.
-
-    Of a share that is bounded above, those that only enlarge the whole come first, since they never break it.
-    """
-    members = [member for member in members if member.is_selected or isinstance(claim.expect, claim_file.Share)]
+    """Return the records outside the published pool that make a claim fail, as `PoolVerdict` has them."""
+    share = claim.expect if isinstance(claim.expect, claim_file.Share) else None
+    members = [member for member in members if member.is_selected or share is not None]
     kept = [member for member in members if member.record.published]
     later = [member for member in members if not member.record.published]
     if not later or not outcome(claim, kept)[0]:
         return ()
-    is_bounded_above = isinstance(claim.expect, claim_file.Share) and claim.expect.bounds.high is not None
-    return _breaking(claim, kept, later, selected_last=is_bounded_above)
+    return _breaking(claim, kept, later, selected_last=share is not None and share.bounds.high is not None)
 
 
 def outcome(claim: Claim, members: Sequence[Member]) -> tuple[bool, str, tuple[str, ...]]:
-    """Return True if a claim holds of some records, what is found in them, and which of them it counts."""
+    """Return True if a claim holds for some records, the result in words, and the records that it counts."""
     selected = [member for member in members if member.is_selected]
     rows = tuple(member.record.name for member in selected)
     return (*_comparison(claim, rows, len(members), selected), rows)
@@ -298,10 +303,10 @@ def _comparison(claim: Claim, rows: tuple[str, ...], counted: int, selected: Seq
         share = f"{len(rows)} of {counted} ({100 * len(rows) / counted:.1f}%)"
         return _is_within(len(rows) * 10_000, counted, expect.bounds), share
     if isinstance(expect, claim_file.Keys):
-        missing = [key for key in expect.keys if key not in rows]
-        further = [key for key in rows if key not in expect.keys]
-        parts = [f"without {', '.join(missing)}"] * bool(missing) + [f"also {', '.join(further)}"] * bool(further)
-        return not parts, "; ".join(parts) or ", ".join(expect.keys)
+        missing = ", ".join(key for key in expect.keys if key not in rows)
+        further = ", ".join(key for key in rows if key not in expect.keys)
+        differences = [f"{word} {keys}" for word, keys in (("without", missing), ("also", further)) if keys]
+        return not differences, "; ".join(differences) or ", ".join(expect.keys)
     if isinstance(expect, claim_file.Counts):
         tally = Counter(value for member in selected for value in member.wanted.values(member.record))
         counts = {value: str(tally[value]) for value in expect.counts}
@@ -350,14 +355,14 @@ def whole_of(claim: Claim) -> Sequence[Condition]:
 
 
 EQUAL, DIFFERENT = " equal", " different"
-"""The marks of the cell of a column, as a value of a paper that two readers coded."""
+"""The endings of values of `cell_attribute`, which begin with the name of the column."""
 
 
 def agreement_of(name: str, cells: Mapping[str, int]) -> tuple[int, int]:
-    """Count the equal cells of a column, and all of its cells; of all columns under the empty name."""
+    """Return the number of equal cells of a column and of all its cells; of all columns for the empty name."""
     equal, different = (
-        sum(number for cell, number in cells.items() if (cell.endswith(mark) if not name else cell == name + mark))
-        for mark in (EQUAL, DIFFERENT)
+        sum(count for cell, count in cells.items() if cell == name + ending or (not name and cell.endswith(ending)))
+        for ending in (EQUAL, DIFFERENT)
     )
     return equal, equal + different
 
@@ -372,17 +377,9 @@ def _bounded(low: str | None, high: str | None) -> str:
 
 
 def cell_attribute(expect: claim_file.Agreement, pool: Pool) -> tuple[Attribute, tuple[str, ...]]:
-    """Return the cells of two readers of a paper, for a claim about their sheets; the corpus stands in for a second.
+    """Return the attribute whose values are the cells that two readers coded, each equal or different, and the columns.
 
-    Args:
-        expect: The sheets, and the columns to compare.
-        pool: The corpus.
-
-    Returns:
-        An attribute whose values are the cells that both coded, each equal or different, and the columns compared.
-
-    Raises:
-        CommandUseError: A column does not exist, or a sheet cannot be read or has errors.
+    With one sheet, the corpus is the second reader.
     """
     every = {column.name: column for column in coding.columns(pool.taxonomy)}
     for name in filter(None, expect.agreement):
@@ -390,13 +387,12 @@ def cell_attribute(expect: claim_file.Agreement, pool: Pool) -> tuple[Attribute,
             raise CommandUseError(f"{quote(name)} cannot be coded{suggestion(name, list(every))}")
     sheets = [_read(sheet, tuple(every.values()), pool) for sheet in expect.sheets]
     compared = tuple(name for name in every if "" in expect.agreement or name in expect.agreement)
-    wanted = [every[name] for name in compared]
 
     def values(record: Any) -> tuple[str, ...]:
         codes = sheets[0].codes.get(record.key)
         if codes is None:
             return ()
-        second = sheets[1] if len(sheets) > 1 else coding.as_coded([record], wanted)
+        second = sheets[1] if len(sheets) > 1 else coding.as_coded([record], [every[name] for name in compared])
         other = second.codes.get(record.key, {})
         both = (name for name in compared if name in codes and name in other)
         return tuple(name + (EQUAL if codes[name] == other[name] else DIFFERENT) for name in both)
@@ -410,7 +406,7 @@ def _read(file: claim_file.AuditSheet, columns: Sequence[coding.Column], pool: P
     sheet, found = coding.decode(file.text, file.path, columns, [paper.key for paper in pool.papers])
     lines: dict[str, list[str]] = {}
     for finding in found:
-        # A record that is no longer there has no cell; the number of cells tells.
+        # K103: a record that was removed since; it is missing from the number of cells.
         if finding.severity is Severity.ERROR and finding.code != "K103":
             lines.setdefault(finding.message, []).append(str(finding.location.line))
     if lines:
@@ -420,7 +416,7 @@ def _read(file: claim_file.AuditSheet, columns: Sequence[coding.Column], pool: P
 
 
 class Judge:
-    """Evaluates claims on one corpus; filters that several claims share are read and applied once."""
+    """Evaluates claims on one corpus; filters that claims share are parsed and applied once."""
 
     def __init__(
         self, pool: Pool, candidates: Sequence[Candidate] | None = None, disputes: Sequence[Dispute] = ()
@@ -453,21 +449,19 @@ class Judge:
         return self.pool.papers if kind is Over.PAPERS else self.pool.exclusions
 
     def filters(self, claim: Claim) -> dict[Over, Filters]:
-        """The claim's filters, by kind of record.
-
-        Raises:
-            CommandUseError: A filter, field or term of the claim does not exist.
-        """
+        """Return the claim's filters by kind of records; a `CommandUseError` for an unknown filter, field or term."""
         expect, of = claim.expect, whole_of(claim)
-        for condition in (*claim.scope, *claim.where, *of) if len(claim.over) > 1 else ():
-            if (error := self.wrong_everywhere(condition, claim.over)) is not None:
-                raise error
+        if len(claim.over) > 1:
+            for condition in (*claim.scope, *claim.where, *of):
+                if (error := self.wrong_everywhere(condition, claim.over)) is not None:
+                    raise error
         filters = {}
         for kind in claim.over:
             by = None
             if isinstance(expect, (claim_file.Counts, claim_file.Values)):
                 by = find(expect.by, self.attributes[kind])
-                for value in expect.counts if isinstance(expect, claim_file.Counts) else expect.values.values():
+                values = expect.counts if isinstance(expect, claim_file.Counts) else expect.values.values()
+                for value in values:
                     if by.terms and value not in by.allowed:
                         raise CommandUseError(f"{by.name} has no value {quote(value)}{suggestion(value, by.allowed)}")
             compared: tuple[str, ...] = ()
@@ -481,7 +475,7 @@ class Judge:
         return filters
 
     def verdict(self, claim: Claim, *, over_pools: bool = True) -> Verdict:
-        """Return the verdict on a claim; also over the other pools, if that is asked for."""
+        """Return the verdict on a claim, with those over each pool unless `over_pools` is False."""
         expected = expected_text(claim)
         try:
             filters = self.filters(claim)
@@ -496,52 +490,48 @@ class Judge:
     def _pools(
         self, claim: Claim, written: PoolVerdict, members: Sequence[Member], own: Mapping[Over, Filters]
     ) -> dict[PoolName, PoolVerdict]:
-        """Return the verdict over each pool; that of the claim as it is written is known, with members and filters."""
+        """Return the verdict over each pool; `written`, `members` and `own` are those of the claim as it is written."""
         rest = tuple(
             condition
             for condition in claim.scope
             if condition.field.rstrip("= ") != "published" or condition.alternatives != ("yes",)
         )
         if len(rest) == len(claim.scope):
-            return {PoolName.TODAY: written, **self._awaited(claim, members)}
+            return {PoolName.TODAY: written, **self._with_candidates(claim, members, own)}
         if claim.only is not None:
             return {claim.only: written}
-        today = claim._replace(scope=rest)
-        filters = self.filters(today)
-        holds, found = written.holds, written.found
-        if any(self._scoped(today, kind, filters) != self._scoped(claim, kind, own) for kind in filters):
-            members = self._members(today, filters)
-            holds, found, _ = outcome(today, members)
-        by = () if holds else falls_by(today, members)
-        verdicts = {PoolName.PUBLISHED: written, PoolName.TODAY: PoolVerdict(holds, found, by)}
-        return {**verdicts, **self._awaited(today, members)}
+        current = claim._replace(scope=rest)
+        filters = self.filters(current)
+        if any(self._scoped(current, kind, filters) != self._scoped(claim, kind, own) for kind in filters):
+            members = self._members(current, filters)
+        verdicts = {PoolName.PUBLISHED: written, PoolName.TODAY: _pool_verdict(current, members)}
+        return {**verdicts, **self._with_candidates(current, members, filters)}
 
-    def _awaited(self, claim: Claim, members: Sequence[Member]) -> dict[PoolName, PoolVerdict]:
-        """The verdict over the pool with the candidates, if they are given: `members` are those of today."""
+    def _with_candidates(
+        self, claim: Claim, members: Sequence[Member], filters: Mapping[Over, Filters]
+    ) -> dict[PoolName, PoolVerdict]:
+        """Return the verdict over the current pool with the candidates, if there are any."""
         if self.candidates is None:
             return {}
-        wanted = self.filters(claim).get(Over.PAPERS)
-        undecided: list[Undecided] = []
-        awaiting: list[Member] = []
-        if wanted is not None:
-            named = claim.expect.values if isinstance(claim.expect, claim_file.Values) else None
-            about = [candidate for candidate in self.candidates if named is None or candidate.name in named]
-            awaiting, undecided = candidate_members(about, wanted)
-            members = [*members, *awaiting]
-        holds, found, _ = outcome(claim, members)
-        by = () if holds else falls_by(claim, members)
-        possible = could_fall_by(claim, members, undecided, self._disputable) if holds else ()
-        counted = tuple(member.record.name for member in awaiting if member.is_selected)
-        return {PoolName.CANDIDATES: PoolVerdict(holds, found, by, possible, counted, len(undecided))}
+        if Over.PAPERS not in filters:
+            return {PoolName.CANDIDATES: _pool_verdict(claim, members)}
+        named = claim.expect.values if isinstance(claim.expect, claim_file.Values) else None
+        about = [candidate for candidate in self.candidates if named is None or candidate.name in named]
+        added, undecided = candidate_members(about, filters[Over.PAPERS])
+        members = [*members, *added]
+        verdict = _pool_verdict(claim, members)
+        possible = could_fall_by(claim, members, undecided, self._disputable) if verdict.holds else ()
+        counted = tuple(member.record.name for member in added if member.is_selected)
+        verdict = verdict._replace(could_fall_by=possible, counted=counted, undecided=len(undecided))
+        return {PoolName.CANDIDATES: verdict}
 
     def _members(self, claim: Claim, filters: Mapping[Over, Filters]) -> list[Member]:
-        """Return the records that a claim counts; of a share, all that it is taken of, each with whether it counts."""
+        """Return the records that a claim counts, or all records that a share is taken of."""
         members = []
-        is_share = isinstance(claim.expect, claim_file.Share)
         for kind, wanted in filters.items():
             in_scope = self._scoped(claim, kind, filters)
             within = wanted.of.select(in_scope) if wanted.of.filters else in_scope
-            if is_share:
+            if isinstance(claim.expect, claim_file.Share):
                 members += [Member(record, wanted, wanted.where.matches(record)) for record in within]
             else:
                 members += [Member(record, wanted, True) for record in wanted.where.select(within)]
@@ -552,69 +542,66 @@ class Judge:
         return members
 
     def _scoped(self, claim: Claim, kind: Over, filters: Mapping[Over, Filters]) -> Sequence[Any]:
-        """Return the records of a kind that the claim is about at all; many claims are about the same."""
+        """Return the records of a kind that pass the claim's scope; many claims share one."""
         key = (kind, len(claim.over) > 1, _content(claim.scope))
         if key not in self._in_scope:
             self._in_scope[key] = filters[kind].scope.select(self.records(kind, claim))
         return self._in_scope[key]
 
     def _query(self, kind: Over, conditions: Sequence[Condition], over: Sequence[Over]) -> Query:
-        """The conditions as filters; of several kinds of records, each has those on fields that it has."""
+        """Return conditions as filters; in a claim over several kinds of records, without those that do not fit one."""
         key = (kind, len(over) > 1, _content(conditions))
         if key not in self._queries:
-            known = self.attributes[kind]
             if len(over) > 1:
-                conditions = [condition for condition in conditions if _wrong(condition, known) is None]
-            self._queries[key] = parse_conditions(conditions, known)
+                conditions = [condition for condition in conditions if self._error(condition, kind) is None]
+            self._queries[key] = parse_conditions(conditions, self.attributes[kind])
         return self._queries[key]
 
+    def _error(self, condition: Condition, kind: Over) -> CommandUseError | None:
+        try:
+            parse_conditions([condition], self.attributes[kind])
+        except CommandUseError as error:
+            return error
+        return None
+
     def wrong_everywhere(self, condition: Condition, over: Sequence[Over]) -> CommandUseError | None:
-        """Return the error of a condition for the first kind of records, if there is one for each."""
-        errors = [_wrong(condition, self.attributes[kind]) for kind in over]
+        """Return the first error of a condition if it is wrong for each kind of records."""
+        errors = [self._error(condition, kind) for kind in over]
         return None if None in errors else errors[0]
 
     def _contested(self, filters: Mapping[Over, Filters]) -> tuple[str, ...]:
-        """Return the papers whose part in a claim an open dispute would change, in their order."""
+        """Return the papers whose part in a claim depends on an open dispute, in their order."""
         wanted = filters.get(Over.PAPERS)
         if wanted is None or not self._open:
             return ()
         tags = wanted.disputed_tags(self._disputable)
-        parts: dict[str, Part | None] = {}
         marked = set()
         for dispute, paper, others in self._open:
-            key = paper.key
-            if dispute.tag in tags and key not in marked:
-                if key not in parts:
-                    parts[key] = wanted.part(paper)
-                if any(wanted.part(other) != parts[key] for other in others):
-                    marked.add(key)
+            if dispute.tag in tags and paper.key not in marked:
+                part = wanted.part(paper)
+                if any(wanted.part(other) != part for other in others):
+                    marked.add(paper.key)
         return tuple(key for key in self._papers if key in marked)
+
+
+def _pool_verdict(claim: Claim, members: Sequence[Member]) -> PoolVerdict:
+    holds, found, _ = outcome(claim, members)
+    return PoolVerdict(holds, found, () if holds else falls_by(claim, members))
 
 
 def _content(conditions: Sequence[Condition]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((condition.field, condition.alternatives) for condition in conditions)
 
 
-def _wrong(condition: Condition, attributes: Attributes) -> CommandUseError | None:
-    try:
-        parse_conditions([condition], attributes)
-    except CommandUseError as error:
-        return error
-    return None
-
-
-def _problems(file: ClaimFile, index: int, judge: Judge) -> list[Finding]:
-    """Return the errors that keep a claim from being evaluated, each at its place."""
+def _problems(file: ClaimFile, index: int, judge: Judge, problem: str) -> list[Finding]:
+    """Return the errors in the filters of a claim that cannot be evaluated; its problem if they have none."""
     claim = file.claims[index]
-    conditions = (*claim.scope, *claim.where, *whole_of(claim))
-    judged = ((judge.wrong_everywhere(condition, claim.over), condition.location) for condition in conditions)
-    found = [(error, place) for error, place in judged if error is not None]
-    if not found:
-        try:
-            judge.filters(claim)
-        except CommandUseError as error:
-            found.append((error, file.locate(index, "expect")))
-    return [Finding("C102", _sentence(error), place, claim.id) for error, place in found]
+    findings = []
+    for condition in (*claim.scope, *claim.where, *whole_of(claim)):
+        error = judge.wrong_everywhere(condition, claim.over)
+        if error is not None:
+            findings.append(Finding("C102", _sentence(error), condition.location, claim.id))
+    return findings or [Finding("C102", problem, file.locate(index, "expect"), claim.id)]
 
 
 def _sentence(error: CommandUseError) -> str:

@@ -1,9 +1,9 @@
-"""Finds what breaks a claim: disputed tags read the other way, near misses or candidates taken in, rows left out.
+"""Finds changes that break a claim: other readings of disputed tags, near misses or candidates included, rows removed.
 
-Whatever a claim expects is broken when a sum over records passes a limit: the number of records, the tenths of a
-share, the rows too many or too few. What a change adds to such a sum depends on its own record alone. So the
-smallest set of changes that breaks a claim is found without trying sets: it is a knapsack with one choice for each
-record, solved exactly by dynamic programming over the number of changes.
+A claim is broken when a sum over records passes a limit: the number of records, the size of a share, the rows too many
+or too few. The amount that a change adds to such a sum depends only on its own record. So the smallest set of changes
+that breaks a claim is a knapsack with one choice for each record, solved exactly by dynamic programming over the number
+of changes.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, paper_attributes
 from orchtrace_corpus.corpus.analysis.claims import Filters, Judge, Part, Verdict, agreement_of
-from orchtrace_corpus.corpus.analysis.query import Filter, Query, breaks, parse_rule
+from orchtrace_corpus.corpus.analysis.query import Filter, breaks, parse_rule
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT
 from orchtrace_corpus.corpus.model import claim_file
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
@@ -39,13 +39,13 @@ class ChangeKind(StrEnum):
 
 
 class Change(NamedTuple):
-    """One thing that could be otherwise.
+    """A possible change of one record.
 
     Attributes:
         record: The key of the paper, or the id of the exclusion.
-        tag: The disputed tag that is read the other way.
-        value: Its other value.
-        tags: The tags with which an exclusion is taken in, as far as they matter.
+        tag: The disputed tag.
+        value: The tag's other value.
+        tags: The tags that matter of an exclusion that is included.
         is_settled: Whether a rule has decided the dispute about the tag.
     """
 
@@ -66,75 +66,67 @@ class Change(NamedTuple):
 
 
 def taken_in(exclusion: Exclusion, tags: Mapping[str, Tag]) -> Paper:
-    """An exclusion as the paper that it would have been, on the day on which it was screened."""
-    day = exclusion.screened
-    urls, year = (exclusion.url,), int(day[:4] or 0)
-    return Paper(
-        exclusion.id, exclusion.title, urls=urls, year=year, added=day, tags=tags, published=exclusion.published
-    )
+    """Return an exclusion as the paper that it would have been, added on the day of its screening."""
+    day, urls = exclusion.screened, (exclusion.url,)
+    paper = Paper(exclusion.id, exclusion.title, urls=urls, added=day, tags=tags, published=exclusion.published)
+    return paper._replace(year=int(day[:4] or 0))
 
 
 def near_misses(pool: Pool) -> tuple[Exclusion, ...]:
-    """The exclusions that came close to being retained, and were not taken in since."""
+    """Return the exclusions that were nearly included, and have not been included since."""
     return tuple(exclusion for exclusion in pool.exclusions if exclusion.near_miss and not exclusion.promoted_to)
 
 
 def possible_tags(
     taxonomy: Taxonomy, filters: Sequence[Filter], by: Attribute | None = None
 ) -> Iterator[dict[str, Tag]]:
-    """Yield the tags that some filters can tell apart, as far as the taxonomy allows them together, in its order.
+    """Yield the combinations of tags that filters can distinguish and that no rule of the taxonomy forbids.
 
-    Of a facet with several terms as many are given as there are filters on it, which is as many as it takes to pass
-    them. Rules of the taxonomy count where these tags decide them; other tags are free to meet the rest.
+    A facet of kind `many` gets at most as many terms as there are filters on it, which is enough to pass them all.
     """
-    rules = list(_rules(taxonomy))
-    domains = list(_domains(taxonomy, filters, by, rules))
-    open_tags = paper_attributes(taxonomy).keys() - {name for domain in domains for name in domain.given}
-    for values in product(*(domain.values for domain in domains)):
-        tags = {domain.field: value for domain, value in zip(domains, values, strict=True) if value != ABSENT}
+    attributes = paper_attributes(taxonomy)
+    rules = []
+    for rule in taxonomy.rules:
+        if rule.severity is Severity.ERROR and rule.require:
+            with suppress(CommandUseError):  # `corpus check data` reports a rule that cannot be applied
+                rules.append(parse_rule(rule, attributes))
+    names = [condition.attribute.name for condition in filters] + ([by.name] if by is not None else [])
+    asked = [*filters, *(condition for rule in rules for query in rule for condition in query.filters)]
+    open_tags = set(attributes)
+    domains: dict[str, Iterable[Tag]] = {}
+    for facet in taxonomy.papers:
+        terms = [term.id for term in facet.terms]
+        absent: tuple[Tag, ...] = () if facet.required else (ABSENT,)
+        count = names.count(facet.field)
+        decided = {facet.field, *terms}
+        if facet.kind is Kind.LEVELS:
+            levels = [level.id for level in facet.levels]
+            named_terms = [term for term in terms if term in names]
+            if count:
+                size = min(count + len(named_terms), len(terms))
+                domains[facet.field] = _levels(dict.fromkeys(terms, levels), size)
+            elif named_terms:
+                decided = set(named_terms)
+                choices = {term: _distinct_levels(facet, term, asked) for term in named_terms}
+                if by is not None and by.name in choices:
+                    choices[by.name] = levels
+                domains[facet.field] = _levels(choices, len(named_terms))
+        elif facet.kind is Kind.SINGLE and count:
+            domains[facet.field] = (*facet.values, *absent)
+        elif count:
+            several = (chosen for size in range(1, count + 1) for chosen in combinations(terms, size))
+            na_list = ((NOT_APPLICABLE,),) if facet.allows_na else ()
+            domains[facet.field] = (*several, *na_list, *absent)
+        if facet.field in domains:
+            open_tags -= decided
+    for values in product(*domains.values()):
+        tags = {field: value for field, value in zip(domains, values, strict=True) if value != ABSENT}
         if not any(breaks(rule, Paper(tags=tags), open_tags) for rule in rules):
             yield tags
 
 
-class _Domain(NamedTuple):
-    """The values that a field can have; `given` names the tags that these decide: of all terms, the field, too."""
-
-    field: str
-    given: tuple[str, ...]
-    values: tuple[Tag, ...]
-
-
-def _domains(
-    taxonomy: Taxonomy, filters: Sequence[Filter], by: Attribute | None, rules: Iterable[tuple[Query, Query]]
-) -> Iterator[_Domain]:
-    names = [condition.attribute.name for condition in filters] + ([by.name] if by is not None else [])
-    asked = [*filters, *(condition for rule in rules for query in rule for condition in query.filters)]
-    for facet in taxonomy.papers:
-        terms = [term.id for term in facet.terms]
-        whole = (facet.field, *terms)
-        absent: tuple[Tag, ...] = () if facet.required else (ABSENT,)
-        number = names.count(facet.field)
-        if facet.kind is Kind.SINGLE and number:
-            yield _Domain(facet.field, whole, (*facet.values, *absent))
-        elif facet.kind is Kind.MANY and number:
-            several = (chosen for size in range(1, number + 1) for chosen in combinations(terms, size))
-            na_list = ((NOT_APPLICABLE,),) if facet.allows_na else ()
-            yield _Domain(facet.field, whole, (*several, *na_list, *absent))
-        elif facet.kind is Kind.LEVELS:
-            levels = [level.id for level in facet.levels]
-            read = tuple(term for term in terms if term in names)
-            if number:
-                size = min(number + len(read), len(terms))
-                yield _Domain(facet.field, whole, tuple(_levels(dict.fromkeys(terms, levels), size)))
-            elif read:
-                choices = {term: _levels_told_apart(facet, term, asked) for term in read}
-                if by is not None and by.name in choices:
-                    choices[by.name] = levels
-                yield _Domain(facet.field, read, tuple(_levels(choices, len(read))))
-
-
-def _levels_told_apart(facet: Facet, term: str, filters: Sequence[Filter]) -> list[str]:
-    """Return a level of a term for each answer that filters on it can give, but for that on its absence."""
+def _distinct_levels(facet: Facet, term: str, filters: Sequence[Filter]) -> list[str]:
+    """Return one level of a term for each combination of answers that filters on it can give."""
     about = [condition for condition in filters if condition.attribute.name in (term, facet.field)]
     representatives: dict[tuple[bool, ...], str] = {}
     for level in (ABSENT, *(level.id for level in facet.levels)):
@@ -144,20 +136,11 @@ def _levels_told_apart(facet: Facet, term: str, filters: Sequence[Filter]) -> li
 
 
 def _levels(choices: Mapping[str, Sequence[str]], size: int) -> Iterator[dict[str, str]]:
-    """Yield every way to give up to `size` of some terms one of their levels."""
+    """Yield every way to give a level to each of up to `size` terms."""
     for count in range(size + 1):
-        for chosen in combinations(choices, count):
-            for given in product(*map(choices.__getitem__, chosen)):
-                yield dict(zip(chosen, given, strict=True))
-
-
-def _rules(taxonomy: Taxonomy) -> Iterator[tuple[Query, Query]]:
-    """The taxonomy's rules that are errors, as filters; one that cannot be applied is for `corpus check data`."""
-    attributes = paper_attributes(taxonomy)
-    for rule in taxonomy.rules:
-        if rule.severity is Severity.ERROR and rule.require:
-            with suppress(CommandUseError):
-                yield parse_rule(rule, attributes)
+        for terms in combinations(choices, count):
+            for levels in product(*map(choices.__getitem__, terms)):
+                yield dict(zip(terms, levels, strict=True))
 
 
 def _shown(tag: Tag) -> str:
@@ -169,7 +152,7 @@ def _shown(tag: Tag) -> str:
 
 
 MOST_READINGS = 1024
-"""The most combinations of other readings of one record that are tried; beyond, only those with up to two changes."""
+"""The most combinations of other readings of one record that are tried; of more, only those with up to two changes."""
 
 _KINDS = tuple(ChangeKind)
 
@@ -178,17 +161,15 @@ class Robustness(NamedTuple):
     """The changes that break a claim.
 
     Attributes:
-        holds: Whether the claim holds as things are; if not, the rest is empty.
+        holds: Whether the claim holds without changes; if not, the other attributes are empty.
         flips: The readings that break it alone.
-        breaks_by_all_flips: Whether it breaks when every dispute that concerns it is read the other way at once;
-            None where no dispute concerns it.
-        near_misses: The near misses that break it alone, each with the tags that do.
-        breaks_by_all_near_misses: Whether it breaks when all are taken in at once, with the tags that serve it
-            least; None where there are none.
-        near_miss_number: How many near misses there are that could be taken in.
-        left_out: The rows whose absence alone breaks it.
-        smallest: A smallest set of changes that breaks it; empty if nothing does.
-        is_exact: Whether no smaller set can have been missed.
+        breaks_by_all_flips: Whether all other readings at once break it; None if no dispute concerns it.
+        near_misses: The near misses that break it alone, each with tags that do.
+        breaks_by_all_near_misses: Whether all near misses at once break it; None if there are none.
+        near_miss_number: The number of near misses that could be included.
+        left_out: The rows that break it alone by their absence.
+        smallest: A smallest set of changes that breaks it; empty if there is none.
+        is_exact: Whether there is certainly no smaller set.
     """
 
     claim: Claim
@@ -204,28 +185,27 @@ class Robustness(NamedTuple):
 
 
 def stress(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute]) -> tuple[Robustness, ...]:
-    """Ask of each claim what breaks it."""
+    """Return the changes that break each claim."""
     judge = Judge(pool)
     return tuple(_stressed(claim, judge, disputes) for claim in claims)
 
 
 class _Variant(NamedTuple):
-    """A record as it could be: the changes that make it so, and what it then contributes."""
+    """A record with some changes, which are all of one kind, and its contribution to the claim."""
 
     changes: tuple[Change, ...]
     part: Part | None
 
-    def is_all(self, kind: ChangeKind) -> bool:
-        """Return True if it comes about by changes of one kind."""
-        return bool(self.changes) and all(change.kind is kind for change in self.changes)
+    def is_by(self, kind: ChangeKind) -> bool:
+        """Return True if the changes are of a kind."""
+        return bool(self.changes) and self.changes[0].kind is kind
 
 
 class _Unit(NamedTuple):
-    """A record with all that it could be; the first variant is what it is. `disputed` counts its disputes."""
+    """A record with all its variants; the first is the record without changes."""
 
     name: str
     variants: tuple[_Variant, ...]
-    disputed: int = 0
 
 
 class _Way(NamedTuple):
@@ -245,17 +225,23 @@ def _stressed(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> Robust
         observations = judge.records(Over.SCALE, claim)
         units += [_Unit(item.name, (_Variant((), wanted.part(item)), _left_out(item.name))) for item in observations]
     gains = [_Gains(way, units, claim) for way in _ways(claim)]
-    flips, taken, left = (_singles(gains, kind) for kind in (ChangeKind.FLIP, ChangeKind.TAKE_IN, ChangeKind.LEAVE_OUT))
-    sets = [found for gain in gains if (found := gain.smallest()) is not None]
-    smallest = min(sets, key=lambda found: (len(found), _remoteness(found)), default=())
-    all_flips = _all_at_once(gains, units, ChangeKind.FLIP)
-    all_taken = _all_at_once(gains, units, ChangeKind.TAKE_IN)
-    nearly = sum(any(variant.is_all(ChangeKind.TAKE_IN) for variant in unit.variants) for unit in units)
-    return Robustness(claim, True, flips, all_flips, taken, all_taken, left, smallest, is_exact, nearly)
+    sets = [changes for gain in gains if (changes := gain.smallest()) is not None]
+    return Robustness(
+        claim,
+        holds=True,
+        flips=_singles(gains, ChangeKind.FLIP),
+        breaks_by_all_flips=_all_at_once(gains, ChangeKind.FLIP),
+        near_misses=_singles(gains, ChangeKind.TAKE_IN),
+        breaks_by_all_near_misses=_all_at_once(gains, ChangeKind.TAKE_IN),
+        left_out=_singles(gains, ChangeKind.LEAVE_OUT),
+        smallest=min(sets, key=lambda changes: (len(changes), _remoteness(changes)), default=()),
+        is_exact=is_exact,
+        near_miss_number=sum(any(variant.is_by(ChangeKind.TAKE_IN) for variant in unit.variants) for unit in units),
+    )
 
 
 def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute]) -> tuple[list[_Unit], bool]:
-    """Return the papers, each as it is, in every other reading and left out; and True if these are all readings."""
+    """Return the papers with all their variants, and True if no combination of readings was skipped."""
     if filters is None:
         return [], True
     units, is_exact = [], True
@@ -266,9 +252,8 @@ def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute
         if dispute.tag in tags:
             concerning.setdefault(dispute.record, []).append(dispute)
     for paper in pool.papers:
-        own = concerning.get(paper.key, [])
-        readings, complete = _readings(own)
-        is_exact &= complete
+        readings, is_complete = _readings(concerning.get(paper.key, []))
+        is_exact &= is_complete
         variants = [_Variant((), filters.part(paper))]
         for flips in readings:
             other = paper
@@ -276,12 +261,12 @@ def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute
                 other = with_value(other, known[flip.tag], flip.tag, flip.value)
             variants.append(_Variant(flips, filters.part(other)))
         variants.append(_left_out(paper.key))
-        units.append(_Unit(paper.key, tuple(variants), len(own)))
+        units.append(_Unit(paper.key, tuple(variants)))
     return units, is_exact
 
 
 def _readings(disputes: Sequence[Dispute]) -> tuple[list[tuple[Change, ...]], bool]:
-    """Return the combinations of other readings of one record, and True if these are all."""
+    """Return the combinations of other readings of one record, and True if none was skipped."""
     choices = [
         [
             Change(ChangeKind.FLIP, dispute.record, dispute.tag, value, is_settled=dispute.state is State.SETTLED)
@@ -291,20 +276,20 @@ def _readings(disputes: Sequence[Dispute]) -> tuple[list[tuple[Change, ...]], bo
     ]
     is_complete = prod(len(choice) + 1 for choice in choices) <= MOST_READINGS
     sizes = range(1, len(choices) + 1) if is_complete else {1, 2, len(choices)}
-    combined = (product(*chosen) for size in sizes for chosen in combinations(choices, size))
-    return [changes for several in combined for changes in islice(several, MOST_READINGS)], is_complete
+    products = (product(*chosen) for size in sizes for chosen in combinations(choices, size))
+    return [changes for combined in products for changes in islice(combined, MOST_READINGS)], is_complete
 
 
 def _exclusion_units(filters: Mapping[Over, Filters], pool: Pool) -> list[_Unit]:
-    """Return the near misses, as they are and taken in; of a claim about exclusions all of them, also left out."""
+    """Return the near misses with their variants; for a claim about exclusions, all exclusions."""
     of_papers, of_exclusions = filters.get(Over.PAPERS), filters.get(Over.EXCLUSIONS)
     asked = (of_papers.conditions, of_papers.by) if of_papers else ((), None)
     possible = list(possible_tags(pool.taxonomy, *asked))
-    nearly = near_misses(pool)
+    includable = near_misses(pool)
     units = []
     for exclusion in pool.exclusions:
         variants = [_Variant((), of_exclusions.part(exclusion) if of_exclusions else None)]
-        if exclusion in nearly:
+        if exclusion in includable:
             parts: dict[Part | None, Change] = {}
             for tags in possible:
                 part = of_papers.part(taken_in(exclusion, tags)) if of_papers else None
@@ -337,16 +322,15 @@ def _ways(claim: Claim) -> list[_Way]:
     if isinstance(expect, claim_file.Counts):
         return [way for value, number in expect.counts.items() for way in _beyond(_having(value), number, number)]
     if isinstance(expect, claim_file.Agreement):
-        ways = []
-        for name, (equal, total) in expect.agreement.items():
-            for index, number in enumerate((equal, total)):
-                ways += _beyond(_cells(name, index), number, number)
-        return ways
+        cells = [
+            (name, index, count) for name, counts in expect.agreement.items() for index, count in enumerate(counts)
+        ]
+        return [way for name, index, count in cells for way in _beyond(_cells(name, index), count, count)]
     return [_Way(lambda name, part: int(name in expect.values and not _having(expect.values[name])(name, part)), 0)]
 
 
 def _beyond(weight: Callable[[str, Part | None], int], low: int | None, high: int | None) -> list[_Way]:
-    """More than `high`, fewer than `low`."""
+    """Return the ways to a sum above `high` or below `low`."""
     ways = [] if high is None else [_Way(weight, high)]
     return ways if low is None else [*ways, _Way(lambda name, part: -weight(name, part), -low)]
 
@@ -360,21 +344,21 @@ def _having(value: str) -> Callable[[str, Part | None], int]:
 
 
 def _cells(column: str, index: int) -> Callable[[str, Part | None], int]:
-    """Count the cells of a column that a record has: by index 0 those that are equal, by index 1 all."""
+    """Count the cells of a record in a column: for index 0 the equal ones, for index 1 all."""
     return lambda _, part: agreement_of(column, Counter(part.values))[index] if part and _is_selected(part) else 0
 
 
 def _excess(part: Part | None, hundredths: int) -> int:
-    """By how much a record takes a share above so many hundredths of a per cent."""
+    """Return the amount by which a record raises a share above a limit in hundredths of a per cent."""
     return 10_000 * part.selected - hundredths if part is not None and part.counted else 0
 
 
 class _Gains:
-    """The amount that every variant of every record adds to the sum that one way to break a claim goes by."""
+    """The amount that each variant adds to the sum of one way to break a claim; `slack` is missing to the limit."""
 
     def __init__(self, way: _Way, units: Sequence[_Unit], claim: Claim) -> None:
         expect = claim.expect
-        names: set[str] = set()  # of records that may not be there
+        names: set[str] = set()  # of records that may not exist
         if isinstance(expect, (claim_file.Keys, claim_file.Values)):
             names.update(expect.keys if isinstance(expect, claim_file.Keys) else expect.values)
         total = sum(way.weight(name, None) for name in names - {unit.name for unit in units})
@@ -387,11 +371,11 @@ class _Gains:
         self.slack = way.limit - total
 
     def smallest(self) -> tuple[Change, ...] | None:
-        """A smallest set of changes that breaks the claim; None where none does."""
+        """Return a smallest set of changes that breaks the claim; None if there is none."""
         single: list[tuple[int, _Variant]] = []
         several: list[list[tuple[int, _Variant]]] = []
         for variants in self.variants:
-            useful: list[tuple[int, _Variant]] = []  # by number of changes, those that add more than all with fewer
+            useful: list[tuple[int, _Variant]] = []  # those that add more than all variants with fewer changes
             for variant, gain in sorted(variants, key=lambda pair: (len(pair[0].changes), -pair[1])):
                 if gain > (useful[-1][0] if useful else 0):
                     useful.append((gain, variant))
@@ -412,52 +396,50 @@ class _Gains:
             best = better
         sets = []
         for gain, changes in best.values():
-            number = next((index for index, more in enumerate(reached) if gain + more > self.slack), None)
-            if number is not None:
-                sets.append((*changes, *(change for _, variant in single[:number] for change in variant.changes)))
+            count = next((index for index, more in enumerate(reached) if gain + more > self.slack), None)
+            if count is not None:
+                sets.append((*changes, *(change for _, variant in single[:count] for change in variant.changes)))
         return min(sets, key=len, default=None)
 
 
 def _remoteness(changes: Sequence[Change]) -> list[int]:
-    """Rank changes from the nearest to the most far-fetched: another reading on record least, a row left out most."""
+    """Rank changes by their kinds, from other readings as the most plausible to rows removed as the least."""
     return [_KINDS.index(change.kind) for change in changes]
 
 
 def _singles(gains: Sequence[_Gains], kind: ChangeKind) -> tuple[Change, ...]:
-    """The changes of a kind that break a claim alone, one for each tag or record."""
-    found: dict[tuple[str, str], Change] = {}
+    """Return the changes of a kind that break a claim alone, one for each tag or record."""
+    changes: dict[tuple[str, str], Change] = {}
     for gain in gains:
         for variant, more in chain.from_iterable(gain.variants):
-            if more > gain.slack and len(variant.changes) == 1 and variant.is_all(kind):
+            if more > gain.slack and len(variant.changes) == 1 and variant.is_by(kind):
                 (change,) = variant.changes
-                found.setdefault((change.record, change.tag), change)
-    return tuple(found.values())
+                changes.setdefault((change.record, change.tag), change)
+    return tuple(changes.values())
 
 
-def _all_at_once(gains: Sequence[_Gains], units: Sequence[_Unit], kind: ChangeKind) -> bool | None:
-    """Return True if all changes of a kind together break a claim; None where there are none."""
-
-    def is_whole(index: int, variant: _Variant) -> bool:
-        return variant.is_all(kind) and (kind is not ChangeKind.FLIP or len(variant.changes) == units[index].disputed)
-
-    if not any(is_whole(index, variant) for index, unit in enumerate(units) for variant in unit.variants):
-        return None
+def _all_at_once(gains: Sequence[_Gains], kind: ChangeKind) -> bool | None:
+    """Return True if all changes of a kind together break a claim; None if there are no such changes."""
+    is_possible = False
     for gain in gains:
-        possible = (
-            [more for variant, more in own if is_whole(index, variant)] for index, own in enumerate(gain.variants)
-        )
-        if sum(max(added, default=0) for added in possible) > gain.slack:
+        total = 0
+        for variants in gain.variants:
+            changed = [(len(variant.changes), more) for variant, more in variants if variant.is_by(kind)]
+            if changed:
+                is_possible = True
+                total += max(changed)[1]  # with all of the record's changes
+        if total > gain.slack:
             return True
-    return False
+    return False if is_possible else None
 
 
 class ReadingVerdict(NamedTuple):
-    """The outcome of a claim by the reading of the sources.
+    """The verdict on a claim by the reading of the sources.
 
     Attributes:
         published: Whether it holds as published.
-        falls_by: The disputes whose agreed value makes it fall: taken in one after another, in their order, each
-            that breaks it is left out. Empty if it does not fall.
+        falls_by: The disputes whose agreed values make it fail: with the other agreed values it holds. Empty if it
+            does not fail.
     """
 
     published: bool
@@ -465,43 +447,32 @@ class ReadingVerdict(NamedTuple):
 
 
 def compare_readings(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute]) -> Mapping[str, ReadingVerdict]:
-    """Hold claims against the tags as published and as the readers of the sources agree on them.
-
-    Args:
-        claims: The claims.
-        pool: The corpus as published.
-        disputes: Its disputes.
-
-    Returns:
-        By the id of each claim whether it holds as published, and which agreed values make it fall.
-    """
+    """Return the verdict on each claim by the tags that readers of the sources agree on, by the claim's id."""
     published, sources = Judge(pool), Judge(read_by(pool, disputes, ReadingName.SOURCES))
-    agreed = [dispute for dispute in disputes if dispute.agreed is not None]
-    compared = {}
+    verdicts = {}
     for claim in claims:
         holds = published.verdict(claim).holds
         harmless: list[Dispute] = []
         breaking: list[Dispute] = []
         if holds and not sources.verdict(claim).holds:
             tags = published.filters(claim)[Over.PAPERS].disputed_tags(disputable(pool.taxonomy))
-            for dispute in (dispute for dispute in agreed if dispute.tag in tags):
-                judge = Judge(read_by(pool, (*harmless, dispute), ReadingName.SOURCES))
-                (harmless if judge.verdict(claim).holds else breaking).append(dispute)
-        compared[claim.id] = ReadingVerdict(holds, tuple(breaking))
-    return compared
+            for dispute in disputes:
+                if dispute.agreed is not None and dispute.tag in tags:
+                    judge = Judge(read_by(pool, (*harmless, dispute), ReadingName.SOURCES))
+                    (harmless if judge.verdict(claim).holds else breaking).append(dispute)
+        verdicts[claim.id] = ReadingVerdict(holds, tuple(breaking))
+    return verdicts
 
 
 class Cause(NamedTuple):
-    """A candidate by which a claim would fall, or could, that holds over the pool of today.
+    """A candidate that makes a claim fail, or could, which holds over the current pool.
 
     Attributes:
-        claim: The claim.
         name: The candidate's key.
-        is_certain: Whether it falls by tags that are settled; else it could, in a reading of tags that are open.
-        tags: The values of the tags that the claim looks at: settled ones, or those on record.
+        is_certain: Whether it makes the claim fail by its decided tags, not only in some reading of undecided ones.
+        tags: The values of the tags that the claim depends on: the decided ones, or those of all readings.
         sources: The addresses at which they were read.
-        copies: Those of them that are hosted copies of the paper.
-        proposal: What is proposed for the candidate.
+        copies: Those of the addresses that are hosted copies of the paper.
     """
 
     claim: Claim
@@ -514,13 +485,7 @@ class Cause(NamedTuple):
 
 
 def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candidate]) -> tuple[Cause, ...]:
-    """Return the candidates by which claims would fall, or could, that hold over the pool of today, claim by claim.
-
-    Args:
-        verdicts: The verdicts with these candidates.
-        pool: The corpus.
-        candidates: The candidates.
-    """
+    """Return the candidates that make claims fail, or could, which hold over the current pool, claim by claim."""
     judge, by_name = Judge(pool), {candidate.name: candidate for candidate in candidates}
     attributes = judge.attributes[Over.PAPERS]
     listed = []
@@ -534,7 +499,7 @@ def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candida
         asked = [condition.attribute for condition in wanted.conditions] + ([wanted.by] if wanted.by else [])
         tags = [name for attribute in asked for name in _tags(attribute)]
         for name in (*awaited.falls_by, *awaited.could_fall_by):
-            candidate = by_name[name]  # no other record breaks what holds over the pool of today
+            candidate = by_name[name]  # the claim holds for all other records
             values = {}
             for tag in tags:
                 if settled := attributes[tag].values(candidate.paper):
@@ -546,8 +511,9 @@ def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candida
             for reading in candidate.readings:
                 if any(reading.tags.get(tag) in values[tag] for tag in values):
                     sources |= dict.fromkeys(reading.sources)
-                    copied = reading.sources if reading.copy else ()
-                    copies += [url for url in copied if url not in candidate.paper.urls and not recognise_url(url)]
+                    if reading.copy:
+                        known = candidate.paper.urls
+                        copies += [url for url in reading.sources if url not in known and not recognise_url(url)]
             is_certain, shown = name in awaited.falls_by, tuple(sources or candidate.paper.urls[:1])
             cause = Cause(verdict.claim, name, is_certain, values, shown, tuple(copies), candidate.proposal)
             listed.append(cause)
@@ -555,7 +521,7 @@ def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candida
 
 
 def _tags(attribute: Attribute) -> tuple[str, ...]:
-    """Return the tags that a filter looks at: a facet, or all terms of one of levels; none for a field."""
+    """Return the tags that an attribute has values of: a facet, or all terms of a facet of levels; none for a field."""
     facet = attribute.facet
     if facet is not None and facet.kind is Kind.LEVELS and attribute.name == facet.field:
         return tuple(term.id for term in facet.terms)

@@ -1,4 +1,4 @@
-"""Records and problems that a file in another format than the data file's holds."""
+"""The records and problems of a file in a format other than that of the data files."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -19,20 +19,18 @@ CITED = {"year": "venue_year", "venue": "proceedings"}
 
 
 class Item(NamedTuple):
-    """A record as a file of another format gives it.
+    """A record of a file.
 
     Attributes:
-        values: The fields that the file has, in the shape of `papers.yaml`. The key is as the file spells it, which
-            need not be a key of ours.
-        line: Where in the file the record begins, from 1; in a file without lines, its number.
-        heads: Lists of which the format holds the first item only, by field: `authors` in a CSV
-            with a first author, `urls` in BibTeX. Such a field is not among `values`: a record that
-            has the list keeps it if it begins with that item.
-        blank: Fields for which the file has a place, and nothing in it. A record keeps them.
-        cited: `year` and `venue` as a citation gives them: those of the venue, where the record has them.
+        values: The fields in the shape of `papers.yaml`; the key is spelled as in the file.
+        line: The line on which the record begins, from 1.
+        heads: The first items of lists that the format cuts short, by field: `authors` in a CSV with a first author,
+            `urls` in BibTeX. These fields are not among `values`.
+        blank: The fields that have an empty place in the file. A record keeps its values for them.
+        cited: `year` and `venue` of a citation, which are those of the venue where the record has them.
         keywords: The keywords written `field=term`, which can be tags.
-        annotation: The sentence on the work that stands beside such keywords.
-        details: The type and fields such as `volume`, as a format other than BibTeX gives them.
+        annotation: The annotation of an item with such keywords, which can be the summary.
+        details: The type and fields such as `volume`, in a format other than BibTeX.
     """
 
     values: Mapping[str, Value]
@@ -53,11 +51,7 @@ class Problem(NamedTuple):
 
 
 class FormatError(DataFileError):
-    """The error of a file that does not follow its format; the message lists the first problems with their lines.
-
-    Attributes:
-        problems: The problems, in the order of their lines.
-    """
+    """The error of a file that does not follow its format; the message lists the first problems with their lines."""
 
     def __init__(self, path: str, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(problems))
@@ -69,14 +63,12 @@ class FormatError(DataFileError):
 def read_identifiers(numbers: Iterable[str], doi: str) -> dict[str, Value]:
     """Return the arXiv id and the DOI of a citation, by field.
 
-    Args:
-        numbers: Where an arXiv id may stand, in any spelling.
-        doi: The DOI, or arXiv's DOI of a preprint. An unknown form stays as it is, for the decoder to refuse. A DOI in
-            its plain form is no address, so `%` in it stays.
+    The arXiv id is searched in `numbers`, in any spelling, and in arXiv's own DOIs. A DOI of unknown form is kept, for
+    the decoder to refuse.
     """
     by_field: dict[str, Value] = {}
     recognised = recognise(doi)
-    if is_normal(IdentifierKind.DOI, doi):
+    if is_normal(IdentifierKind.DOI, doi):  # no address, so `%` in it is no escape
         recognised = Identifier(IdentifierKind.DOI, doi)
     if doi and recognised is None:
         by_field[IdentifierKind.DOI.value] = doi
@@ -102,23 +94,19 @@ def read_item(
     annotation: str,
     heads: Mapping[str, str] = {},
 ) -> Item:
-    """Return the record of a citation; where nobody else is named, the editors stand as its authors."""
+    """Return the record of a citation; the editors of a work without authors are its authors."""
     values = {**fields, "authors": fields["authors"] or list(details.editors)}
     tags = tuple(keyword for keyword in keywords if "=" in keyword)
     return Item(without_empty(values), line, heads, (), cited, tags, annotation if tags else "", details)
 
 
 def complete_item(item: Item, present: Mapping[str, object] | None) -> tuple[dict[str, Value], list[str]]:
-    """Return the item's values with its heads made into lists, and the problems with them.
+    """Return the values that an item gives to a record with the fields `present`, and the problems with them.
 
-    A list that begins with its head stays as it is. Another address takes the place of the first;
-    another first author is a problem, since it says nothing of the authors behind it. Year and venue of a
-    citation go to `venue_year` and `proceedings` where the record has them. Authors who differ only in the
-    braces of a collective stay as the record has them.
-
-    Args:
-        item: A record as a file gives it.
-        present: The record's fields as they are; None for a record that is new.
+    `present` is None for a new record. A list that begins with the item's head is kept. Another address replaces the
+    first one; another first author is a problem, since the authors after it are unknown. Year and venue of a citation
+    go to `venue_year` and `proceedings` where the record has them. Authors who differ only in the braces of a
+    collective are kept.
     """
     values = dict(item.values)
     problems = []
@@ -154,5 +142,4 @@ def complete_item(item: Item, present: Mapping[str, object] | None) -> tuple[dic
 
 
 def _texts(value: object) -> list[str]:
-    """Return the items of a list; none where there is no list."""
     return [str(item) for item in value] if isinstance(value, (list, tuple)) else []

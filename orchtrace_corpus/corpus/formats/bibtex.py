@@ -1,11 +1,11 @@
 """Papers as BibTeX entries, and BibTeX entries as records.
 
-An entry carries what a citation needs: key, title, authors, year, venue, arXiv id, DOI and the
-record's own address. What an imported entry says beyond that, its type and fields such as `volume`, the record keeps
-under `bibtex`, as LaTeX, and the entry leaves with it. Nothing else is read, so an import leaves the rest as it is.
+An entry has the fields of a citation: key, title, authors, year, venue, arXiv id, DOI and the first URL of the paper.
+The record keeps the type and the other fields of an imported entry, such as `volume`, as LaTeX under `bibtex`, and
+they are exported again.
 
-bibtexparser finds the blocks of a file. It leaves out what it cannot read, and strings that are put together or
-never defined it leaves as they stand; here each of these is a problem with its line.
+bibtexparser finds the blocks of a file. It skips what it cannot read, and does not expand strings; here each of these
+is expanded or reported with its line.
 """
 
 import re
@@ -43,17 +43,17 @@ _VENUE_FIELD_OF = {
 }
 """The field of an entry that names the venue, by its type; `howpublished` in all others."""
 _NOT_KEPT = frozenset("title subtitle author year keywords annotation annote abstract file crossref".split())
-"""Fields that a record has itself, texts of others, and paths of one machine."""
+"""Fields that a record has itself, texts by other people, and paths of one machine."""
 _EPRINT = frozenset("eprint archiveprefix eprinttype primaryclass eprintclass".split())
 _TYPE_FIELD = "type_field"
-"""The name in a record for the field `type` of an entry, since `type` is the type of the entry itself."""
+"""The name in a record for an entry's field `type`; in a record, `type` is the entry type."""
 _ARXIV_JOURNAL = r"(?:arxiv|corr)\b"
 _MONTHS = {name[:3].lower(): name for name in citation.MONTHS}
-_ENCODED_UNICODE = partial(encoded, unicode=True)  # one object, by which cached names and words are found
+_ENCODED_UNICODE = partial(encoded, unicode=True)  # one object, since caches of names and words have it in their keys
 _WORD = r"[^\s\"#%'(),={}]+"
 _FIELD_START = r"([\w-]+)\s*=\s*(?=[{\"])"
 _STRAY = rf"@\s*\w+\s*[{{(]|(?<![^\n])[ \t]*(?:@\s*\w|{_FIELD_START})|\A,\s*[\w-]+\s*="
-"""Text between entries, to BibTeX, that was meant as an entry or as fields of an entry."""
+"""Text that BibTeX takes for a comment between entries, but was meant as an entry or as fields of an entry."""
 
 
 class Field(NamedTuple):
@@ -98,7 +98,7 @@ def read(text: str, taxonomy: Taxonomy, _profile: str, problems: list[Problem]) 
 def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
     encode = encoded if profile == "bibtex" else _ENCODED_UNICODE
     entry_type, venue_field, kept = _kept_by(paper)
-    is_dated = profile != "bibtex" and "date" in kept  # of a date and a year, biber warns
+    is_dated = profile != "bibtex" and "date" in kept  # biber warns of an entry with both a date and a year
     fields = [
         (_FIELDS["title"], citation.protect_capitals(paper.title, encode)),
         (_FIELDS["authors"], "" if citation.is_edited(paper) else citation.format_names(paper.authors, encode)),
@@ -121,7 +121,7 @@ def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[s
         ]
     lines = [f"@{entry_type}{{{paper.citation_key},"]
     for name, value in fields:
-        if name == "month" and value in _MONTHS.values():  # a string that styles define, and spell in their language
+        if name == "month" and value in _MONTHS.values():  # styles define strings for months, in their language
             lines.append(f"  {name:13} = {value[:3].lower()},")
         elif name and value:
             lines.append(f"  {name:13} = {{{value}}},")
@@ -129,21 +129,22 @@ def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[s
 
 
 def left_out(paper: Paper) -> Iterator[str]:
-    """Yield the fields of a paper's publication that its entry has no place for."""
+    """Yield the fields of a paper that its entry has no place for."""
     yield from citation.unlinked(paper, 1)
     yield from (name for name in paper.bibtex if name != "type" and name not in _kept_by(paper)[2])
 
 
 def _kept_by(paper: Paper) -> tuple[str, str, dict[str, str]]:
-    """Return a paper's entry type, the field of its venue, and its further fields; those of the record take precedence.
+    """Return a paper's entry type, the field for its venue, and the fields kept from an imported entry.
 
-    The field of the venue is empty where an arXiv id or a further field names it already.
+    The field for the venue is empty where an arXiv id or a kept field names the venue already.
     """
     entry_type = paper.bibtex.get("type") or _default_type(paper.cited_venue)
-    own = {"url"} if paper.urls else set()
-    own |= {"doi"} if paper.doi else set()
-    own |= _EPRINT if paper.arxiv_id else set()
-    kept = {name: value for name, value in paper.bibtex.items() if name != "type" and name not in own}
+    written = {"type"}
+    for names, value in (({"url"}, paper.urls), ({"doi"}, paper.doi), (_EPRINT, paper.arxiv_id)):
+        if value:
+            written |= names
+    kept = {name: value for name, value in paper.bibtex.items() if name not in written}
     if not str(kept.get("date", paper.cited_year)).startswith(str(paper.cited_year)):
         del kept["date"]
     carrier = _venue_field(kept, entry_type)
@@ -157,26 +158,26 @@ def _kept_by(paper: Paper) -> tuple[str, str, dict[str, str]]:
 
 
 def _default_type(venue: str) -> str:
-    """Return the entry type that follows from a venue."""
+    """Return the usual type of an entry at a venue."""
     return {citation.VenueKind.JOURNAL: "article", citation.VenueKind.CONFERENCE: "inproceedings"}.get(
         citation.venue_kind(venue), "misc"
     )
 
 
 def _venue_field(fields: Mapping[str, str], entry_type: str) -> str:
-    """Return the field of an entry that names its venue: that of its type, else the first; empty without any."""
+    """Return the field of an entry that names its venue: that of its type, else the first; empty if there is none."""
     order = (_VENUE_FIELD_OF.get(entry_type, "howpublished"), *citation.VENUE_FIELDS)
     return next((name for name in order if fields.get(name) and "\\url" not in fields[name]), "")
 
 
 def _venue(field: str, text: str) -> str:
-    """Return the venue that a field names; a journal of arXiv's, in any form, is arXiv."""
+    """Return the venue that a field names; each spelling of arXiv as a journal is arXiv."""
     is_on_arxiv = field.startswith("journal") and re.match(_ARXIV_JOURNAL, text, re.IGNORECASE)
     return _ARXIV if is_on_arxiv else text
 
 
 def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
-    """Return the record of an entry; its problems go to `problems`."""
+    """Return the record of an entry, and add its problems to `problems`."""
 
     def text_of(name: str) -> str:
         try:
@@ -201,15 +202,18 @@ def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
         message = "crossref is not followed: copy the year and the booktitle from the entry that it names"
         problems.append(Problem(entry.line_of("crossref"), message))
     url = entry.address("url") or entry.address("howpublished")
-    is_read = set(_EPRINT if IdentifierKind.ARXIV in ids else set()) | ({"doi"} if IdentifierKind.DOI in ids else set())
-    is_read |= {"url"} if entry.address("url") else {"howpublished"} if url else set()
+    read_fields = set(_EPRINT) if IdentifierKind.ARXIV in ids else set()
+    if IdentifierKind.DOI in ids:
+        read_fields.add("doi")
+    if url:
+        read_fields.add("url" if entry.address("url") else "howpublished")
     is_alone = [entry.text(name) for name in citation.VENUE_FIELDS].count(entry.text(venue_field)) == 1
     if is_alone and venue_field == _VENUE_FIELD_OF.get(entry.type, "howpublished") and venue == text_of(venue_field):
-        is_read.add(venue_field)
-    kept: dict[str, Value] = {"type": entry.type} if entry.type != _default_type(venue) else {}
+        read_fields.add(venue_field)
     fields = (field for field in (*PAPER_FIELDS, *taxonomy.fields) if field.name not in citation.SPELLED)
     carried = {field.carriers.bibtex: field for field in fields if field.carriers.bibtex in entry.fields}
-    kept |= _kept(entry, {*is_read, *carried}, problems)
+    kept: dict[str, Value] = {"type": entry.type} if entry.type != _default_type(venue) else {}
+    kept |= _kept(entry, {*read_fields, *carried}, problems)
     values: dict[str, Value] = {
         "key": entry.key,
         **without_empty({"title": title, "authors": authors, "bibtex": kept}),
@@ -226,13 +230,13 @@ def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
     return Item(values, entry.line, heads, (), cited, tags, text_of("annotation") if tags else "")
 
 
-def _kept(entry: Entry, is_read: Collection[str], problems: list[Problem]) -> dict[str, Value]:
+def _kept(entry: Entry, read_fields: Collection[str], problems: list[Problem]) -> dict[str, Value]:
     """Return the fields of an entry that a record has no field for, as LaTeX on one line."""
     kept: dict[str, Value] = {}
     for name, field in entry.fields.items():
         value = " ".join("".join(c if c.isprintable() else " " for c in field.value).split())
         is_year = name == "date" and len(value) == 4
-        if not value or name in _NOT_KEPT or name in is_read or is_year:
+        if not value or name in _NOT_KEPT or name in read_fields or is_year:
             continue
         own = _TYPE_FIELD if name == "type" else name
         if problem := entry_field_problem(own, value):
@@ -253,10 +257,7 @@ def _year(entry: Entry, problems: list[Problem]) -> int | None:
 
 
 def _identifiers(entry: Entry) -> dict[str, Value]:
-    """Return the arXiv id and the DOI of an entry; an eprint of unknown form stays, for the decoder to refuse.
-
-    Google Scholar writes the id into a journal (`arXiv preprint arXiv:...`), and DBLP into a volume.
-    """
+    """Return the arXiv id and the DOI of an entry; an eprint of unknown form is kept, for the decoder to refuse."""
     prefix = (entry.text("archiveprefix") or entry.text("eprinttype")).lower()
     eprint, doi = entry.text("eprint"), entry.text("doi").strip("{}").replace("\\_", "_")
     identifier = recognise(doi)
@@ -264,7 +265,7 @@ def _identifiers(entry: Entry) -> dict[str, Value]:
         doi = identifier.value
     numbers = [eprint] if prefix in ("", "arxiv") else []
     journal = entry.text("journal") or entry.text("journaltitle")
-    if re.match(_ARXIV_JOURNAL, journal, re.IGNORECASE):
+    if re.match(_ARXIV_JOURNAL, journal, re.IGNORECASE):  # the id is in the volume (DBLP) or behind it (Google Scholar)
         numbers += [entry.text("volume").removeprefix("abs/"), journal.split()[-1]]
     by_field = read_identifiers(numbers, doi)
     is_unknown = prefix == "arxiv" and eprint and IdentifierKind.ARXIV not in read_identifiers([eprint], "")
@@ -272,7 +273,7 @@ def _identifiers(entry: Entry) -> dict[str, Value]:
 
 
 def _entries(text: str, problems: list[Problem]) -> list[Entry]:
-    """Return the entries of a file; its problems go to `problems`."""
+    """Return the entries of a file, and add its problems to `problems`."""
     import logging
 
     from bibtexparser.splitter import Splitter
@@ -294,7 +295,7 @@ class _ExpansionError(Exception):
 
 
 class _BlockReader:
-    """Reads the blocks of a file, with the strings that it defines."""
+    """Reads the blocks of a file and expands its strings."""
 
     def __init__(self, problems: list[Problem]) -> None:
         self._problems = problems
@@ -302,7 +303,7 @@ class _BlockReader:
         self._expanded_characters = 0
 
     def entries(self, blocks: "Sequence[model.Block]") -> Iterator[Entry]:
-        """Yield the entries among the blocks; an `_ExpansionError` if the strings expand beyond the limit."""
+        """Yield the entries among the blocks; an `_ExpansionError` if expanded strings are longer than the limit."""
         from bibtexparser import model
 
         for before, block in zip([None, *blocks], blocks, strict=False):
@@ -336,7 +337,7 @@ class _BlockReader:
                 yield Entry(block.key, fields, line, block.entry_type.lower())
 
     def _value(self, raw: str, label: str, line: int) -> str:
-        """Return a value joined of its parts: texts in braces or quotes, numbers and names of strings."""
+        """Return the parts of a value joined: texts in braces or quotes, numbers, and names of strings."""
         rest, parts = raw.strip(), []
         while True:
             length = _length(rest)
@@ -394,7 +395,7 @@ def _failure(block: "model.ParsingFailedBlock", line: int) -> str:
 
 
 def _length(text: str) -> int:
-    """Return the length of the first part of a value; 0 if it begins with none."""
+    """Return the length of the first part of a value; 0 if there is none."""
     if text[:1] not in ("{", '"'):
         word = re.match(_WORD, text)
         return word.end() if word else 0

@@ -1,9 +1,8 @@
-"""Author lists, kinds of venues and tags as keywords, as bibliographies need them.
+"""Author lists, kinds of venues and tags as keywords, for bibliographies.
 
-A record writes names as BibTeX does: `Family, Given`, `Family, Jr, Given`, a collective in
-braces, `others` for those left out. In a BibTeX file, a name without parts or a family name of several words
-must stand in braces, or BibTeX takes it apart (Patashnik, BibTeXing, 1988, section 4; Markey, Tame the
-BeaST, 2009, section 11).
+Names are in BibTeX form: `Family, Given`, `Family, Jr, Given`, a collective in braces, `others` for the rest. In a
+BibTeX file, a name without parts or a family name of several words needs braces, or BibTeX splits it (Patashnik,
+BibTeXing, 1988, section 4; Markey, Tame the BeaST, 2009, section 11).
 """
 
 import re
@@ -41,11 +40,11 @@ class Name(NamedTuple):
 
 
 class NamesError(ValueError):
-    """The error of a list of names that cannot be read; the message says why."""
+    """The error of a list of names that cannot be read."""
 
 
 def name_of(author: str) -> Name:
-    """Return the parts of an author's name in a record; from a third comma on, all belongs to the given name."""
+    """Return the parts of an author's name in a record; further commas belong to the given name."""
     if is_collective(author):
         return Name(author[1:-1])
     family, *rest = (part.strip() for part in author.split(",", 2))
@@ -56,16 +55,12 @@ def name_of(author: str) -> Name:
 
 
 def format_names(authors: Iterable[str], encode: Callable[[str], str]) -> str:
-    """Return authors as the value of a BibTeX field; `encode` makes a part of a name LaTeX."""
+    """Return authors as the value of a BibTeX field; `encode` turns text into LaTeX."""
     return " and ".join(_written(author, encode) for author in authors)
 
 
 def read_names(value: str, decode: Callable[[str], str]) -> list[str]:
-    """Return the authors in the value of a BibTeX field; `decode` makes plain text of a part of a name.
-
-    Raises:
-        NamesError: A name is empty, or its braces or commas do not make one.
-    """
+    """Return the authors in the value of a BibTeX field; a `NamesError` for an empty or malformed name."""
     from bibtexparser.middlewares.names import InvalidNameError, parse_single_name_into_parts
 
     authors = []
@@ -88,7 +83,7 @@ def read_names(value: str, decode: Callable[[str], str]) -> list[str]:
 
 
 def _separated(value: str) -> Iterator[str]:
-    """Yield the names between each `and` outside of braces; bibtexparser's function loses an accent behind an `and`."""
+    """Yield the names between each `and` outside braces; bibtexparser's function loses an accent after an `and`."""
     start = depth = 0
     for token in re.finditer(r"\\.|[{}]|(?<!\S)and(?!\S)", value, re.IGNORECASE | re.DOTALL):
         depth += {"{": 1, "}": -1}.get(token[0], 0)
@@ -112,7 +107,7 @@ def _written(author: str, encode: Callable[[str], str]) -> str:
 
 
 def _part(text: str, encode: Callable[[str], str], *, is_family: bool = False) -> str:
-    """Return a part of a name as LaTeX, in braces if BibTeX would otherwise take it apart."""
+    """Return a part of a name as LaTeX, in braces if BibTeX would split it otherwise."""
     words = text.split(" ")
     starts_low = [next((letter.islower() for letter in word if letter.isalpha()), False) for word in words]
     has_inner_particle = is_family and any(starts_low[1:]) and not starts_low[0]
@@ -121,10 +116,10 @@ def _part(text: str, encode: Callable[[str], str], *, is_family: bool = False) -
 
 
 def protect_capitals(title: str, encode: Callable[[str], str]) -> str:
-    """Return a title with braces around the words whose capitals a bibliography style must not lower.
+    """Return a title with braces around the words whose capitals a bibliography style must keep.
 
-    Those are acronyms and words with a capital behind their first letter (`LLM`, `DeepSeek`), and
-    single capitals or capitals before digits (`Q-value`, `R1`), except the article `A`.
+    These are acronyms and words with a capital after their first letter (`LLM`, `DeepSeek`), and single capitals or
+    capitals before digits (`Q-value`, `R1`), except the article `A`.
     """
     parts = re.split(r"([^\W_]+(?:[.'\u2019-][^\W_]+)*)", title)
     return "".join(_protected_word(part, encode) if index % 2 else encode(part) for index, part in enumerate(parts))
@@ -196,7 +191,7 @@ RIS_KINDS = {names.ris: kind for kind, names in PUBLICATION_TYPES.items()} | {
     "CPAPER": VenueKind.CONFERENCE,
     **dict.fromkeys(("MGZN", "NEWS"), VenueKind.JOURNAL),
 }
-"""The kind of publication of each type; other types say nothing."""
+"""The kind of publication of each type; other types are of unknown kind."""
 
 DETAILS = (
     Carriers("volume", "volume", "VL"),
@@ -212,7 +207,7 @@ DETAILS = (
 """The further fields of an entry that CSL and RIS have a place for."""
 
 VENUE_FIELDS = ("journal", "journaltitle", "booktitle", "howpublished", "school", "institution", "publisher")
-"""The fields of an entry of BibTeX that name the venue; the first that there is does."""
+"""The fields of a BibTeX entry that can name the venue, the first choice first."""
 
 
 @lru_cache(maxsize=1024)
@@ -231,12 +226,12 @@ def venue_kind(venue: str) -> VenueKind:
 
 
 def paper_kind(paper: Paper) -> VenueKind:
-    """Return how a paper is published: by the type of the entry that it came from, else by its venue."""
+    """Return the kind of publication of a paper: by the type of its imported entry, else by its venue."""
     return entry_kind(paper.bibtex.get("type", ""), paper.cited_venue)
 
 
 def entry_kind(entry_type: str, venue: str) -> VenueKind:
-    """Return what an entry of a type, which may be empty, stands for at a venue."""
+    """Return the kind of publication of an entry by its type, or by its venue if the type is empty or ambiguous."""
     kind = venue_kind(venue)
     if not entry_type:
         return kind
@@ -245,11 +240,11 @@ def entry_kind(entry_type: str, venue: str) -> VenueKind:
 
 
 PUBLISHED_BY = (VenueKind.BOOK, VenueKind.THESIS, VenueKind.REPORT, VenueKind.PREPRINT)
-"""The kinds that are part of nothing larger: the publisher, school or institution is the venue."""
+"""The kinds whose venue is a publisher, school or institution, since they are part of no larger work."""
 
 
 def editors(entry: Mapping[str, str]) -> list[str]:
-    """Return the editors of an entry of BibTeX, as a record has names; empty without any that can be read."""
+    """Return the editors of a BibTeX entry in the form of a record; empty if they cannot be read."""
     try:
         return read_names(entry["editor"], decoded) if "editor" in entry else []
     except (NamesError, LatexError):
@@ -257,7 +252,7 @@ def editors(entry: Mapping[str, str]) -> list[str]:
 
 
 def is_edited(paper: Paper) -> bool:
-    """Return True if those who stand as the authors are the editors: the entry that it came from named nobody else."""
+    """Return True if the authors of a paper are its editors, since its imported entry named no authors."""
     return "editor" in paper.bibtex and editors(paper.bibtex) == list(paper.authors)
 
 
@@ -265,11 +260,11 @@ MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
-"""The months as BibTeX's strings for them read."""
+"""The months as BibTeX's strings write them."""
 
 
 def month_of(entry: Mapping[str, str]) -> int:
-    """Return the month that an entry of BibTeX names, from 1; 0 without one."""
+    """Return the month of a BibTeX entry, from 1; 0 if it has none."""
     text = plain(entry.get("month", "")).lower()
     if text.isascii() and text.isdigit():
         return int(text) if 1 <= int(text) <= 12 else 0
@@ -277,13 +272,13 @@ def month_of(entry: Mapping[str, str]) -> int:
 
 
 class EntryDetails(NamedTuple):
-    """Type and further fields of an entry in another format than BibTeX.
+    """The type and further fields of an entry in a format other than BibTeX.
 
     Attributes:
-        kind: The kind of publication of its type; None where the type says nothing.
-        texts: Its further fields by their names in BibTeX, as plain text.
-        editors: Its editors, as a record has names.
-        month: Its month from 1; 0 without one.
+        kind: The kind of publication; None for a type of unknown kind.
+        texts: The further fields as plain text, by their names in BibTeX.
+        editors: The editors in the form of a record.
+        month: The month from 1; 0 if there is none.
     """
 
     kind: VenueKind | None = None
@@ -293,14 +288,13 @@ class EntryDetails(NamedTuple):
 
 
 _SAME_PLACE = {"issn": ("issn", "isbn"), "isbn": ("isbn", "issn")}
-"""Fields that other formats have one place for."""
+"""Fields that share a place in other formats."""
 
 
 def merge_entry(details: EntryDetails, present: Mapping[str, str], venue: str) -> dict[str, str]:
-    """Return the BibTeX fields of a record, as LaTeX, updated by what another format says of the entry.
+    """Return the BibTeX fields of a record, as LaTeX, updated from an entry in another format.
 
-    A field that says the same stays as it is written, and so does one that the other format has no place for. The venue
-    is that of a citation of the record.
+    Fields with an equal value keep their spelling. Fields that the other format has no place for are kept.
     """
     kept = dict(present)
     if details.kind and entry_kind(kept.get("type", ""), venue) is not details.kind:
@@ -310,7 +304,7 @@ def merge_entry(details: EntryDetails, present: Mapping[str, str], venue: str) -
         known = [plain(kept[other]) for other in _SAME_PLACE.get(name, (name,)) if other in kept]
         if _comparable(text) not in map(_comparable, known):
             latex = encoded(text, unicode=True)
-            if name in ("volume", "number", "pages"):  # a hyphen may be of no range (`TR-12`)
+            if name in ("volume", "number", "pages"):  # not every hyphen is that of a range (`TR-12`)
                 dash = r"\s*[-\u2013]\s*" if name == "pages" or re.fullmatch(r"\d+-\d+", latex) else "\u2013"
                 latex = re.sub(rf"(?<=\w){dash}(?=\w)", "--", latex)
             kept[name] = latex
@@ -322,12 +316,12 @@ def merge_entry(details: EntryDetails, present: Mapping[str, str], venue: str) -
 
 
 def _comparable(text: str) -> str:
-    """Return the form in which two spellings of a field are equal: dashes may be written otherwise."""
+    """Return a text with each dash as one hyphen, so that spellings of a range compare equal."""
     return re.sub(r"\s*[-\u2013]+\s*", "-", text).strip("- ")
 
 
 def entry_texts(paper: Paper, places: Mapping[str, str]) -> dict[str, str]:
-    """Return the further fields of a paper's BibTeX entry as plain text, by their places in another format."""
+    """Return the further fields of a paper's entry as plain text, by their places in another format."""
     texts = ((places[name], plain(latex)) for name, latex in paper.bibtex.items() if name in places)
     return {place: text for place, text in texts if text}
 
@@ -341,16 +335,16 @@ def unplaced_fields(paper: Paper) -> Iterator[str]:
 
 
 SPELLED = ("title", "authors", "year", "arxiv_id", "doi", "urls", "summary")
-"""The fields that each form spells in its own way."""
+"""The fields that each format writes in a way of its own."""
 
 
 def carriers_in(form: str) -> dict[str, str]:
-    """Return what carries each fixed field in a form: `bibtex`, `csl` or `ris`."""
+    """Return the place of each fixed field in a format: `bibtex`, `csl` or `ris`."""
     return {field.name: carrier for field in PAPER_FIELDS if (carrier := getattr(field.carriers, form))}
 
 
 def carried_texts(paper: Paper, taxonomy: Taxonomy, form: str) -> dict[str, str]:
-    """Return the fields that a form carries as plain texts, those of a survey's own among them."""
+    """Return the fields that a format holds as plain text, by their places; a survey's own fields are included."""
     texts: dict[str, str] = {}
     for field in (*PAPER_FIELDS, *taxonomy.fields):
         carrier = getattr(field.carriers, form)
@@ -365,7 +359,7 @@ def summary_text(paper: Paper) -> str:
 
 
 def plain(latex: str) -> str:
-    """Return LaTeX as plain text; empty where it stands for no characters."""
+    """Return LaTeX as plain text; empty if it cannot be decoded."""
     try:
         return decoded(latex)
     except LatexError:
@@ -373,7 +367,7 @@ def plain(latex: str) -> str:
 
 
 def apa(paper: Paper) -> str:
-    """Return the reference of a paper in the style of the APA (Publication Manual, 7th edition), as plain text."""
+    """Return the reference of a paper in APA style (Publication Manual, 7th edition), as plain text."""
     names = []
     for name in (name_of(author) for author in paper.authors if author != OTHERS):
         initials = ("-".join(f"{part[0]}." for part in word.split("-") if part) for word in name.given.split())
@@ -400,13 +394,10 @@ def apa(paper: Paper) -> str:
 
 
 def unlinked(paper: Paper, most_urls: int | None = None) -> Iterator[str]:
-    """Yield the fields of a paper's identifiers and addresses that have no place where there are so many addresses.
-
-    An arXiv id and a DOI have places of their own.
-    """
+    """Yield the identifiers and addresses of a paper that are lost if only its first `most_urls` addresses are kept."""
     urls = paper.urls[:most_urls]
     linked = {identifier.kind for identifier in map(recognise_url, urls) if identifier is not None}
-    for kind in (IdentifierKind.OPENREVIEW, IdentifierKind.ACL):
+    for kind in (IdentifierKind.OPENREVIEW, IdentifierKind.ACL):  # the others have a place of their own
         if getattr(paper, kind.value) and kind not in linked:
             yield kind.value
     if len(urls) < len(paper.urls):
@@ -414,7 +405,7 @@ def unlinked(paper: Paper, most_urls: int | None = None) -> Iterator[str]:
 
 
 def keywords(paper: Paper, taxonomy: Taxonomy) -> Iterator[str]:
-    """Yield the tags in the form of filters, `credit_unit=agent`, `stop=explicit`; without those that are NA."""
+    """Yield the tags in the form of filters, such as `credit_unit=agent` or `stop=explicit`, except `NA`."""
     for facet in taxonomy.papers:
         tag = paper.tags.get(facet.field, ())
         if isinstance(tag, str):  # most are

@@ -1,8 +1,7 @@
-"""The answers of the issue form "suggest a paper", as GitHub writes them into the body of an issue.
+"""The answers to the issue form "suggest a paper", read from the body of an issue as GitHub writes it.
 
-Each question is a heading of the third level with the question's label, and the answer stands below it.
-Anybody on the internet can have typed the body: it gives text and terms of the taxonomy, and nothing
-else. `render.schema` writes the form; both take the questions from here, so that they cannot differ.
+Each question is a heading of the third level, followed by its answer. Anybody on the internet can type a body, so only
+plain text and terms of the taxonomy are read from it. `render.schema` writes the form from the same questions.
 
 Reference: the syntax of GitHub's form schema
 (https://docs.github.com/en/communities/using-templates-to-encourage-useful-issues-and-pull-requests).
@@ -25,7 +24,7 @@ NO_ANSWER = "_No response_"
 """The text that GitHub writes for a question without an answer."""
 
 DOES_NOT_ARISE = "Does not arise"
-"""The answer that a term with levels does not arise, which no answer leaves open."""
+"""The answer that a term with levels does not arise; without an answer, the tag is undecided."""
 
 LARGEST_BODY_BYTES = 256 * 1024
 """GitHub takes bodies of up to 65,536 characters."""
@@ -37,14 +36,14 @@ class Question(NamedTuple):
     """A question of the form.
 
     Attributes:
-        name: The field that it is about, or the term that has levels.
-        label: Its heading, unlike that of any other.
+        name: The name of the field, or of the term that has levels.
+        label: The heading, which is unique in the form.
         about: The explanation of what to answer.
-        facet: The facet whose terms, or levels, can be chosen; None for a text.
+        facet: The facet whose terms or levels are the options; None for a text.
         term: The term whose level is asked for.
         is_evidence: Whether the facet is one of evidence.
         is_long: Whether the answer may take several lines.
-        field: The field of papers that is asked for, if it is one.
+        field: The field of papers, if it is one.
     """
 
     name: str
@@ -58,7 +57,7 @@ class Question(NamedTuple):
 
     @property
     def options(self) -> dict[str, str]:
-        """Return the options, each with the id of the term or level that it stands for; nothing for a text."""
+        """Return the options, each with the id of its term or level; empty for a text."""
         if self.field is not None and self.field.kind is FieldKind.FLAG:
             return {"Yes": "true", "No": "false"}
         if self.field is not None:
@@ -75,11 +74,11 @@ class Form(NamedTuple):
     """The answers of a form.
 
     Attributes:
-        texts: By the name of the question; those without an answer are left out.
-        values: Of those, the values of fields by name.
+        texts: The answers by the name of their question, except those in the other mappings.
         tags: Tags of the paper by field.
         evidence: Facets of the evidence by field.
-        remarks: Problems with the answers, for the person who looks at them.
+        remarks: Problems with the answers, as sentences.
+        values: Values of fields by name.
     """
 
     texts: Mapping[str, str]
@@ -90,7 +89,7 @@ class Form(NamedTuple):
 
 
 def questions(taxonomy: Taxonomy) -> tuple[Question, ...]:
-    """Return the questions of the form, in the order of a record's fields; the tags stand behind its head."""
+    """Return the questions of the form, in the order of a record's fields, with the tags after its first section."""
     noun = taxonomy.noun.one
     example = f"Such as 2605.08686, a DOI, or the address of the {noun}'s page."
     form_questions = [Question("identifier", "arXiv id, DOI or address", example)]
@@ -123,7 +122,7 @@ def questions(taxonomy: Taxonomy) -> tuple[Question, ...]:
 
 
 def read(body: str, taxonomy: Taxonomy) -> Form:
-    """Return the answers in the body of an issue; text that cannot be one is left out, with a remark."""
+    """Return the answers in the body of an issue; the rest of its text is skipped with a remark."""
     known = {question.label.casefold(): question for question in questions(taxonomy)}
     known |= {question.name: question for question in known.values() if question.name not in known}
     texts: dict[str, str] = {}
@@ -132,7 +131,7 @@ def read(body: str, taxonomy: Taxonomy) -> Form:
     values: dict[str, FieldValue] = {}
     remarks: list[str] = []
     answered: set[str] = set()
-    # The headings of the third level, each with what stands below it up to the next.
+    # Headings of the third level and the text below them, in turn.
     _, *parts = re.split(r"^### (.*)$", "\n".join(body.splitlines()), flags=re.MULTILINE)
     for spelled, block in zip(parts[::2], parts[1::2], strict=True):
         heading = " ".join(spelled.split())
@@ -171,22 +170,21 @@ def _field_question(field: RecordField, noun: str) -> Question:
 
 
 def _option(term: Term) -> str:
-    """Return a term as it can be chosen. Its id stands beside its label, also because GitHub refuses the word None."""
+    """Return the option for a term: its label with its id, since GitHub refuses an option that is the word None."""
     return f"{term.label} ({term.id})"
 
 
 def _plain(text: str, *, only_address: bool = False) -> str:
-    """Return an answer as one line of visible text, without the marks that Markdown and HTML act on.
+    """Return an answer as one line of visible text without Markdown and HTML; other text such as `x<y` is kept.
 
-    A link keeps its address behind its text, or alone where nothing but an address is asked for. What is no
-    element of HTML, as in `x<y and y>z`, stays.
+    A link becomes its text with the address in brackets, or the address alone with `only_address`.
     """
     if text.strip() == NO_ANSWER:
         return ""
-    from html import unescape  # only for who reads answers: the form itself is made at each check
+    from html import unescape  # only to read answers: `corpus check` makes the form each time
 
     def as_text(link: re.Match[str]) -> str:
-        """Return a link of Markdown as text; of an image, the text that stands for it."""
+        """Return a Markdown link as text; of an image, its alternative text."""
         is_image, shown, target = link.groups()
         address = target.split()[0].strip("<>") if target.split() else ""
         if is_image or not re.match(r"https?://", address) or address == shown.strip():
@@ -194,7 +192,7 @@ def _plain(text: str, *, only_address: bool = False) -> str:
         return address if only_address or not shown.strip() else f"{shown} ({address})"
 
     before = ""
-    while before != text:  # what was hidden behind one mark may be another; each round leaves less
+    while before != text:  # removing markup can uncover other markup; each round shortens the text
         before = text
         text = re.sub(r"<(https?://[^<>\s]+)>", r"\1", text)
         text = re.sub(r"<!--.*?(?:-->|$)", " ", text, flags=re.DOTALL)
@@ -203,16 +201,15 @@ def _plain(text: str, *, only_address: bool = False) -> str:
         )
         text = re.sub(_LINK, as_text, text)
         text = re.sub(r"`+|\*\*+", "", unescape(text))
-    text = re.sub(r"<(?=[A-Za-z/!?])", "< ", text).replace("](", "] (")  # what is left of either stands open
-    visible = (c if c.isprintable() else " " if c.isspace() else "" for c in text)
-    return " ".join("".join(visible).split())
+    text = re.sub(r"<(?=[A-Za-z/!?])", "< ", text).replace("](", "] (")  # break what is left of tags and links
+    return " ".join("".join(c for c in " ".join(text.split()) if c.isprintable()).split())
 
 
 _LINK = r"(!?)\[([^\[\]]*)\]\(([^()]*(?:\([^()]*\)[^()]*)*)\)"
 
 
 def _tag(question: Question, facet: Facet, answer: str) -> Tag:
-    """Return the tag that an answer gives: options as the form has them, else other names of terms."""
+    """Return the tag for an answer, which is an option of the form or a name of a term."""
     options = question.options
     if question.term is not None:
         level = options[answer] if answer in options else read_level(facet, answer)

@@ -1,11 +1,11 @@
 """Papers in JSON: whole records in the shape of the data file, as one document or as lines, and CSL-JSON.
 
-The document's envelope names its schema and version, as that of every report in JSON does; `corpus list --format
-json` gives records in the same shape, and they can be read here, too.
+A document names its schema and version, as every JSON report does. The output of `corpus list --format json` has the
+same shape and can be read here, too.
 
-An item of CSL-JSON, which citation processors such as pandoc and Zotero read, carries what a citation needs, with type,
+CSL-JSON is read by citation processors such as pandoc and Zotero. An item has the fields of a citation with type,
 volume, number and pages; a new paper takes its tags from `keyword` and its summary from `annote`. Variables and types:
-https://docs.citationstyles.org/en/stable/specification.html and the schema csl-data.json beside it.
+https://docs.citationstyles.org/en/stable/specification.html and its schema csl-data.json.
 """
 
 import json
@@ -36,18 +36,15 @@ def write_document(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _
 
 
 def read_document(text: str, taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
-    """Return the records of a document by `write_document` or `corpus list --format json`.
-
-    Raises:
-        JsonError: The text is no JSON.
-    """
+    """Return the records of a document by `write_document` or `corpus list --format json`."""
     document = loads(text)
     problem = ""
     if not isinstance(document, dict) or not str(document.get("schema", "")).startswith(_SCHEMA_PREFIX):
         problem = f'the document must begin {{"schema": "{SCHEMA}", "version": {VERSION}, "records": [...]}}'
     elif document.get("version") != VERSION:
-        version = quote(str(document.get("version")))
-        problem = f"version {version} is not one that this release reads, which is {VERSION}"
+        problem = (
+            f"version {quote(str(document.get('version')))} is not one that this release reads, which is {VERSION}"
+        )
     elif set(document) != {"schema", "version", "records"} or not isinstance(document["records"], list):
         problem = "the document must have a list 'records', and nothing else beside schema and version"
     if problem:
@@ -85,13 +82,13 @@ def item_lines(text: str, path: tuple[str, ...]) -> Iterator[int]:
     """Yield the lines on which the items of a list begin, in valid JSON; the path has the names that lead to it."""
     from orchtrace_corpus.base.json_places import Places
 
-    whole = re.sub(r"\\u[dD][89a-fA-F]..", r"\\ufffd", text)  # a half of a pair, which has another place to be reported
-    places = Places(whole.encode(), "")
+    # `problem_with` reports half a surrogate pair, which Places would refuse.
+    places = Places(re.sub(r"\\u[dD][89a-fA-F]..", r"\\ufffd", text).encode(), "")
     return (places.line((*path, index)) for index in count())
 
 
 def _record(value: object, line: int, problems: list[Problem], taxonomy: Taxonomy) -> dict[str, Value]:
-    """Return the fields of a record without empty lists; their problems go to `problems`."""
+    """Return the fields of a record without empty lists, and add their problems to `problems`."""
     if not isinstance(value, dict):
         problems.append(Problem(line, "a record must be an object of fields"))
         return {}
@@ -131,11 +128,7 @@ def write_csl(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categ
 
 
 def read_csl(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
-    """Return the items of a list.
-
-    Raises:
-        JsonError: The text is no JSON.
-    """
+    """Return the items of a list."""
     document = loads(text)
     if not isinstance(document, list):
         problems.append(Problem(1, "the document must be a list of items"))

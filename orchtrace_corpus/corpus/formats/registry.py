@@ -1,4 +1,4 @@
-"""The formats by name. The module of a format is imported when a file is read or written, not before."""
+"""The formats by name. The module of a format is imported when a file is first read or written."""
 
 from codecs import BOM_UTF8
 from collections import Counter
@@ -16,19 +16,17 @@ from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 
 class FileFormat(NamedTuple):
-    """A format, and how to read and write it.
+    """A format, and how to read and write it; every format can be written.
 
     Attributes:
         name: Its name in `corpus export` and `import`, and that of its module unless `module` names another.
         label: Its name for people.
-        profiles: Its variants, each with a description; the first is taken unless another is named.
-        is_binary: Whether a file of it is bytes rather than text.
-        can_read: Whether it can be read; every format can be written.
+        profiles: Its variants with their descriptions; the first is the default.
         has_categories: Whether it has a place for arXiv's category of a paper.
-        is_citation: Whether it carries a citation, and may have no place for a field of an entry.
+        is_citation: Whether it holds citations, which have no place for some fields.
         of_exclusions: Its profiles that can hold exclusions.
-        endings: The endings of the names of its files.
-        module: Its module in this package; behind a colon, how names of functions end in a module of several formats.
+        endings: The endings of file names.
+        module: Its module in this package; after a colon, the ending of function names in a module of several formats.
     """
 
     name: str
@@ -92,12 +90,7 @@ class FileFormat(NamedTuple):
         return written
 
     def write_exclusions(self, exclusions: Sequence[Exclusion], taxonomy: Taxonomy, profile: str = "") -> str:
-        """Return the exclusions in this format.
-
-        Args:
-            exclusions: The exclusions, in the order in which they are written.
-            taxonomy: The taxonomy of the exclusions.
-            profile: The variant of the format; the first one unless given.
+        """Return the exclusions in this format, in their order.
 
         Raises:
             CommandUseError: The profile has no form for exclusions, or the taxonomy does not declare it.
@@ -111,7 +104,7 @@ class FileFormat(NamedTuple):
         return written
 
     def left_out(self, papers: Iterable[Paper], taxonomy: Taxonomy) -> dict[str, int]:
-        """Return the fields of publications and of the survey without a place here, each with its number of papers."""
+        """Return the fields that have no place in this format, each with its number of papers."""
         if not self.is_citation:
             return {}
         fields_of = self._function("left_out")
@@ -122,11 +115,7 @@ class FileFormat(NamedTuple):
         return dict(counts)
 
     def profile(self, name: str) -> str:
-        """Return a profile by name; the first one for no name.
-
-        Raises:
-            CommandUseError: There is none of that name.
-        """
+        """Return the profile of a name, or the first one for the empty name; a `CommandUseError` for an unknown one."""
         if not name:
             return next(iter(self.profiles))
         if name not in self.profiles:
@@ -202,14 +191,10 @@ FORMATS: dict[str, FileFormat] = {
 
 
 def find(name: str, *, to_read: bool = False) -> FileFormat:
-    """Return a format by its name, in capitals or not.
-
-    Args:
-        name: Its name.
-        to_read: Suggest only formats that can be read.
+    """Return a format by its name, in any case; `to_read` suggests only readable formats for an unknown name.
 
     Raises:
-        CommandUseError: There is none; the message names the nearest.
+        CommandUseError: The name is unknown; the message gives the nearest name.
     """
     if name.lower() not in FORMATS:
         known = readable() if to_read else tuple(FORMATS)
@@ -218,14 +203,10 @@ def find(name: str, *, to_read: bool = False) -> FileFormat:
 
 
 def find_by_ending(path: str, data: bytes = b"") -> FileFormat:
-    """Return the format of a file, by the ending of its name.
-
-    Args:
-        path: The file's name.
-        data: The bytes of the file, if they are known: a list in a file .json is CSL-JSON.
+    """Return the format of a file by the ending of its name; a list in a file .json is CSL-JSON.
 
     Raises:
-        CommandUseError: No format has files that end so; the message names all endings.
+        CommandUseError: No format has this ending; the message names all endings.
     """
     by_ending = {ending: file_format for file_format in FORMATS.values() for ending in file_format.endings}
     ending = max((ending for ending in by_ending if path.lower().endswith(ending)), key=len, default="")

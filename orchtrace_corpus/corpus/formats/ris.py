@@ -1,7 +1,7 @@
 """Papers as RIS, the tagged lines that reference managers exchange, and such lines as records.
 
-There is no markup: a value is the rest of its line. A record carries what a citation needs, with type, volume,
-number and pages; a new paper takes its tags from `KW` and its summary from `N1`.
+A value is the rest of its line, without markup. A record has the fields of a citation with type, volume, number and
+pages; a new paper takes its tags from `KW` and its summary from `N1`.
 Tags: https://en.wikipedia.org/wiki/RIS_(file_format).
 """
 
@@ -52,8 +52,13 @@ def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
     for tag, value in citation.entry_texts(paper, _PLACES).items():
         if tag == venue_tag:
             continue
+        if tag != "SP":
+            yield tag, value
+            continue
         first, _, last = (part.strip("-\u2013 ") for part in re.sub("--+|\u2013", "\u2013", value).partition("\u2013"))
-        yield from ((tag, first), *((("EP", last),) if last else ())) if tag == "SP" else ((tag, value),)
+        yield "SP", first
+        if last:
+            yield "EP", last
     if paper.arxiv_id:
         yield _TAGS["arxiv_id"], f"arXiv:{paper.arxiv_id}"
     if paper.doi:
@@ -100,7 +105,7 @@ def _records(text: str, problems: list[Problem]) -> Iterator[tuple[int, dict[str
         elif tag:
             tags.setdefault(tag, []).append(value)
             last = tag
-        else:  # a long value that goes on
+        else:  # the next line of a long value
             tags[last][-1] += f" {value}"
     if start:
         problems.append(Problem(start, "this record is not closed by ER"))
@@ -108,7 +113,7 @@ def _records(text: str, problems: list[Problem]) -> Iterator[tuple[int, dict[str
 
 def _item(line: int, tags: Mapping[str, Sequence[str]], problems: list[Problem]) -> Item:
     def values_of(field: str) -> list[str]:
-        """Return the values of a field; the tags of other programs stand behind our own."""
+        """Return the values of a field; our own tag comes before those of other programs."""
         names = (_TAGS[field], *_ALIASES.get(field, ()))
         return [value for name in names for value in tags.get(name, ()) if value]
 

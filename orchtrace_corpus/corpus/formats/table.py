@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from orchtrace_corpus.base.errors import CommandUseError, MissingLibraryError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.json_syntax import JsonError, loads
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.formats import Item, Problem
 from orchtrace_corpus.corpus.formats.records import problem_with
@@ -37,26 +38,34 @@ _NONE_APPLY = "{}"
 _FORMULA = r"'*[=+\-@\t\r]"
 
 
-def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, _categories: Mapping[str, str]) -> str:
-    """Return the papers as a table with a header.
+class _TableColumn(NamedTuple):
+    """A column of a field, of a facet, or of a term with levels; `published` has the words of the published table."""
 
-    Raises:
-        CommandUseError: The taxonomy declares no published table.
-    """
+    field: str
+    own: RecordField | None
+    facet: Facet | None
+    published: Column = Column("", "")
+
+    @property
+    def is_list(self) -> bool:
+        """Return True if a cell can hold several values."""
+        if self.facet is not None:
+            return self.facet.kind is Kind.MANY
+        return self.own is not None and self.own.is_list
+
+
+def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, _categories: Mapping[str, str]) -> str:
+    """Return the papers as a table with a header."""
     if profile == _PUBLISHED:
-        return _published_table(papers, _published(taxonomy.published))
-    names = list(_full_columns(taxonomy))
+        return _published_table(papers, _declared(taxonomy.published, _PUBLISHED))
+    names = list(_columns(taxonomy, profile))
     rows = (_full_cells(paper, taxonomy) for paper in papers)
     return _table(names, ([row.get(name, "") for name in names] for row in rows))
 
 
 def write_exclusions(exclusions: Sequence[Exclusion], taxonomy: Taxonomy) -> str:
-    """Return the exclusions as the published table of them, with a header.
-
-    Raises:
-        CommandUseError: The taxonomy declares no such table.
-    """
-    return _published_table(exclusions, _published(taxonomy.published_exclusions, "published_exclusions"))
+    """Return the exclusions as the published table of them, with a header."""
+    return _published_table(exclusions, _declared(taxonomy.published_exclusions, "published_exclusions"))
 
 
 def _published_table(records: Sequence[Record], columns: Sequence[Column]) -> str:
@@ -73,36 +82,65 @@ def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def read(text: str, taxonomy: Taxonomy, profile: str, problems: list[Problem]) -> list[Item]:
-    """Return the rows of a table; it may have some of the columns, in any order.
-
-    Raises:
-        CommandUseError: The taxonomy declares no published table.
-    """
-    published = {column.column: column for column in _published(taxonomy.published)} if profile == _PUBLISHED else {}
-    full = {} if published else _full_columns(taxonomy)
-    # The field that each column is about, or a part of.
-    about = {name: facet.field if facet else name for name, facet in full.items()}
-    about |= {name: column.field.replace("first_author", "authors") for name, column in published.items()}
-    key = next((name for name, field in about.items() if field == "key"), "key")
+    """Return the rows of a table; it may have some of the columns, in any order."""
+    columns = _columns(taxonomy, profile)
+    key = next((name for name, column in columns.items() if column.field == "key"), "key")
     items = []
-    for line, row in _rows(text, about, key, problems):
-        empty = {name: published[name].absent if published else "" for name in row}
-        cells = {name: cell for name, cell in row.items() if cell not in ("", empty[name])}
-        if published:
-            item = _published_item(cells, published, taxonomy, line, problems)
-        else:
-            item = _full_item(cells, taxonomy, line, problems)
-        blank = dict.fromkeys(about[name] for name in row if name not in cells and about[name] not in item.values)
-        items.append(item._replace(blank=tuple(blank)))
+    for line, row in _rows(text, columns, key, problems):
+        values: dict[str, Value] = {}
+        levels: dict[str, dict[str, Value]] = {}
+        heads: dict[str, str] = {}
+        empty: dict[str, None] = {}
+        for name, cell in row.items():
+            column = columns[name]
+            if cell in ("", column.published.absent):
+                empty[column.field] = None
+            elif column.published.field == "first_author":
+                heads["authors"] = cell
+            elif column.facet is not None and column.facet.kind is Kind.LEVELS:
+                terms = levels.setdefault(column.field, {})
+                if name != column.field:
+                    terms[name] = cell
+                elif cell != _NONE_APPLY:
+                    message = f"{name} is {quote(cell)}; write {{}} where no term applies, else nothing"
+                    problems.append(Problem(line, message))
+            else:
+                value_of = _published_value if profile == _PUBLISHED else _full_value
+                values[column.field] = value_of(name, column, cell, line, problems)
+        for field, terms in levels.items():
+            if terms and row.get(field):
+                message = f"{field} says that no term applies, but {next(iter(terms))} has a level"
+                problems.append(Problem(line, message))
+        values |= levels
+        blank = tuple(field for field in empty if field not in values)
+        items.append(Item(values, line, {} if "authors" in values else heads, blank))
     return items
 
 
-def _published(columns: tuple[Column, ...], name: str = _PUBLISHED) -> tuple[Column, ...]:
+def _declared(columns: tuple[Column, ...], name: str) -> tuple[Column, ...]:
     if not columns:
         raise CommandUseError(
             f"the taxonomy declares no published table{' of exclusions' if name != _PUBLISHED else ''}",
             f"Declare its columns under '{name}' in data/taxonomy.yaml, or leave out --profile.",
         )
+    return columns
+
+
+def _columns(taxonomy: Taxonomy, profile: str) -> dict[str, _TableColumn]:
+    """Return the columns of a profile by name; those of whole papers are in the order of the data file."""
+    own = {field.name: field for field in taxonomy.paper_fields}
+    facets = {facet.field: facet for facet in taxonomy.papers}
+    columns: dict[str, _TableColumn] = {}
+    if profile == _PUBLISHED:
+        for column in _declared(taxonomy.published, _PUBLISHED):
+            field = "authors" if column.field == "first_author" else column.field
+            columns[column.column] = _TableColumn(field, own.get(field), facets.get(field), column)
+        return columns
+    for field in field_names(taxonomy.paper_fields, taxonomy.papers):
+        facet = facets.get(field)
+        columns[field] = _TableColumn(field, own.get(field), facet)
+        if facet is not None and facet.kind is Kind.LEVELS:
+            columns |= dict.fromkeys((term.id for term in facet.terms), columns[field])
     return columns
 
 
@@ -118,48 +156,15 @@ def _published_cell(record: Record, column: Column) -> str:
     return column.absent if value in (None, "") else column.spelled(str(value))
 
 
-def _published_item(
-    cells: Mapping[str, str], columns: Mapping[str, Column], taxonomy: Taxonomy, line: int, problems: list[Problem]
-) -> Item:
-    lists = _lists(taxonomy)
-    own = {field.name: field for field in taxonomy.paper_fields}
-    facets = {facet.field: facet for facet in taxonomy.papers}
-    values: dict[str, Value] = {}
-    heads: dict[str, str] = {}
-    for name, cell in cells.items():
-        column = columns[name]
-        parts = re.split(r"\s*;\s+", cell) if column.field in lists else [cell]
-        if facet := facets.get(column.field):
-            terms = [*(term.id for term in facet.terms), *((NOT_APPLICABLE,) if facet.allows_na else ())]
-            words = {column.spelled(term): term for term in terms}
-            known = {term.label: term.id for term in facet.terms} | words
-            unknown = [part for part in parts if part not in known]
-            problems += [
-                Problem(line, f"{name} has no word {quote(word)}{suggestion(word, list(words))}") for word in unknown
-            ]
-            parts = [known.get(part, part) for part in parts]
-        if column.field == "first_author":
-            heads["authors"] = cell
-        else:
-            values[column.field] = parts if column.field in lists else _scalar(own.get(column.field), parts[0])
-    return Item(values, line, {} if "authors" in values else heads)
-
-
-def _lists(taxonomy: Taxonomy) -> set[str]:
-    """Return the fields whose cells hold several values."""
-    several = {facet.field for facet in taxonomy.papers if facet.kind is Kind.MANY}
-    return several | {field.name for field in taxonomy.paper_fields if field.is_list}
-
-
-def _full_columns(taxonomy: Taxonomy) -> dict[str, Facet | None]:
-    """Return the columns in the order of the data file, each with the facet of kind `levels` that it is a part of."""
-    facets = {facet.field: facet for facet in taxonomy.papers if facet.kind is Kind.LEVELS}
-    columns: dict[str, Facet | None] = {}
-    for field in field_names(taxonomy.paper_fields, taxonomy.papers):
-        facet = facets.get(field)
-        columns[field] = facet
-        columns.update({term.id: facet for term in facet.terms} if facet else {})
-    return columns
+def _published_value(name: str, column: _TableColumn, cell: str, line: int, problems: list[Problem]) -> Value:
+    parts = re.split(r"\s*;\s+", cell) if column.is_list else [cell]
+    if column.facet is not None:
+        words = {column.published.spelled(term): term for term in column.facet.values}
+        known = {term.label: term.id for term in column.facet.terms} | words
+        unknown = (part for part in parts if part not in known)
+        problems += [Problem(line, f"{name} has no word {quote(w)}{suggestion(w, list(words))}") for w in unknown]
+        parts = [known.get(part, part) for part in parts]
+    return parts if column.is_list else _scalar(column.own, parts[0])
 
 
 def _full_cells(paper: Paper, taxonomy: Taxonomy) -> dict[str, str]:
@@ -177,35 +182,12 @@ def _full_cells(paper: Paper, taxonomy: Taxonomy) -> dict[str, str]:
     return cells
 
 
-def _full_item(cells: Mapping[str, str], taxonomy: Taxonomy, line: int, problems: list[Problem]) -> Item:
-    columns, lists = _full_columns(taxonomy), _lists(taxonomy)
-    own = {field.name: field for field in taxonomy.paper_fields}
-    values: dict[str, Value] = {}
-    levels: dict[str, dict[str, Value]] = {}
-    for name, cell in cells.items():
-        facet = columns[name]
-        if facet is not None and name != facet.field:
-            levels.setdefault(facet.field, {})[name] = cell
-        elif facet is not None:
-            if cell != _NONE_APPLY:
-                message = f"{name} is {quote(cell)}; write {{}} where no term applies, else nothing"
-                problems.append(Problem(line, message))
-            levels.setdefault(name, {})
-        elif name in own and own[name].kind is FieldKind.PARTS:
-            values[name] = _json_value(name, cell, line, problems)
-        elif name in lists and cell != NOT_APPLICABLE:
-            parts = re.findall(r"(?:[^\\;]|\\.|\\$)+", cell)
-            values[name] = [re.sub(r"\\([\\;])", r"\1", part.strip()) for part in parts]
-        else:
-            values[name] = _scalar(own.get(name), cell)
-    for field, terms in levels.items():
-        if terms and cells.get(field):
-            problems.append(Problem(line, f"{field} says that no term applies, but {next(iter(terms))} has a level"))
-        values[field] = terms
-    return Item(values, line)
-
-
-def _json_value(name: str, cell: str, line: int, problems: list[Problem]) -> Value:
+def _full_value(name: str, column: _TableColumn, cell: str, line: int, problems: list[Problem]) -> Value:
+    if column.own is None or column.own.kind is not FieldKind.PARTS:
+        if not column.is_list or cell == NOT_APPLICABLE:
+            return _scalar(column.own, cell)
+        parts = re.findall(r"(?:[^\\;]|\\.|\\$)+", cell)
+        return [re.sub(r"\\([\\;])", r"\1", part.strip()) for part in parts]
     kind, noun = (dict, "an object") if name == "bibtex" else (list, "a list")
     try:
         value = loads(cell)
@@ -309,8 +291,8 @@ def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame"
                 values = [tag.get(term.id) if isinstance(tag, dict) else None for tag in tags]
                 columns[term.id] = pd.Categorical(values, levels, ordered=True)
         elif facet.kind is Kind.SINGLE:
-            terms = [term.id for term in facet.terms] + (["NA"] if facet.allows_na else [])
-            columns[facet.field] = pd.Categorical([str(tag) if tag else None for tag in tags], terms, ordered=True)
+            tags = [str(tag) if tag else None for tag in tags]
+            columns[facet.field] = pd.Categorical(tags, facet.values, ordered=True)
         else:
             columns[facet.field] = tags
     for facet in evidence_facets(taxonomy):
@@ -324,11 +306,7 @@ def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame"
 
 
 def write_frame(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> bytes:
-    """Return the papers as a Parquet file, `key` its first column.
-
-    Raises:
-        MissingLibraryError: pyarrow is not installed.
-    """
+    """Return the papers as a Parquet file, `key` its first column."""
     import importlib.util
 
     if importlib.util.find_spec("pyarrow") is None:
