@@ -2,12 +2,12 @@
 
 Observed agreement is the share of pairs of readings of one paper that are equal. Cohen's kappa (J. Cohen,
 "A coefficient of agreement for nominal scales", Educational and Psychological Measurement 20, 1960) and
-Krippendorff's alpha for nominal data (K. Krippendorff, "Content Analysis", chapter on reliability) set it
-against the agreement expected by chance; kappa takes exactly two readers, alpha any number, with gaps.
+Krippendorff's alpha for nominal data (K. Krippendorff, "Content Analysis", chapter on reliability) compare it
+with the agreement expected by chance. Kappa is for two readers, alpha for any number, who may have skipped papers.
 The coefficients come from statsmodels and from the krippendorff package.
 
-Intervals are percentile bootstrap intervals: papers are drawn again with replacement, all cells of a
-paper together, since they are not independent.
+Intervals are percentile bootstrap intervals: papers are drawn with replacement, all cells of a paper together, since
+they are not independent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,13 +30,10 @@ CONFIDENCE = 0.95
 
 
 class Estimate(NamedTuple):
-    """A coefficient with its interval, or the reason why there is none.
+    """A coefficient with the bounds of its interval, or the reason why it is undefined.
 
-    Attributes:
-        value: At most 1; 0 is agreement as by chance. None where it is not defined.
-        low: The lower bound of the interval; None where no resample defined the coefficient.
-        high: The upper bound.
-        reason: Why `value` is None.
+    The value is at most 1; 0 is agreement as by chance. The bounds are None if the coefficient of no resample is
+    defined.
     """
 
     value: float | None
@@ -46,7 +43,7 @@ class Estimate(NamedTuple):
 
 
 class Disagreement(NamedTuple):
-    """A paper that was coded differently: each reader's code, by the reader's name."""
+    """A paper that was coded differently; `readings` has the codes by the names of the readers."""
 
     key: str
     column: str
@@ -57,9 +54,9 @@ class Agreement(NamedTuple):
     """The agreement of readers on one column, or on all columns of one facet.
 
     Attributes:
-        name: The column, or the facet whose columns are taken together.
-        cells: How many cells at least two readers coded.
-        observed: The share of equal pairs of readings, from 0 to 1; None where there is no pair.
+        name: The column or the facet.
+        cells: The number of cells that at least two readers coded.
+        observed: The share of equal pairs of readings, from 0 to 1; None if there is no pair.
     """
 
     name: str
@@ -73,25 +70,17 @@ class Agreement(NamedTuple):
 def compare(
     sheets: Sequence[Sheet], columns: Sequence[Column], *, resamples: int = 1000, seed: int = 0
 ) -> tuple[Agreement, ...]:
-    """Compute the agreement of two or more readers, column by column; a facet of several columns also as a whole.
+    """Return the agreement of readers on each column that two of them coded, and on facets of several such columns.
 
-    Columns that no two readers coded are left out.
-
-    Args:
-        sheets: One for each reader.
-        columns: What may have been coded.
-        resamples: How often papers are drawn again for the intervals; 0 leaves intervals out.
-        seed: The seed of the drawing.
-
-    Raises:
-        MissingLibraryError: The libraries are not installed.
+    There are no intervals with 0 resamples.
     """
     agreements: list[Agreement] = []
     for field in dict.fromkeys(column.field for column in columns):
         members = [column for column in columns if column.field == field]
         parts = [_agreement(column.name, [column], sheets, resamples, seed) for column in members]
         parts = [part for part in parts if part.cells]
-        agreements += [_agreement(field, members, sheets, resamples, seed)] if len(parts) > 1 else []
+        if len(parts) > 1:
+            agreements.append(_agreement(field, members, sheets, resamples, seed))
         agreements += parts
     return tuple(agreements)
 
@@ -126,18 +115,18 @@ def _coefficients(
         return only if two else _NO_KAPPA, only
     import numpy as np
 
-    index = {value: number for number, value in enumerate(values)}
-    # For each paper its own table of first by second reading, and its share of the counts of values by cell.
+    index = {value: position for position, value in enumerate(values)}
+    # For each paper a table of first by second reading, and the counts of values by cell.
     tables = np.zeros((len(papers), len(values), len(values)))
     counts: list[Array] = []
-    for number, cells in enumerate(papers):
+    for table, cells in zip(tables, papers, strict=True):
         rows = np.zeros((len(cells), len(values)))
         for row, readings in zip(rows, cells, strict=True):
             for code in readings.values():
                 row[index[code]] += 1
             if two:
                 first, second = (index[code] for code in readings.values())
-                tables[number, first, second] += 1
+                table[first, second] += 1
         counts.append(rows)
     draws = np.random.default_rng(seed).integers(len(papers), size=(resamples, len(papers)))
     alpha = _estimate(_alpha(np.concatenate(counts)), [_alpha(np.concatenate([counts[i] for i in d])) for d in draws])
@@ -150,7 +139,7 @@ _NO_KAPPA = Estimate(None, reason="kappa is for two readers; alpha takes any num
 
 
 def _kappa(table: "Array") -> float | None:
-    """Cohen's kappa of a table of first by second reading; None where chance agreement is complete."""
+    """Return Cohen's kappa of a table of first by second reading; None if chance agreement is complete."""
     raters = _library("statsmodels.stats.inter_rater")
     share = table / table.sum()
     if (share.sum(axis=0) * share.sum(axis=1)).sum() >= 1:
@@ -159,7 +148,7 @@ def _kappa(table: "Array") -> float | None:
 
 
 def _alpha(counts: "Array") -> float | None:
-    """Krippendorff's alpha of counts of values by cell; None where only one value occurs."""
+    """Return Krippendorff's alpha of counts of values by cell; None if only one value occurs."""
     krippendorff = _library("krippendorff")
     if (counts.sum(axis=0) > 0).sum() < 2:
         return None
@@ -174,7 +163,7 @@ def _library(name: str) -> Any:
 
 
 def _estimate(value: float | None, resampled: Sequence[float | None]) -> Estimate:
-    defined = sorted(one for one in resampled if one is not None)
+    defined = sorted(coefficient for coefficient in resampled if coefficient is not None)
     if value is None or not defined:
         return Estimate(value, reason="" if value is not None else "chance agreement is complete")
     tail = (1 - CONFIDENCE) / 2

@@ -1,8 +1,7 @@
-"""Everything a record can be filtered, counted, sorted or listed by, under one name each.
+"""The attributes by which records are filtered, counted, sorted and listed.
 
-An attribute is a fixed field, a facet of the taxonomy, or one term of a facet of kind `levels`
-(`stop` reaches into `sub_decisions`). Query, statistics and listings all look them up here, so that
-a name means the same everywhere.
+An attribute is a field, a facet of the taxonomy, or a term of a facet of kind `levels`, such as `stop` of
+`sub_decisions`. Filters, statistics and listings all use these attributes, so a name means the same everywhere.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,7 +21,7 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 
 class ValueKind(StrEnum):
-    """The kind of an attribute's values, which decides how they are compared."""
+    """The kind of an attribute's values, by which they are compared."""
 
     TERM = "term"
     TEXT = "text"
@@ -34,11 +33,10 @@ class Attribute(NamedTuple):
     """A named property of records.
 
     Attributes:
-        values: From a record to its values as text; empty where the record has none.
-        terms: The closed vocabulary, in order, `NA` included where it is allowed; empty if any
-            value can occur.
-        facet: The facet behind it, if there is one.
-        field: The field behind it, likewise.
+        values: The function that returns the values of a record as texts.
+        terms: The vocabulary in order, with `NA` if it is allowed; empty if any value can occur.
+        facet: The facet, if it is one.
+        field: The field, if it is one.
         has_several: Whether a record can have several values.
     """
 
@@ -53,7 +51,7 @@ class Attribute(NamedTuple):
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The ids of the closed vocabulary."""
+        """The ids of the vocabulary."""
         return tuple(term.id for term in self.terms)
 
 
@@ -78,15 +76,14 @@ _NA_TERM = Term(NOT_APPLICABLE, "Not applicable", "The facet does not apply to t
 
 
 CONTESTED = "contested"
-"""The attribute that has the tags of a paper that are in open dispute."""
+"""The attribute of the tags of a paper that are in open dispute."""
 
 
 def paper_attributes(taxonomy: Taxonomy, *, marked: bool = False) -> Attributes:
-    """The attributes of papers, by name: fixed fields, then facets in the taxonomy's order.
+    """Return the attributes of papers by name: fields, facets in the taxonomy's order, and facets of evidence.
 
-    Where the papers are `marked` with their tags in open dispute (`store.with_contested`), those are an attribute, too.
-    A facet of evidence is one of its paper, too. Its terms go from the strongest to the weakest, and a paper has the
-    weakest that the evidence of its tags has; of a facet of several terms it has all.
+    The value of a facet of evidence is the weakest term that the evidence for tags has; of several terms, all of them.
+    Papers that are `marked` with their tags in open dispute (`store.with_contested`) have `contested`, too.
     """
     attributes = _attributes(taxonomy.paper_fields, taxonomy.papers)
     for facet in evidence_facets(taxonomy):
@@ -103,17 +100,16 @@ def paper_attributes(taxonomy: Taxonomy, *, marked: bool = False) -> Attributes:
 
 
 def exclusion_attributes(taxonomy: Taxonomy) -> Attributes:
-    """The attributes of exclusions, by name."""
+    """Return the attributes of exclusions by name."""
     return _attributes(field_table.EXCLUSION_FIELDS, taxonomy.exclusions)
 
 
 def candidate_attributes(taxonomy: Taxonomy) -> Attributes:
-    """The attributes of candidates, by name: those of papers but for day, pool and evidence, and what is proposed.
+    """Return the attributes of candidates by name: some of those of papers, and those of the proposal.
 
-    `open` has the names of the tags that are open, terms with levels instead of their facet, and `by` those who have
-    read the sources.
+    The values of `open` are the undecided tags, with terms in place of a facet of levels; those of `by`, the readers.
     """
-    from orchtrace_corpus.corpus.model.candidates import Decision, screening_facets  # only for who lists candidates
+    from orchtrace_corpus.corpus.model.candidates import Decision, screening_facets  # only for lists of candidates
 
     def of_paper(values: Callable[[Any], tuple[str, ...]]) -> Callable[[Any], tuple[str, ...]]:
         return lambda candidate: values(candidate.paper)
@@ -142,7 +138,7 @@ def candidate_attributes(taxonomy: Taxonomy) -> Attributes:
 
 
 def scale_attributes() -> Attributes:
-    """The attributes of observations of scale, by name; `limit` and `status` say what their numbers are."""
+    """Return the attributes of observations of scale by name."""
     from orchtrace_corpus.corpus.model import scale  # only for claims over it
 
     def amount(end: str) -> Callable[[Any], tuple[str, ...]]:
@@ -166,24 +162,24 @@ def scale_attributes() -> Attributes:
 
 
 def find(name: str, attributes: Attributes, noun: str = "field") -> Attribute:
-    """Look an attribute up by its name or by the code of its term, such as `O5` for `stop`.
+    """Return the attribute with a name, or of a term with levels by its code, such as `O5` for `stop`.
 
     Raises:
-        CommandUseError: There is none of that name; the message names the nearest.
+        CommandUseError: The name is unknown; the message gives the nearest name.
     """
     attribute = attributes.get(name) or attributes.get(name.replace("-", "_").lower())
     if attribute is not None:
         return attribute
-    facets = (attribute.facet for attribute in attributes.values() if attribute.facet is not None)
-    for facet in facets:
-        for term in facet.terms if facet.kind is Kind.LEVELS else ():
-            if term.code.lower() == name.lower() != "":
-                return attributes[term.id]
+    for attribute in attributes.values():
+        if attribute.facet is not None and attribute.facet.kind is Kind.LEVELS:
+            for term in attribute.facet.terms:
+                if term.code.lower() == name.lower() != "":
+                    return attributes[term.id]
     raise CommandUseError(f"unknown {noun} {quote(name)}{suggestion(name, list(attributes))}")
 
 
 def find_all(names: Iterable[str], attributes: Attributes, noun: str = "field") -> tuple[Attribute, ...]:
-    """Look several attributes up, as `find` does."""
+    """Return several attributes as `find` does."""
     return tuple(find(name, attributes, noun) for name in names)
 
 

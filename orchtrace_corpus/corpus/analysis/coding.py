@@ -1,9 +1,8 @@
-"""Coding sheets: the table in which a second reader codes papers without seeing the corpus's tags.
+"""Coding sheets: tables in which a second reader codes papers without seeing the corpus's tags.
 
-A sheet is a CSV file with the columns `key`, `title`, `links`, one column for each thing to be coded,
-and `notes`. A facet of one or many terms is one column; a facet of kind `levels` is a column for
-each of its terms. An empty cell is not coded yet; a term that does not arise is coded as `none`. The columns and words
-of the published table, where the taxonomy declares it, are read as well as the corpus's own.
+A sheet is a CSV file with the columns `key`, `title`, `links`, a column for each facet, or for each term of a facet of
+kind `levels`, and `notes`. An empty cell is not coded yet; a term that does not arise is coded as `none`. The columns
+and words of the published table, if the taxonomy declares one, are read, too.
 """
 
 import csv
@@ -28,14 +27,14 @@ _JOIN = ";"
 
 
 class Column(NamedTuple):
-    """One thing to be coded.
+    """A facet, or a term of a facet of kind `levels`, that can be coded.
 
     Attributes:
-        name: The column's heading: the facet's field, or a term of a facet of kind `levels`.
+        name: The heading: the facet's field, or the term.
         field: The facet's field.
-        allowed: What a cell may hold; several of them, joined by `;`, where `is_many`.
-        published: The column's heading in the published table; empty where that has none of it.
-        words: The published table's word for each term, where it is another, as pairs of word and term.
+        allowed: The codes; a cell can have several of them, joined by `;`, if `is_many`.
+        published: The heading in the published table; empty if it has no such column.
+        words: The published table's words with their terms.
     """
 
     name: str
@@ -46,7 +45,7 @@ class Column(NamedTuple):
     words: tuple[tuple[str, str], ...] = ()
 
     def terms(self, heading: str) -> Mapping[str, str]:
-        """The term for each word that may stand below a heading; a word of both vocabularies is the heading's."""
+        """Return the terms by the words of both vocabularies; a word of both has the meaning that fits the heading."""
         own, others = {term: term for term in self.allowed}, dict(self.words)
         return own | others if heading == self.published != self.name else others | own
 
@@ -56,10 +55,10 @@ class Sheet(NamedTuple):
 
     Attributes:
         name: The reader's name: the sheet's path, or `corpus` for the corpus itself.
-        codes: For each key the code in each column; what is not coded is left out.
-        empty: For each key with empty cells the line of its row, and their columns.
-        notes: For each key with a note the note.
-        remarks: The lines that begin with `#` before its heading: how its rows were chosen, and whether it is blind.
+        codes: The codes by key and column, without empty cells.
+        empty: The line of each row with empty cells and their columns, by key.
+        notes: The notes by key.
+        remarks: The lines with `#` before the heading, such as how the papers were chosen.
     """
 
     name: str
@@ -70,7 +69,7 @@ class Sheet(NamedTuple):
 
 
 def columns(taxonomy: Taxonomy) -> tuple[Column, ...]:
-    """Everything that can be coded of a paper, in the taxonomy's order."""
+    """Return all columns of papers, in the taxonomy's order."""
     every: list[Column] = []
     published = {column.field: column for column in taxonomy.published}
     for facet in taxonomy.papers:
@@ -87,10 +86,9 @@ def columns(taxonomy: Taxonomy) -> tuple[Column, ...]:
 
 
 def select_columns(taxonomy: Taxonomy, names: str) -> tuple[Column, ...]:
-    """The columns and facets of those names, which commas separate; everything that can be coded without a name.
+    """Return the columns with names or facets from a list with commas; all for an empty list.
 
-    Raises:
-        CommandUseError: Nothing of a name can be coded.
+    An unknown name is a `CommandUseError`.
     """
     every = columns(taxonomy)
     if not names:
@@ -106,34 +104,31 @@ def select_columns(taxonomy: Taxonomy, names: str) -> tuple[Column, ...]:
 
 
 def read_merges(texts: Sequence[str], wanted: Sequence[Column]) -> dict[str, tuple[str, ...]]:
-    """Terms that are taken as one, by the name for them: `learned=explicit,implicit`.
+    """Return the terms that are merged into one, by its name, from texts such as `learned=explicit,implicit`.
 
-    Raises:
-        CommandUseError: A text has another form, or a term is in two of them or in no field with the others.
+    A malformed text, a term in two of them, or terms that no field has together are a `CommandUseError`.
     """
     merges: dict[str, tuple[str, ...]] = {}
     for text in texts:
-        name, equals, terms = text.partition("=")
-        members = tuple(term.strip() for term in terms.split(","))
-        if not (name.strip() and equals and len(members) > 1 and all(members)):
+        name, _, listed = map(str.strip, text.partition("="))
+        terms = [term.strip() for term in listed.split(",")]
+        if not (name and len(terms) > 1 and all(terms)):
             raise CommandUseError(f"cannot read --merge {quote(text)}", "Write: --merge learned=explicit,implicit")
-        if not any(_covers(column, members) for column in wanted):
-            shown = ", ".join(map(quote, members))
-            raise CommandUseError(f"no field has all of the terms {shown}", "See corpus terms.")
-        name = name.strip()
-        taken = {term: other for other, terms_of in merges.items() for term in terms_of}
-        twice = [term for term in members if term in taken]
+        if not any(_covers(column, terms) for column in wanted):
+            raise CommandUseError(f"no field has all of the terms {', '.join(map(quote, terms))}", "See corpus terms.")
         if name in merges:
             raise CommandUseError(f"--merge gives {quote(name)} twice", "Name all of its terms at once.")
-        if twice:
-            message = f"--merge takes {quote(twice[0])} both as {quote(taken[twice[0]])} and as {quote(name)}"
-            raise CommandUseError(message, "A term can be a part of one name.")
-        merges[name] = members
+        for other, members in merges.items():
+            for term in terms:
+                if term in members:
+                    message = f"--merge takes {quote(term)} both as {quote(other)} and as {quote(name)}"
+                    raise CommandUseError(message, "A term can be a part of one name.")
+        merges[name] = tuple(terms)
     return merges
 
 
 def merged(wanted: Sequence[Column], merges: Mapping[str, Sequence[str]]) -> tuple[Column, ...]:
-    """The columns on a coarser scale: where all of a merge's terms are allowed, its name is, too."""
+    """Return the columns that also allow the name of each merge whose terms they allow."""
     names = {column.name: [name for name, terms in merges.items() if _covers(column, terms)] for column in wanted}
     return tuple(column._replace(allowed=(*column.allowed, *names[column.name])) for column in wanted)
 
@@ -143,7 +138,7 @@ def _covers(column: Column, terms: Sequence[str]) -> bool:
 
 
 def coarser(sheet: Sheet, wanted: Sequence[Column], merges: Mapping[str, Sequence[str]]) -> Sheet:
-    """The sheet with the terms of each merge replaced by its name, in the columns that allow them all."""
+    """Return the sheet with the terms of each merge replaced by its name, in the columns that allow them all."""
     renamed: dict[tuple[str, str], str] = {}
     for column, (name, terms) in product(wanted, merges.items()):
         if _covers(column, terms):
@@ -155,7 +150,7 @@ def coarser(sheet: Sheet, wanted: Sequence[Column], merges: Mapping[str, Sequenc
 
 
 def as_coded(papers: Iterable[Paper], wanted: Sequence[Column], name: str = "corpus") -> Sheet:
-    """The corpus's own tags, as if it were a reader."""
+    """Return the tags of papers as the sheet of a reader."""
     codes: dict[str, dict[str, str]] = {}
     for paper in papers:
         own = codes[paper.key] = {}
@@ -169,12 +164,12 @@ def as_coded(papers: Iterable[Paper], wanted: Sequence[Column], name: str = "cor
 
 
 def _joined(terms: Iterable[str], column: Column) -> str:
-    """Several terms as one code, in the vocabulary's order, so that order makes no difference."""
+    """Return several terms as one code, in the vocabulary's order."""
     return _JOIN.join(sorted(set(terms), key=column.allowed.index))
 
 
 def blank(papers: Iterable[Paper], wanted: Sequence[Column]) -> str:
-    """A sheet to be filled in, as CSV: who and where, nothing of what the corpus thinks."""
+    """Return a sheet to be filled in, as CSV, without the corpus's tags."""
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow((*GIVEN, *(column.name for column in wanted), NOTES))
@@ -186,16 +181,9 @@ def blank(papers: Iterable[Paper], wanted: Sequence[Column]) -> str:
 def decode(
     text: str, path: str, wanted: Sequence[Column], keys: Iterable[str], also: Sequence[str] = ()
 ) -> tuple[Sheet, list[Finding]]:
-    """Read a filled-in sheet, with everything that is wrong with it.
+    """Read a filled-in sheet, whose columns can be in any order, and return its findings, too.
 
-    A cell with a wrong code counts as not coded. Columns may stand in any order and be left out.
-
-    Args:
-        text: The sheet, as CSV.
-        path: The path to show; it names the reader, too.
-        wanted: What a sheet may code.
-        keys: The keys of the corpus.
-        also: Columns that a sheet may have beside these, as those of screening do.
+    A cell with a wrong code counts as not coded. `also` are further columns that are ignored.
     """
     reading = _Reading(path, wanted, frozenset(keys), also)
     reading.read(text)
@@ -203,7 +191,7 @@ def decode(
 
 
 class _Reading:
-    """One sheet while it is read."""
+    """Reads one sheet."""
 
     def __init__(self, path: str, wanted: Sequence[Column], keys: frozenset[str], also: Sequence[str]) -> None:
         self.codes: dict[str, dict[str, str]] = {}
@@ -224,7 +212,7 @@ class _Reading:
             self.remarks.append(remark.removeprefix("#").strip())
         skipped = len(self.remarks)
         heading = text.partition("\n")[0]
-        separator = max(",;\t", key=heading.count)  # spreadsheets write what their language takes for a comma
+        separator = max(",;\t", key=heading.count)  # which differs by the language of a spreadsheet
         rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
         line = 1 + skipped
         try:
@@ -299,44 +287,40 @@ def name_readers(paths: Sequence[str]) -> dict[str, str]:
 
 
 def missing_cells(sheets: Sequence[Sheet]) -> list[Finding]:
-    """Cells that are empty in a sheet and coded in another one; of one sheet, all that are empty."""
-    found = []
+    """Return findings of the cells that are empty in a sheet and coded in another one; of one sheet, all empty ones."""
+    findings = []
     for sheet in sheets:
         others = [other.codes for other in sheets if other is not sheet]
         for key, (line, names) in sheet.empty.items():
             missing = [name for name in names if not others or any(name in codes.get(key, {}) for codes in others)]
             if missing:
-                found.append(Finding("K106", f"not coded: {', '.join(missing)}", Location(sheet.name, line, 1), key))
-    return found
+                message = f"not coded: {', '.join(missing)}"
+                findings.append(Finding("K106", message, Location(sheet.name, line, 1), key))
+    return findings
 
 
 def missing_rows(sheets: Sequence[Sheet]) -> list[Finding]:
-    """Papers that one sheet codes and another does not: nothing can be compared there."""
-    everything = dict.fromkeys(key for sheet in sheets for key in sheet.codes)
-    absent = ((sheet.name, ", ".join(key for key in everything if key not in sheet.codes)) for sheet in sheets)
+    """Return findings of the papers that are in one sheet and not in another, so that they cannot be compared."""
+    all_keys = dict.fromkeys(key for sheet in sheets for key in sheet.codes)
+    absent = ((sheet.name, ", ".join(key for key in all_keys if key not in sheet.codes)) for sheet in sheets)
     return [Finding("K107", f"not in this sheet: {keys}", Location(name, 1, 1)) for name, keys in absent if keys]
 
 
 def sample(
     papers: Sequence[Paper], size: int, *, stratify: Attribute | None, always: Sequence[Paper] = (), seed: int = 0
 ) -> tuple[Paper, ...]:
-    """Draw papers, in the order of the corpus.
+    """Draw papers, and return them in the order of the corpus.
 
-    Args:
-        papers: The papers to draw from.
-        size: How many to draw; all of them where there are no more.
-        stratify: An attribute by whose values the draw is divided in proportion (largest remainders;
-            each value has one paper at least, as far as `size` allows). The first value of a paper counts.
-        always: Papers that are drawn in any case, and count as part of `size`; it grows if need be.
-        seed: Another seed gives another draw.
+    The draw is stratified by the first value of an attribute, in proportion. The papers in `always` are drawn in any
+    case and count as part of `size`, which they can exceed.
     """
     from hashlib import sha256  # for this alone
 
     chosen = {paper.key for paper in always}
     strata: dict[str, list[Paper]] = {}
     for paper in papers:
-        value = next(iter(stratify.values(paper)), ABSENT) if stratify else ""
-        strata.setdefault(value, []).append(paper)
+        values = stratify.values(paper) if stratify else ()
+        strata.setdefault(values[0] if values else ABSENT, []).append(paper)
     quotas = _quotas({value: len(members) for value, members in strata.items()}, max(min(size, len(papers)), 0))
     for value, members in strata.items():
         ranks = {paper.key: sha256(f"{seed}:{paper.key}".encode()).digest() for paper in members}
@@ -348,22 +332,21 @@ def sample(
 def sparse_papers(
     papers: Sequence[Paper], attributes: Attributes, axes: Sequence[str], limit: int
 ) -> tuple[Paper, ...]:
-    """The papers that have a value of an axis which no more than `limit` papers have."""
-    found: set[str] = set()
-    for name in axes:
-        attribute = attributes[name]
-        numbers = count(papers, attribute).counts
-        found.update(paper.key for paper in papers for value in attribute.values(paper) if numbers[value] <= limit)
-    return tuple(paper for paper in papers if paper.key in found)
+    """Return the papers that have a value of an axis which at most `limit` papers have."""
+    keys: set[str] = set()
+    for attribute in map(attributes.__getitem__, axes):
+        counts = count(papers, attribute).counts
+        keys.update(paper.key for paper in papers for value in attribute.values(paper) if counts[value] <= limit)
+    return tuple(paper for paper in papers if paper.key in keys)
 
 
 def _quotas(sizes: dict[str, int], size: int) -> dict[str, int]:
-    """Return the number to draw from each stratum: in proportion, by largest remainders, none empty if it can be."""
+    """Return the number to draw from each stratum: in proportion, by largest remainders, at least 1 if possible."""
     total = sum(sizes.values())
     floor = int(size >= len(sizes))
     rest = size - floor * len(sizes)
     spread = total - floor * len(sizes)
-    exact = {value: rest * (number - floor) / spread if spread else 0.0 for value, number in sizes.items()}
+    exact = {value: rest * (count - floor) / spread if spread else 0.0 for value, count in sizes.items()}
     quotas = {value: floor + int(share) for value, share in exact.items()}
     by_remainder = sorted(exact, key=lambda value: (int(exact[value]) - exact[value], -sizes[value], value))
     for value in by_remainder[: size - sum(quotas.values())]:

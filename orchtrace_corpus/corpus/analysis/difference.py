@@ -1,9 +1,10 @@
-"""The meaning of a change to a corpus: values that differ, and with them counts, cells, findings and claims.
+"""The changes from one state of a corpus to another: values, and with them counts, cells, findings and claims.
 
-Comments, layout and the order of records have no meaning, and are named. A paper that has another key now, but an
-identifier or a title as before, was renamed.
+A paper with another key, but an identifier or a title as before, was renamed. Comments, layout and the order of records
+are listed apart, as changes of form.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import product
@@ -14,7 +15,7 @@ from orchtrace_corpus.corpus.analysis import record_changes
 from orchtrace_corpus.corpus.analysis.attributes import Attributes, exclusion_attributes, paper_attributes
 from orchtrace_corpus.corpus.analysis.claims import Verdict, falling_today
 from orchtrace_corpus.corpus.analysis.record_changes import Action, FileDifference, RecordChange, ToJudge
-from orchtrace_corpus.corpus.analysis.statistics import NO_CELLS, count, cross
+from orchtrace_corpus.corpus.analysis.statistics import NO_CELLS
 from orchtrace_corpus.corpus.model.claim_file import PoolName
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
@@ -24,14 +25,11 @@ class State(NamedTuple):
     """A corpus at one time.
 
     Attributes:
-        pool: Its records.
-        findings: What is wrong with its data.
-        verdicts: What its claims come to; None where that cannot be told.
+        verdicts: The verdicts on its claims; None if they could not be evaluated.
         files: The bytes of its data files, by path.
-        name: What the state is called.
-        unread_claims: The ids of claims that could not be read; None where not all are known.
+        unread_claims: The ids of claims that could not be read; None if not all are known.
         is_whole: Whether all papers and exclusions could be read, so that they can be counted.
-        remarks: What else is to be known of it, in sentences.
+        remarks: Sentences about the state for the reader.
     """
 
     pool: Pool
@@ -45,7 +43,7 @@ class State(NamedTuple):
 
 
 class Turn(StrEnum):
-    """The change of a claim, as it is written or over the current pool."""
+    """The change of a claim, as it is written or over the current pool ("today")."""
 
     BROKEN = "broken"
     FALLS_TODAY = "falls today"
@@ -55,12 +53,7 @@ class Turn(StrEnum):
 
 
 class ClaimTurn(NamedTuple):
-    """A claim that is new, or that holds or fails otherwise than before over one of the pools.
-
-    Attributes:
-        before: As it was; None for a new claim.
-        after: As it is.
-    """
+    """A claim that is new, with None as `before`, or whose verdict over one of the pools has changed."""
 
     before: Verdict | None
     after: Verdict
@@ -77,12 +70,7 @@ class ClaimTurn(NamedTuple):
 
 
 class Shift(NamedTuple):
-    """A count that is another now.
-
-    Attributes:
-        fields: The field, or the two fields of a cell.
-        values: The value, or the two values.
-    """
+    """A count of a value of a field, or of a cell of two fields, in both states."""
 
     fields: tuple[str, ...]
     values: tuple[str, ...]
@@ -91,36 +79,36 @@ class Shift(NamedTuple):
 
     @property
     def turn(self) -> str:
-        """Return the change of a cell: it fills (was 0), empties (is 0), has one paper left, or no longer one."""
+        """Return the change of a cell: it fills, empties, has one paper left or more than one now; else empty."""
         if self.before == self.after:
             return ""
-        if not self.before or not self.after:
-            return "empties" if self.before else "fills"
-        return "one left" if self.after == 1 else "more than one now" if self.before == 1 else ""
+        if not self.before:
+            return "fills"
+        if not self.after:
+            return "empties"
+        if self.after == 1:
+            return "one left"
+        return "more than one now" if self.before == 1 else ""
 
 
 class Difference(NamedTuple):
     """The changes from one state of a corpus to another.
 
     Attributes:
-        names: What the two states are called.
-        files: The data files that differ, with the values that do.
-        added: Papers that are new.
-        removed: Papers that are gone, to the exclusions or altogether.
-        moved: By the keys of new papers the ids of exclusions that say that they were promoted to them, and by those of
-            removed papers the ids of the new exclusions that are the same works.
-        totals: How many papers and exclusions there were and are, as far as that is known.
-        counts: The counts of fields that shifted.
-        cells: The cells of crossed fields, and those of levels, whose `turn` is to be told.
-        findings_new: Findings that there were not before.
-        findings_gone: Findings that there are no longer.
-        claims: The claims that hold or fail otherwise than before, over the published pool or over that of today.
-        claims_falling: Those that fall over the pool of today alone, as before, and by the same records.
-        claims_left: How many claims hold or fail as before.
-        to_judge: What a person has to judge, of changed and removed records first.
-        remarks: What is to be known of the two states, in sentences.
+        names: The names of the two states.
+        files: The data files that changed.
+        removed: The papers that were moved to the exclusions or deleted.
+        moved: The ids of exclusions by the keys of new papers that they were promoted to, and of new exclusions by the
+            keys of removed papers on the same works.
+        totals: The numbers of papers and exclusions; empty if some could not be read, as are `counts` and `cells`.
+        counts: The counts of fields that changed.
+        cells: The cells of crossed fields and of levels that have a `turn`.
+        claims: The claims that are new or whose verdict changed, over the published pool or the current one.
+        claims_falling: The ids of other claims that hold over the published pool and fail over the current one.
+        claims_left: The number of claims whose verdicts did not change.
+        to_judge: The questions that a person has to judge.
         vocabulary: The taxonomy of the later state.
-        outside: The files that a pull request changes beside data, by their paths in the repository.
+        outside: The paths of files other than data that a pull request changes.
     """
 
     names: tuple[str, str]
@@ -143,19 +131,13 @@ class Difference(NamedTuple):
 
     @property
     def has_meaning(self) -> bool:
-        """Return True if something changed that citing the corpus would show."""
-        is_said = any(file.records for file in self.files)
-        return is_said or bool(self.findings_new or self.findings_gone or self.claims)
+        """Return True if more than the form of the files changed."""
+        has_values = any(file.records for file in self.files)
+        return has_values or bool(self.findings_new or self.findings_gone or self.claims)
 
 
 def compare(before: State, after: State, names: Mapping[str, Sequence[str]]) -> Difference:
-    """Return what changed between two states of a corpus.
-
-    Args:
-        before: The earlier state.
-        after: The later one.
-        names: For each file that is known as data, in their order, the fields that tell its records apart.
-    """
+    """Return the changes between two states of a corpus; `names` has the fields that name the records of each file."""
     old, new = before.pool, after.pool
     facets = [facet for pool in (old, new) for facet in (*pool.taxonomy.papers, *pool.taxonomy.exclusions)]
     unordered = {"tags", *(facet.field for facet in facets if facet.kind is Kind.MANY)}
@@ -199,13 +181,13 @@ def compare(before: State, after: State, names: Mapping[str, Sequence[str]]) -> 
 
 
 def _signs(record: RecordChange) -> list[Hashable]:
-    """Return the signs of a record that is new or gone, all of whose fields are in its changes."""
+    """Return the signs of an added or removed record, all of whose fields are in its changes."""
     sides = ((change.path[0], change.before, change.after) for change in record.values)
     return record_changes.signs({name: after if before is None else before for name, before, after in sides})
 
 
 def _turned(before: State, after: State) -> tuple[tuple[ClaimTurn, ...], int, tuple[str, ...]]:
-    """Return the claims that are new or turned, how many others there are, and which of these fall today alone."""
+    """Return the claims that are new or changed, the number of the others, and which of these fail only today."""
     if before.verdicts is None or after.verdicts is None or before.unread_claims is None:
         return (), 0, ()
     verdicts = {verdict.claim.id: verdict for verdict in before.verdicts}
@@ -221,61 +203,50 @@ def _turned(before: State, after: State) -> tuple[tuple[ClaimTurn, ...], int, tu
 
 
 def _outcome(verdict: Verdict) -> object:
-    """Return what of a verdict is worth telling where it changes: where it holds, and what breaks it."""
+    """Return the parts of a verdict whose change matters: the pools over which it holds, and what breaks it."""
     return verdict.holds, {name: (pool.holds, pool.falls_by) for name, pool in verdict.pools.items()}
 
 
 def count_shifts(before: Pool, after: Pool) -> Iterator[Shift]:
-    """Yield the counts of papers and of exclusions that shifted, by the fields of the taxonomy; of levels, by term."""
+    """Yield the changed counts of papers and exclusions by the fields of the taxonomy; of levels, by term."""
     for kind, attributes_of in (("papers", paper_attributes), ("exclusions", exclusion_attributes)):
-        attributes = attributes_of(before.taxonomy), attributes_of(after.taxonomy)
+        states = [(getattr(pool, kind), attributes_of(pool.taxonomy)) for pool in (before, after)]
         for name in _counted_names((*getattr(after.taxonomy, kind), *getattr(before.taxonomy, kind))):
-            yield from _shifts((getattr(before, kind), getattr(after, kind)), attributes, name)
+            yield from (shift for shift in _shifts(states, (name,)) if shift.before != shift.after)
 
 
 def cell_shifts(before: Pool, after: Pool) -> Iterator[Shift]:
-    """The cells that turn: of axes that are crossed (else of the first pair that is), and of terms with levels.
+    """Yield the cells that have a `turn`: of crossed axes, else of the first crossed fields, and of terms with levels.
 
     As in `statistics.coverage`, NA and absence are no cells.
     """
-    attributes = paper_attributes(before.taxonomy), paper_attributes(after.taxonomy)
+    states = [(pool.papers, paper_attributes(pool.taxonomy)) for pool in (before, after)]
     crossed = dict.fromkeys((*after.taxonomy.crosstabs, *before.taxonomy.crosstabs))
     axes = {facet.field for pool in (before, after) for facet in pool.taxonomy.axes}
-    for rows, columns in [pair for pair in crossed if axes.issuperset(pair)] or list(crossed)[:1]:
-        old, new = (
-            cross(pool.papers, own[rows], own[columns]).cells if rows in own and columns in own else {}
-            for pool, own in zip((before, after), attributes, strict=True)
-        )
-        for cell in product(_values(rows, attributes), _values(columns, attributes)):
-            shift = Shift((rows, columns), cell, old.get(cell, 0), new.get(cell, 0))
-            if shift.turn and NO_CELLS.isdisjoint(cell):
-                yield shift
+    for pair in [pair for pair in crossed if axes.issuperset(pair)] or list(crossed)[:1]:
+        yield from (shift for shift in _shifts(states, pair) if shift.turn and NO_CELLS.isdisjoint(shift.values))
     for name in _counted_names(facet for facet in (*after.taxonomy.papers, *before.taxonomy.papers) if facet.levels):
-        yield from (shift for shift in _shifts((before.papers, after.papers), attributes, name) if shift.turn)
+        yield from (shift for shift in _shifts(states, (name,)) if shift.turn)
 
 
 def _counted_names(facets: Iterable[Facet]) -> list[str]:
-    """Return the names to count by: each facet, and for one with levels its terms, each once."""
+    """Return the names to count by, each once: facets, and for one with levels its terms."""
     names: dict[str, None] = {}
     for facet in facets:
         names |= dict.fromkeys([term.id for term in facet.terms] if facet.levels else [facet.field])
     return list(names)
 
 
-def _shifts(
-    records: tuple[Sequence[Record], Sequence[Record]], attributes: tuple[Attributes, Attributes], name: str
-) -> Iterator[Shift]:
-    sides = zip(records, attributes, strict=True)
-    old, new = (count(side, own[name]).counts if name in own else {} for side, own in sides)
-    for value in _values(name, attributes):
-        if old.get(value, 0) != new.get(value, 0):
-            yield Shift((name,), (value,), old.get(value, 0), new.get(value, 0))
-
-
-def _values(name: str, attributes: tuple[Attributes, Attributes]) -> list[str]:
-    """The values that a field can have in either state, those of the later one first."""
-    return list(
-        dict.fromkeys(
-            value for attribute in reversed(attributes) if name in attribute for value in attribute[name].allowed
-        )
-    )
+def _shifts(states: Sequence[tuple[Sequence[Record], Attributes]], fields: tuple[str, ...]) -> Iterator[Shift]:
+    """Yield both counts of each combination of values that some fields can have in either state."""
+    counts = []
+    allowed: list[dict[str, None]] = [{} for _ in fields]
+    for records, attributes in reversed(states):
+        own = [attributes[field] for field in fields if field in attributes]
+        complete = records if len(own) == len(fields) else ()
+        counts.append(Counter(cell for record in complete for cell in product(*(a.values(record) for a in own))))
+        for field, values in zip(fields, allowed, strict=True):
+            values |= dict.fromkeys(attributes[field].allowed if field in attributes else ())
+    after, before = counts
+    for cell in product(*allowed):
+        yield Shift(fields, cell, before[cell], after[cell])

@@ -1,4 +1,4 @@
-"""The evidence of tags: the items for a tag, its standing, and how far the sourced facets of a corpus are covered."""
+"""The evidence for tags: the items about a tag, their standing, and the coverage of the sourced facets."""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -15,7 +15,7 @@ _VERDICTS = (EvidenceVerdict.SUPPORTED, EvidenceVerdict.PARTLY, EvidenceVerdict.
 
 
 class EvidenceState(StrEnum):
-    """The ways a tag can rest on evidence, and the verdicts of that: the counts of `EvidenceCoverage` by name."""
+    """The sources and verdicts by which tags are counted, as the counts of `EvidenceCoverage` are called."""
 
     PRIMARY = "primary"
     SECONDARY = "secondary"
@@ -26,7 +26,7 @@ class EvidenceState(StrEnum):
 
 
 class ListedTag(NamedTuple):
-    """A tag in one of these states, with the items of evidence that put it there; none where there is no evidence."""
+    """A tag with its items of evidence that have the asked verdict, else with all of them."""
 
     paper: Paper
     field: str
@@ -34,20 +34,11 @@ class ListedTag(NamedTuple):
 
 
 class EvidenceCoverage(NamedTuple):
-    """The number of tags of a field by what they rest on.
+    """The number of tags of a field other than NA; the field `total` is all sourced fields together.
 
     Each tag counts once in `primary`, `secondary` or `none`, by the best source of its evidence, and once in
-    `supported`, `partly`, `contradicted` or `none`, by what the evidence that supports it least says.
-
-    Attributes:
-        field: The field; `total` for all sourced fields together.
-        tags: The tags other than NA.
-        primary: Those with evidence from a primary source, the record's own work among them.
-        secondary: Those with evidence from secondary sources only.
-        none: Those without evidence.
-        supported: Those that all their evidence supports.
-        partly: Those of which some evidence supports a part only, and none contradicts them.
-        contradicted: Those that some evidence contradicts.
+    `supported`, `partly`, `contradicted` or `none`, by the verdict that supports it least. The record's own work is a
+    primary source.
     """
 
     field: str
@@ -66,30 +57,30 @@ class EvidenceCoverage(NamedTuple):
 
 
 def is_own(paper: Paper, item: Evidence) -> bool:
-    """Return True if the source of an item of evidence is the paper itself, or a copy of it."""
+    """Return True if the source of an item of evidence is the paper itself or a copy of it."""
     if item.copy or address(item.source) in map(address, paper.urls):
         return True
     return recognise_url(item.source) in {identifier for identifier, _ in identities(paper)}
 
 
 def asks_for_own_work(item: Evidence, taxonomy: Taxonomy) -> bool:
-    """Return True if the level of an item of evidence says that its source is the record's own work."""
+    """Return True if the level of an item of evidence requires the record's own work as its source."""
     return _standing(item.level, taxonomy) is Standing.OWN
 
 
 def evidence_for(paper: Paper, field: str, taxonomy: Taxonomy) -> tuple[Evidence, ...]:
-    """Return the items that name a field, found what its tag says, and are not what published the tag."""
+    """Return the items of evidence on a field, without those whose source is the survey that published the tags."""
     items = (item for item in paper.evidence if item.is_evidence and field in item.tags)
-    return tuple(item for item in items if not _is_published_source(item.source, taxonomy))
+    return tuple(item for item in items if not _is_survey(item.source, taxonomy))
 
 
 def is_tagged(paper: Paper, field: str) -> bool:
-    """Return True if a paper has a tag that asks for evidence: one other than NA."""
+    """Return True if a paper has a tag other than NA, which needs evidence."""
     return paper.tags.get(field, NOT_APPLICABLE) not in (NOT_APPLICABLE, (NOT_APPLICABLE,), {})
 
 
 def cover(papers: Sequence[Paper], taxonomy: Taxonomy) -> tuple[EvidenceCoverage, ...]:
-    """Count the evidence for the tags of each sourced field, and of all of them; empty without such fields."""
+    """Count the evidence for the tags of each sourced field and of all of them; empty without such fields."""
     rows = []
     for facet in taxonomy.papers:
         if facet.sourced:
@@ -105,13 +96,13 @@ def list_tags(papers: Sequence[Paper], taxonomy: Taxonomy, state: EvidenceState)
         for paper in papers:
             if is_tagged(paper, field) and getattr(_tag_coverage(paper, field, taxonomy), state.value):
                 items = evidence_for(paper, field, taxonomy)
-                saying = tuple(item for item in items if item.verdict.value == state.value)
-                listed.append(ListedTag(paper, field, saying or items))
+                matching = tuple(item for item in items if item.verdict.value == state.value)
+                listed.append(ListedTag(paper, field, matching or items))
     return tuple(listed)
 
 
 def _tag_coverage(paper: Paper, field: str, taxonomy: Taxonomy) -> EvidenceCoverage:
-    """One tag as counts of one and zero."""
+    """Return the coverage of one tag, with counts of 0 and 1."""
     items = evidence_for(paper, field, taxonomy)
     if not items:
         return EvidenceCoverage(field, tags=1, none=1)
@@ -133,8 +124,7 @@ def _standing(level: str, taxonomy: Taxonomy) -> Standing:
     return next((term.standing for term in terms if term.id == level), Standing.PRIMARY)
 
 
-def _is_published_source(source: str, taxonomy: Taxonomy) -> bool:
-    """Return True for the address of the survey that published the tags: it is no evidence for them."""
+def _is_survey(source: str, taxonomy: Taxonomy) -> bool:
     survey = _identifier(taxonomy.source)
     if survey is None:
         return bool(taxonomy.source) and address(source) == address(taxonomy.source)

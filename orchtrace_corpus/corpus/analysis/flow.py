@@ -1,8 +1,8 @@
-"""The flow of records through searching and screening, run by run and in all.
+"""The flow of records through searching and screening, for each search run and in total.
 
 The names are those of PRISMA 2020 (Page et al., BMJ 372:n71): records identified, removed before screening, screened,
-excluded, included. A run lists the papers that it brought; what became of each is what the corpus says of it now. The
-published pool is the previous review, of which nobody has counted what was identified.
+excluded, included. A run lists the papers that it found; the decision on each is read from the current corpus. The
+published pool is the previous review, for which the number of records identified is unknown.
 """
 
 from collections import Counter
@@ -18,24 +18,24 @@ from orchtrace_corpus.corpus.model.searches import Run
 from orchtrace_corpus.corpus.model.taxonomy import Facet
 
 OTHER_REASON = "other"
-"""Stands for a reason that is none of the protocol's rules."""
+"""A reason for exclusion that is no rule of the protocol."""
 
 
 class Flow(NamedTuple):
-    """The decisions on the records of a run, or of several.
+    """The numbers of records of a search run, or of several.
 
     Attributes:
-        name: The day of the run and what made it; empty for all together.
-        found: How many records were identified; None where nobody counted.
-        by_source: How many of them each source gave, of those that were counted.
-        repeated: How many of them were found twice within a run.
-        known: How many the corpus knew: in the pool, in the log, or awaiting a decision.
-        refused: How many could not be recorded.
-        new: How many papers were brought.
-        included: How many of these are in the pool.
-        coding: How many were taken in, and have open tags.
-        excluded: How many were left out, by stage and by the protocol's rule, or `OTHER_REASON`.
-        awaiting: How many nobody has decided on.
+        name: The day of the run and its maker; empty for all runs together.
+        found: The records identified; None if unknown.
+        by_source: The records identified, by source.
+        repeated: The records found twice within a run.
+        known: The records that the corpus had already, as papers, exclusions or candidates.
+        refused: The records that could not be recorded.
+        new: The new papers, each of which is in one of the following.
+        included: The papers that are in the pool.
+        coding: The papers that are included, but have undecided tags.
+        excluded: The exclusions, by stage and by rule of the protocol, or `OTHER_REASON`.
+        awaiting: The papers that await a decision.
     """
 
     name: str
@@ -52,28 +52,28 @@ class Flow(NamedTuple):
 
     @property
     def screened(self) -> int:
-        """The records that were decided on."""
+        """The number of records with a decision."""
         return self.included + self.coding + sum(self.excluded.values())
 
     @property
     def removed(self) -> int:
-        """The records removed before screening: duplicates, known and refused records."""
+        """The number of records removed before screening: duplicates, known and refused records."""
         return self.repeated + self.known + self.refused
 
 
 BY_HAND = "added by hand"
-"""The name of the flow of records that no run brought."""
+"""The name of the flow of records from no search run."""
 
 
 class Screening(NamedTuple):
-    """The flow of a corpus: the published pool, each run, all runs together, and what no run brought.
+    """The flow of a corpus.
 
     Attributes:
-        included: How many papers the published pool has; all papers where a corpus has no published pool.
-        excluded: How many exclusions it has, likewise.
+        included: The number of papers of the published pool, or of all papers if there is none.
+        excluded: The number of its exclusions, likewise.
         flows: The flow of each run.
-        whole: All runs together.
-        by_hand: What came after the published pool, and by no run.
+        whole: The flow of all runs together.
+        by_hand: The later records from no run.
         stage: The facet of exclusions that names stages of screening.
     """
 
@@ -86,14 +86,7 @@ class Screening(NamedTuple):
 
 
 def screening(pool: Pool, runs: Sequence[Run], candidates: Sequence[Candidate], protocol: Protocol | None) -> Screening:
-    """Return the flow of a corpus.
-
-    Args:
-        pool: The corpus.
-        runs: Its runs of searches.
-        candidates: What awaits a decision in it.
-        protocol: Its protocol, which has the rules and names the facet of stages.
-    """
+    """Return the flow of a corpus, with the rules and the facet of stages that its protocol names."""
     rules = {rule.rule: rule.id for rule in protocol.exclude} if protocol else {}
     field = protocol.stage_field if protocol else None
     stage = next((facet for facet in pool.taxonomy.exclusions if facet.field == field), None)
@@ -118,15 +111,16 @@ def screening(pool: Pool, runs: Sequence[Run], candidates: Sequence[Candidate], 
     flows = []
     for run in runs:
         by_source: Counter[str] = Counter()
-        for search in run.searches if run.found is not None else ():
-            by_source[search.source] += search.found or 0
+        if run.found is not None:
+            for search in run.searches:
+                by_source[search.source] += search.found or 0
         counts = (run.found, dict(by_source), run.repeated, run.known, run.refused, len(run.new))
         flows.append(Flow(f"{run.day} {run.by}", *counts, *count_decisions(map(index.named, run.new))))
-    brought = {id(index.named(name)) for run in runs for name in run.new}
-    later: list[Record] = [paper for paper in pool.papers if paper.published is False]
-    later += [record for record in pool.exclusions if record.published is False and not record.promoted_to]
+    from_runs = {id(index.named(name)) for run in runs for name in run.new}
+    later = [record for record in pool.records if record.published is False]
     later += [candidate.paper for candidate in candidates]
-    by_hand = [record for record in later if id(record) not in brought]
+    later = [record for record in later if not (isinstance(record, Exclusion) and record.promoted_to)]
+    by_hand = [record for record in later if id(record) not in from_runs]
     rest = Flow(BY_HAND, None, {}, 0, 0, 0, len(by_hand), *count_decisions(by_hand))
     papers = sum(paper.published is not False for paper in pool.papers)
     exclusions = sum(exclusion.published is not False for exclusion in pool.exclusions)
@@ -134,7 +128,7 @@ def screening(pool: Pool, runs: Sequence[Run], candidates: Sequence[Candidate], 
 
 
 def total(flows: Sequence[Flow]) -> Flow:
-    """Return all runs together; what nobody counted is left out of what was found."""
+    """Return the sum of several flows; unknown numbers of records identified are ignored."""
     by_source: Counter[str] = Counter()
     excluded: Counter[tuple[str, str]] = Counter()
     for flow in flows:
@@ -148,7 +142,7 @@ def total(flows: Sequence[Flow]) -> Flow:
 
 
 def check(file: Entries[Run], pool: Pool, candidates: Entries[Candidate]) -> tuple[Finding, ...]:
-    """Return the findings of the file, or else the papers of its runs that are nowhere."""
+    """Return the findings of the file; without any, the papers of its runs that the corpus does not have."""
     if file.places is None or file.findings:
         return file.findings
     index = _index(pool, candidates.items)

@@ -1,7 +1,7 @@
-"""Describes a combination of values that no paper has: the papers near it, what may fill it, what decides it.
+"""Describes values and combinations of values that no paper has: papers near them, candidates, disputes and claims.
 
-`statistics.coverage` finds the gaps of two axes; here each is described by itself, and so is a value that no paper has
-at all, such as the level `explicit` of `stop`.
+`statistics.coverage` finds the empty cells of two axes; here each is described by itself, and so is a single value that
+no paper has, such as the level `explicit` of `stop`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,16 +27,15 @@ class Wanted(NamedTuple):
 
 
 class EmptyCell(NamedTuple):
-    """A value that no paper has, or two that no paper has together, and what is known about it.
+    """A value that no paper has, or two that no paper has together.
 
     Attributes:
-        wanted: The values: two for a cell of a matrix, one for a value by itself.
-        why: Why it cannot arise; empty where it can.
-        expected: How many papers would have both values if the fields were independent; 0.0 where that is unknown.
+        wanted: The value, or the two values.
+        why: The reason why it cannot arise; empty if it can.
+        expected: The number of papers with both values if the fields were independent; 0.0 if unknown.
         nearest: The keys of papers near it.
-        candidates: The keys of the candidates with these values; with `?` behind where that takes a reading of an
-            open tag.
-        disputes: The open disputes in one of whose readings a paper has these values.
+        candidates: The keys of candidates with these values, as `statistics.fills` returns them.
+        disputes: The open disputes that have a reading in which a paper has these values.
     """
 
     wanted: tuple[Wanted, ...]
@@ -61,16 +60,7 @@ def empty_cells(
     disputes: Sequence[Dispute] = (),
     candidates: Iterable[Candidate] = (),
 ) -> Iterator[EmptyCell]:
-    """Yield the cells of two axes that no paper is in, those that cannot arise last.
-
-    Args:
-        papers: The papers to count.
-        rows: The one axis.
-        columns: The other.
-        impossible: The cells that cannot arise, and why.
-        disputes: The disputes about tags.
-        candidates: The candidates proposed for inclusion.
-    """
+    """Yield the cells of two axes without papers; the `impossible` ones come last, each with its reason."""
     covered = coverage(papers, rows, columns, sparse_limit=0, impossible=impossible)
     gaps = {(gap.row, gap.column): gap for gap in covered.gaps}
     filling = fills(candidates, rows, columns)
@@ -85,15 +75,15 @@ def empty_cells(
 def empty_values(
     papers: Sequence[Paper],
     attribute: Attribute,
-    beside: Sequence[Attribute] = (),
+    others: Sequence[Attribute] = (),
     *,
     disputes: Sequence[Dispute] = (),
     candidates: Iterable[Candidate] = (),
 ) -> Iterator[EmptyCell]:
     """Yield the values of a field that no paper has.
 
-    Near them are papers with other values of the field, the closest in the order of its vocabulary first, and in turn
-    those that have the same value in a field `beside` it; arguments otherwise as for `empty_cells`.
+    Papers near them are those with the closest values in the order of the field's vocabulary, and in turn those with
+    the same value of one of the `others`.
     """
     counts = count(papers, attribute).counts
     missing = [value for value in attribute.allowed if not counts[value] and value not in NO_CELLS]
@@ -105,18 +95,18 @@ def empty_values(
     places = {value: place for place, value in enumerate(attribute.allowed) if value not in NO_CELLS}
     holding = {value: [paper.key for paper in newest if value in attribute.values(paper)] for value in places}
     for value in missing:
-        close = sorted(places, key=lambda other: abs(places[other] - places[value]))
-        own = (key for other in close for key in holding[other])
-        alike = (paper.key for paper in newest if any(value in other.values(paper) for other in beside))
-        pair = (value, value)
-        nearest, moved = first_in_turn(own, alike), tuple(moving.get(pair, ()))
+        closest = sorted(places, key=lambda other: abs(places[other] - places[value]))
+        keys = (key for other in closest for key in holding[other])
+        alike = (paper.key for paper in newest if any(value in other.values(paper) for other in others))
+        nearest, pair = first_in_turn(keys, alike), (value, value)
+        moved = tuple(moving.get(pair, ()))
         yield EmptyCell((Wanted(attribute, value),), "", 0.0, nearest, filling.get(pair, ()), moved)
 
 
 def _moves(
     papers: Iterable[Paper], disputes: Iterable[Dispute], rows: Attribute, columns: Attribute
 ) -> dict[tuple[str, str], list[Dispute]]:
-    """Return the open disputes that decide on each pair of values: a paper has it in some of their readings."""
+    """Return the open disputes by the pairs of values that a paper has in one of their readings."""
     by_paper: dict[str, list[Dispute]] = {}
     for dispute in disputes:
         if dispute.state is State.OPEN and dispute.tag in (rows.name, columns.name):
@@ -142,7 +132,7 @@ def _moves(
 
 
 def demands(cell: EmptyCell, taxonomy: Taxonomy) -> list[str]:
-    """Return what rules of the taxonomy demand of a paper with these values; nothing where they forbid it."""
+    """Return the messages of the rules that apply to papers with these values; nothing if a rule forbids the cell."""
     if cell.why:
         return []
     given = set(cell.filters)
@@ -155,7 +145,7 @@ def demands(cell: EmptyCell, taxonomy: Taxonomy) -> list[str]:
 
 
 def claims_about(cell: EmptyCell, verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """Return the verdicts of the claims about papers with one of these values, or with both, and no other filter."""
+    """Return the verdicts on the claims whose only filters are one of these values, or both."""
     given = set(cell.filters)
     about = (verdict for verdict in verdicts if verdict.claim.over == (Over.PAPERS,) and verdict.claim.where)
     return [verdict for verdict in about if _are_met(verdict.claim.where, given)]

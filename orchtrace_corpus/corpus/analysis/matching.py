@@ -1,4 +1,4 @@
-"""Finds records that are one paper: by an identifier, by an address, or by a title that is nearly the same."""
+"""Finds records of the same paper: by an identifier, by an address, or by a title that is nearly the same."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,14 +9,12 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.records import Paper, Record, address, folded_title, identities
 
 SAME_TITLE_PERCENT = 90
-"""From which likeness on two titles are taken for one: rapidfuzz's `ratio`, the length of the longest common
-subsequence of both, doubled, to the sum of their lengths. Of the 6,670 pairs among the 116 titles of the published
-corpus, the most alike reaches 79; titles of one work in two wordings, such as those of two of its versions, mostly lie
-above 92."""
+"""The similarity from which two titles are the same: rapidfuzz's `ratio`, twice the length of their longest common
+subsequence over the sum of their lengths. Of the 6,670 pairs among the 116 titles of the published corpus, the most
+similar reaches 79; two titles of one work, such as those of two versions, are mostly above 92."""
 
-_EQUAL = 100.0
 LONGEST_NAME = 3
-"""The most words of a work's name, which stands before the first colon of its title."""
+"""The most words of a name before the first colon of a title."""
 
 _REGISTRIES = {
     IdentifierKind.ARXIV: "arXiv",
@@ -27,7 +25,7 @@ _REGISTRIES = {
 
 
 class Sign(StrEnum):
-    """The signs that two records are one, the surest first."""
+    """The signs of the same paper, the surest first."""
 
     IDENTIFIER = "identifier"
     ADDRESS = "address"
@@ -35,13 +33,7 @@ class Sign(StrEnum):
 
 
 class Match(NamedTuple):
-    """A record that a paper seems to be.
-
-    Attributes:
-        record: The record.
-        sign: What both have in common.
-        shared: That, as the record has it.
-    """
+    """A record that seems to be the same paper; `shared` is the value of the sign that both share."""
 
     record: Record
     sign: Sign
@@ -49,11 +41,7 @@ class Match(NamedTuple):
 
 
 class RecordIndex:
-    """Records that papers are compared with; those added later are found, too.
-
-    Attributes:
-        records: The records, in the order in which they came.
-    """
+    """Records that papers are compared with."""
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self.records: list[Record] = []
@@ -76,16 +64,11 @@ class RecordIndex:
             self._by_address.setdefault(address(url), place)
 
     def find(self, paper: Paper, *, by_title: bool = True) -> Match | None:
-        """The record that a paper seems to be, by the surest sign that there is.
-
-        Args:
-            paper: What is known of it; what is empty is compared with nothing.
-            by_title: Whether a title that is nearly the same is a sign.
-        """
+        """Return the record that seems to be the same paper, by the surest sign; `by_title` allows similar titles."""
         wanted = {identifier for identifier, _ in identities(paper)}
-        if places := [self._by_identifier[one] for one in wanted if one in self._by_identifier]:
+        if places := [self._by_identifier[identifier] for identifier in wanted if identifier in self._by_identifier]:
             record = self.records[min(places)]
-            shared = next(one for one in identifiers_of(record) if one in wanted)
+            shared = next(identifier for identifier in identifiers_of(record) if identifier in wanted)
             return Match(record, Sign.IDENTIFIER, f"{_REGISTRIES[shared.kind]}:{shared.value}")
         place = self._by_address.get(address(paper.urls[0])) if paper.urls else None
         if place is not None:
@@ -94,7 +77,7 @@ class RecordIndex:
         return self.near_title(paper) if by_title else None
 
     def named(self, name: str) -> Record | None:
-        """The record that is called so by `identifier_text`, or has such an address or title."""
+        """Return the record with an identifier as `identifier_text` writes it, an address or a title."""
         identifier = recognise_url(name) if "://" in name else recognise(name)
         if identifier is not None and identifier in self._by_identifier:
             return self.records[self._by_identifier[identifier]]
@@ -104,10 +87,10 @@ class RecordIndex:
         return next((record for record in self.records if folded and folded_title(record.title) == folded), None)
 
     def near_title(self, paper: Paper, *, with_other_ids: bool = False) -> Match | None:
-        """The record whose title is nearest to that of a paper, if it is near enough.
+        """Return the record whose title is most similar to that of a paper, if it is similar enough.
 
-        A name before a colon may be missing on one side; two names before the same words are two works. So are two
-        arXiv ids, unless their titles are equal, or `with_other_ids` asks for all.
+        The name before a colon may be missing in one of the titles, but two different names are two works. Two arXiv
+        ids are two works, too, unless the titles are equal or `with_other_ids` is True.
         """
         from rapidfuzz import fuzz, process
 
@@ -123,19 +106,19 @@ class RecordIndex:
             for hit in process.extract(
                 spelling, choices, scorer=fuzz.ratio, score_cutoff=SAME_TITLE_PERCENT, limit=None
             )
-            if with_other_ids or hit[1] == _EQUAL or not _has_other_id(self.records[hit[2]], paper)
+            if with_other_ids or hit[1] == 100 or not _has_other_id(self.records[hit[2]], paper)
         )
         _, _, place = max(hits, key=lambda hit: hit[1], default=("", 0.0, None))
         return None if place is None else Match(self.records[place], Sign.TITLE, self.records[place].title)
 
 
 def identifier_text(paper: Paper) -> str:
-    """The first identifier of a paper with its registry, such as `arXiv:2305.14325`; empty where it has none."""
-    return next((f"{_REGISTRIES[one.kind]}:{one.value}" for one, _ in identities(paper)), "")
+    """Return the first identifier of a paper with its registry, such as `arXiv:2305.14325`; empty if it has none."""
+    return next((f"{_REGISTRIES[identifier.kind]}:{identifier.value}" for identifier, _ in identities(paper)), "")
 
 
 def identifiers_of(record: Record) -> Iterator[Identifier]:
-    """The identifiers of a record; those that the log of exclusions gives as text or address, too."""
+    """Return the identifiers of a record, including those in the text and the address of an exclusion."""
     if isinstance(record, Paper):
         return (identifier for identifier, _ in identities(record))
     return filter(None, (recognise(record.identifier), recognise_url(record.url)))
@@ -143,15 +126,15 @@ def identifiers_of(record: Record) -> Iterator[Identifier]:
 
 def _has_other_id(record: Record, paper: Paper) -> bool:
     """Return True if both have an arXiv id, and not the same."""
-    known = {one.value for one in identifiers_of(record) if one.kind is IdentifierKind.ARXIV}
+    known = {identifier.value for identifier in identifiers_of(record) if identifier.kind is IdentifierKind.ARXIV}
     return bool(known) and paper.arxiv_id is not None and paper.arxiv_id not in known
 
 
 def _spellings(title: str) -> tuple[str, str]:
-    """A title to compare, and the same without the name before its colon if it has one; brackets at its end go."""
-    kept = re.sub(r"\s*\([^()]*\)$", "", title)
-    name, colon, rest = kept.partition(": ")
-    whole, bare = (folded_title(text, between=" ").strip() for text in (kept, rest))
-    # What stands behind a name is compared by itself if it has three words: `A Survey` says nothing.
+    """Return a title without brackets at its end, folded, and the same without a name before its colon, if any."""
+    unbracketed = re.sub(r"\s*\([^()]*\)$", "", title)
+    name, colon, rest = unbracketed.partition(": ")
+    whole, bare = (folded_title(text, between=" ").strip() for text in (unbracketed, rest))
+    # The rest needs three words to be compared: `A Survey` fits many titles.
     is_named = bool(colon) and len(name.split()) <= LONGEST_NAME and len(bare.split()) >= 3
     return whole, bare if is_named else ""

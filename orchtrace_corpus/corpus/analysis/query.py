@@ -1,16 +1,16 @@
-r"""The filter language: one implementation for `--where`, for the taxonomy's rules and for claims.
+r"""The filter language of `--where`, of the taxonomy's rules and of claims.
 
     field=value      one of the record's values is the value
     field!=value     none of them is
     field<value      also <=, >, >=: numbers and ISO dates
-    field~text       a value holds the text, whatever the case
+    field~text       a value contains the text, in any case
     field=a,b        alternatives; a comma inside a value needs "double quotes" around it, or \,
     field=           the record has no value (not coded, or the decision does not arise)
     field=NA         the tag is coded as not applicable
-    field=level      of a field of levels: one of its terms has that level, as in sub_decisions=explicit
+    field=level      for a field of levels: one of its terms has that level, as in sub_decisions=explicit
 
-A code stands for its terms: `reward_family=R6` means both terms of that family, and `O5=explicit`
-means `stop=explicit`. Several filters are joined by "and".
+A code means its terms: `reward_family=R6` means both terms of that family, and `O5=explicit` means `stop=explicit`.
+Several filters are joined by "and".
 """
 
 import operator
@@ -59,11 +59,7 @@ _NO_VALUE = ("",)
 
 
 class Filter(NamedTuple):
-    """One condition on a record. The empty alternative stands for "has no value".
-
-    Attributes:
-        matches: Return True if a record meets the condition.
-    """
+    """A condition on a record, with the function that tests it. The empty alternative means "has no value"."""
 
     attribute: Attribute
     operator: Operator
@@ -78,19 +74,24 @@ class Filter(NamedTuple):
 
 
 def is_open(condition: Filter, record: object, open_tags: Collection[str]) -> bool:
-    """Return True if open tags decide whether a record meets a condition: of levels, those that it has can."""
+    """Return True if deciding undecided tags could change whether a record meets a condition.
+
+    Deciding a tag can add values to those that the record has, and takes none away.
+    """
     if condition.attribute.name not in open_tags:
         return False
-    is_equality = condition.operator is Operator.EQUAL
-    asks_for_level = (is_equality or condition.operator is Operator.UNEQUAL) and "" not in condition.alternatives
-    if asks_for_level:  # a further level takes none away
-        return condition.matches(record) is not is_equality
-    asks_for_any = condition.operator is Operator.UNEQUAL and condition.alternatives == ("",)
-    return not (asks_for_any and condition.matches(record))
+    asks_for_absence = "" in condition.alternatives
+    if condition.operator is Operator.EQUAL and not asks_for_absence:
+        return not condition.matches(record)
+    if condition.operator is Operator.UNEQUAL and not asks_for_absence:
+        return condition.matches(record)
+    if condition.operator is Operator.UNEQUAL and condition.alternatives == ("",):
+        return not condition.matches(record)
+    return True
 
 
 def breaks(rule: "tuple[Query, Query]", record: object, open_tags: Collection[str]) -> bool:
-    """Return True if a record meets all that a rule is about and not what it requires, whatever open tags are."""
+    """Return True if a record breaks a rule, given as `parse_rule` returns it, whatever its undecided tags become."""
     when, require = rule
     for condition in when.filters:
         if not condition.matches(record) or is_open(condition, record, open_tags):
@@ -100,7 +101,7 @@ def breaks(rule: "tuple[Query, Query]", record: object, open_tags: Collection[st
 
 
 class Query(NamedTuple):
-    """Filters that a record must all pass; with none, every record does."""
+    """Filters that a record must all pass."""
 
     filters: tuple[Filter, ...] = ()
 
@@ -112,7 +113,7 @@ class Query(NamedTuple):
         return True
 
     def select(self, records: Iterable[RecordType]) -> tuple[RecordType, ...]:
-        """The records that pass, in their order."""
+        """Return the records that pass, in their order."""
         return tuple(record for record in records if self.matches(record))
 
 
@@ -120,8 +121,7 @@ def parse(texts: Iterable[str], attributes: Attributes) -> Query:
     """Read filters, each in one of the forms above.
 
     Raises:
-        CommandUseError: A filter has another form, an unknown field, or a value that its field
-            cannot have; the message says which and what would be right.
+        CommandUseError: A filter has another form, an unknown field, or a value that its field cannot have.
     """
     return Query(tuple(_parse_filter(text, attributes) for text in texts))
 
@@ -142,14 +142,10 @@ def _parse_filter(text: str, attributes: Attributes) -> Filter:
 
 
 def parse_mapping(conditions: Mapping[str, str | Sequence[str]], attributes: Attributes) -> Query:
-    """Read filters written as a mapping, as the taxonomy's rules and claims have them.
+    """Read filters in the form of the taxonomy's rules and of claims; errors as for `parse`.
 
-    `{"rl": ["full", "partial"], "added<=": "2026-05-04"}` means `rl=full,partial` and
-    `added<=2026-05-04`: a key without an operator means `=`, and a comma in a value is text.
-
-    Raises:
-        CommandUseError: A key has another form, an unknown field, or a value that its field cannot
-            have; the message says which and what would be right.
+    `{"rl": ["full", "partial"], "added<=": "2026-05-04"}` means `rl=full,partial` and `added<=2026-05-04`: a key
+    without an operator means `=`, and a comma in a value is text.
     """
     filters = []
     for key, values in conditions.items():
@@ -167,12 +163,12 @@ def parse_mapping(conditions: Mapping[str, str | Sequence[str]], attributes: Att
 
 
 def parse_conditions(conditions: Iterable[Condition], attributes: Attributes) -> Query:
-    """Read the filters of a rule or a claim; errors as for `parse_mapping`."""
+    """Read the filters of a rule or a claim; errors as for `parse`."""
     return parse_mapping({condition.field: condition.alternatives for condition in conditions}, attributes)
 
 
 def parse_rule(rule: TagRule, attributes: Attributes) -> tuple[Query, Query]:
-    """Read what a rule is about and what it requires; errors as for `parse_mapping`."""
+    """Read the filters of a rule: those that say which records it is about, and those that it requires."""
     return parse_conditions(rule.when, attributes), parse_conditions(rule.require, attributes)
 
 
@@ -198,7 +194,7 @@ def _filter(
 
 
 def _test(attribute: Attribute, comparison: Operator, alternatives: tuple[str, ...]) -> Callable[[object], bool]:
-    """Return the test of a condition; it is asked of every record, many times."""
+    """Return the test of a condition, which is called for every record, many times."""
     values, wanted = attribute.values, frozenset(alternatives)
     if comparison is Operator.EQUAL:
         return lambda record: not wanted.isdisjoint(values(record) or _NO_VALUE)
@@ -213,28 +209,26 @@ def _test(attribute: Attribute, comparison: Operator, alternatives: tuple[str, .
 
 
 def _by_level(attribute: Attribute, alternatives: tuple[str, ...]) -> Attribute:
-    """The attribute, or the levels of all its terms where only levels are asked for: `sub_decisions=explicit`."""
+    """Return the attribute, or one with the levels of its terms if only levels are asked for."""
     facet = attribute.facet
-    if facet is None or facet.kind is not Kind.LEVELS:
+    if facet is None or facet.kind is not Kind.LEVELS or not alternatives:
         return attribute
     levels = {level.id for level in facet.levels} - set(attribute.allowed)
-    if not alternatives or not levels.issuperset(alternatives):
+    if not levels.issuperset(alternatives):
         return attribute
-
-    def values(record: Any) -> tuple[str, ...]:
-        return tuple(record.tags.get(facet.field, {}).values())
-
-    return attribute._replace(values=values, terms=facet.levels)
+    return attribute._replace(
+        values=lambda record: tuple(record.tags.get(facet.field, {}).values()), terms=facet.levels
+    )
 
 
 def _alternatives(value: str) -> tuple[str, ...]:
-    """The alternatives in a filter's value; commas within double quotes, or after a backslash, are text."""
+    """Return the alternatives of a filter; commas within double quotes, or after a backslash, are text."""
     parts: list[str] = []
     position = 0
     pattern = re.compile(_ALTERNATIVE)
     while True:
         match = pattern.match(value, position)
-        if match is None:  # text behind a closing quote: the quotes belong to the text
+        if match is None:  # text after a closing quote: the quotes belong to the text
             parts.append(value[position:].strip())
             break
         quoted = match["quoted"]
@@ -246,7 +240,7 @@ def _alternatives(value: str) -> tuple[str, ...]:
 
 
 def _spelled(value: str, attribute: Attribute) -> tuple[str, ...]:
-    """The values that an alternative stands for: itself, or the terms of a code."""
+    """Return the values that an alternative means: itself, or the terms of a code."""
     if not value:
         return ("",)
     if attribute.terms and value not in attribute.allowed:

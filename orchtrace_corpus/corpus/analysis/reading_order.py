@@ -1,9 +1,8 @@
-"""In which order candidates are best read.
+"""The order in which candidates are best read.
 
-The likely order is that of a classifier that has seen the titles, and abstracts where they are stored, of what was
-included and of what was excluded: TF-IDF of words and pairs of words, and logistic regression with balanced classes, as
-scikit-learn has them. It reads nothing of our own about a paper, no summary, tag or reason. What a place in the order
-rests on is shown as the words that weigh most in it.
+The likely order is that of a classifier trained on the titles, and stored abstracts, of included and excluded records:
+TF-IDF of words and pairs of words, and logistic regression with balanced classes, by scikit-learn. It does not use our
+own summaries, tags or reasons. A place in the order is explained by the words that weigh most in it.
 """
 
 import re
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.candidates import Candidate
 
 FEWEST = 5
-"""From how many included and excluded records on a classifier is trained."""
+"""The fewest included and excluded records with which a classifier is trained."""
 
 _WORDS_SHOWN = 5
 _STOP = frozenset(
@@ -34,8 +33,8 @@ class Place(NamedTuple):
     """The place of a text in the likely order.
 
     Attributes:
-        score: How likely it is to be included, from 0 to 1; good for ordering, no probability to quote.
-        words: The words that raise the score most, then those that lower it, each with its share of the log odds.
+        score: The likelihood of inclusion, from 0 to 1; good for ordering, but not calibrated.
+        words: The words that change the score most, each with its share of the log odds.
     """
 
     score: float
@@ -43,18 +42,13 @@ class Place(NamedTuple):
 
 
 def text_of(record: Record, abstracts: Mapping[str, str]) -> str:
-    """Return the text of a record to order by: its title, and its abstract where one is stored.
-
-    Args:
-        record: The record.
-        abstracts: By arXiv id.
-    """
+    """Return the title of a record, with its abstract if there is one for its arXiv id."""
     arxiv_id = record.arxiv_id if isinstance(record, Paper) else record.identifier.removeprefix("arXiv:")
     return f"{record.title}. {abstracts.get(arxiv_id or '', '')}".strip()
 
 
 def training_texts(pool: Pool, abstracts: Mapping[str, str]) -> tuple[list[str], list[bool]]:
-    """The texts of all decided records, and whether each was included; one that was promoted counts as its paper."""
+    """Return the texts of all decided records, and whether each was included."""
     excluded = [record for record in pool.exclusions if not record.promoted_to]
     records: list[Record] = [*pool.papers, *excluded]
     return [text_of(record, abstracts) for record in records], [isinstance(record, Paper) for record in records]
@@ -63,18 +57,13 @@ def training_texts(pool: Pool, abstracts: Mapping[str, str]) -> tuple[list[str],
 def likely(
     candidates: "Sequence[Candidate]", pool: Pool, abstracts: Mapping[str, str]
 ) -> "list[tuple[Candidate, Place]]":
-    """Candidates in the likely order, each with its place; equal ones as they came.
-
-    Raises:
-        CommandUseError: Too few records are decided on.
-        MissingLibraryError: scikit-learn is not installed.
-    """
+    """Return the candidates in the likely order, each with its place; errors as for `rank`."""
     places = rank(*training_texts(pool, abstracts), [text_of(candidate.paper, abstracts) for candidate in candidates])
     return sorted(zip(candidates, places, strict=True), key=lambda pair: -pair[1].score)
 
 
 def by_date(candidates: "Sequence[Candidate]") -> "list[Candidate]":
-    """Candidates with the newest first: by arXiv id, which counts up within its month, else by year."""
+    """Return the candidates with the newest first, by arXiv id, which increases within a month, else by year."""
 
     def moment(candidate: "Candidate") -> str:
         arxiv_id = candidate.paper.arxiv_id or ""
@@ -84,12 +73,7 @@ def by_date(candidates: "Sequence[Candidate]") -> "list[Candidate]":
 
 
 def rank(texts: Sequence[str], included: Sequence[bool], others: Sequence[str]) -> list[Place]:
-    """The places of texts, by a classifier that is trained on others.
-
-    Args:
-        texts: What was decided on.
-        included: Whether each was included.
-        others: What is to be placed.
+    """Return the places of `others`, by a classifier that is trained on texts that were included or not.
 
     Raises:
         CommandUseError: There are fewer than `FEWEST` texts of either kind.
@@ -118,39 +102,34 @@ def rank(texts: Sequence[str], included: Sequence[bool], others: Sequence[str]) 
 
 
 def _words(row: Any, names: Any, weights: Any) -> tuple[tuple[str, float], ...]:
-    """The words of a row of the matrix that move its score most, the strongest first."""
+    """Return the words of a row of the matrix that change its score most, the strongest first."""
     pairs = zip(row.indices, row.data, strict=True)
     shares = [(str(names[column]), float(value * weights[column])) for column, value in pairs]
-    moving = [(word, round(share, 3)) for word, share in shares if abs(share) >= 0.001]
-    return tuple(sorted(moving, key=lambda pair: (-abs(pair[1]), pair[0]))[:_WORDS_SHOWN])
+    rounded = [(word, round(share, 3)) for word, share in shares if abs(share) >= 0.001]
+    return tuple(sorted(rounded, key=lambda pair: (-abs(pair[1]), pair[0]))[:_WORDS_SHOWN])
 
 
 @lru_cache(maxsize=8192)
 def _tokens(text: str) -> tuple[str, ...]:
-    """The words of a text in lower case, without the commonest and without plain plurals."""
+    """Return the words of a text in lower case, without the commonest words and without plural endings."""
     words = [word for word in re.findall(r"[^\W_]+", text.casefold()) if word not in _STOP and len(word) > 1]
     return tuple(re.sub(r"(?<=..[^sui])s$", "", word) for word in words)
 
 
 class Similarity:
-    """Finds the records that are most like a text, by the cosine of TF-IDF vectors; needs no library.
-
-    Args:
-        records: The records to compare with.
-        abstracts: By arXiv id.
-    """
+    """Finds the records that are most similar to a text, by the cosine of TF-IDF vectors, without a library."""
 
     def __init__(self, records: Sequence[Record], abstracts: Mapping[str, str]) -> None:
         self._records = records
         counts = [Counter(_tokens(text_of(record, abstracts))) for record in records]
-        seen = Counter(word for words in counts for word in words)
-        self._rarity = {word: log((1 + len(records)) / (1 + number)) + 1 for word, number in seen.items()}
+        frequencies = Counter(word for words in counts for word in words)
+        self._rarity = {word: log((1 + len(records)) / (1 + count)) + 1 for word, count in frequencies.items()}
         self._vectors = [self._vector(words) for words in counts]
 
     def nearest(
         self, text: str, number: int, accept: Callable[[Record], bool] = lambda _: True
     ) -> list[tuple[Record, float]]:
-        """The records that are most like a text, each with its likeness from 0 to 1; those without any are left out."""
+        """Return up to `number` records that are most similar to a text, each with its similarity above 0, up to 1."""
         vector = self._vector(Counter(_tokens(text)))
         pairs: list[tuple[Record, float]] = []
         for record, other in zip(self._records, self._vectors, strict=True):
@@ -160,11 +139,11 @@ class Similarity:
         return [(record, likeness) for record, likeness in pairs[:number] if likeness > 0]
 
     def _vector(self, words: Counter[str]) -> dict[str, float]:
-        weights = {word: (1 + log(number)) * self._rarity.get(word, 0.0) for word, number in words.items()}
+        weights = {word: (1 + log(count)) * self._rarity.get(word, 0.0) for word, count in words.items()}
         length = sqrt(sum(weight * weight for weight in weights.values()))
         return {word: weight / length for word, weight in weights.items()} if length else {}
 
 
 def is_excluded(record: Record) -> bool:
-    """Return True for an exclusion that was not taken in later."""
+    """Return True for an exclusion that was not included later."""
     return isinstance(record, Exclusion) and not record.promoted_to

@@ -1,7 +1,7 @@
 """The changes between two versions of a data file: every value by its path, before and after.
 
-Nothing here knows a file's fields. Records are paired by their names and by the work that they are about; items of
-lists inside them by the field that tells them apart. A file that is not read as records is compared line by line.
+No fields of files are known here, but their names. Records are paired by their names and by the works that they are
+about, items of lists by a field in which they differ. A file that cannot be read as records is compared by lines.
 """
 
 import csv
@@ -29,32 +29,32 @@ Value: TypeAlias = Any
 """A text, a list of values, or values by name."""
 
 Place: TypeAlias = tuple[str | int | None, ...]
-"""The path of a value: names of fields and indexes of items; None in a version that lacks it."""
+"""The path of a value: names of fields and indexes of items; None in a version without it."""
 
 Pair: TypeAlias = tuple[int | None, int | None]
-"""An item of a list and its counterpart in another one, as indexes; None where there is none."""
+"""The indexes of an item and of its counterpart in the later list; None where there is none."""
 
 MIN_SHARE_OF_RENAMED = 0.75
-"""A record with another name, and no identifier, address or title, was renamed if so much of it is as it was."""
+"""The share of unchanged fields from which records without identifier, address and title are one renamed record."""
 
 MAX_LABEL = 60
-"""Items with longer names are called by their numbers."""
+"""The length of the longest name by which an item is called; others are called by their numbers."""
 
 MAX_OTHER_BYTES = 1_000_000
-"""Files that are not known as data, such as traces, are compared by their contents up to this size."""
+"""The size of the largest file of unknown format, such as a trace, whose content is compared."""
 
 MAX_COMPARISONS = 250_000
-"""Records of two versions that share no name are compared with each other up to so many pairs."""
+"""The most pairs of records without a common name that are compared with each other."""
 
 
 class ValueChange(NamedTuple):
-    """A value that is new, gone or another one.
+    """A value that was added, removed or changed.
 
     Attributes:
         path: The names of the fields that lead to it from its record, items of lists in brackets.
-        before: What was; None where there was nothing.
-        after: What is; None where there is nothing.
-        line: Where it stands in the file, as it is or, if it is gone, as it was; 0 where that is not known.
+        before: The earlier value; None if there was none.
+        after: The later value; None if there is none.
+        line: The line in the later file, or in the earlier one for a removed value; 0 if unknown.
     """
 
     path: tuple[str, ...]
@@ -72,14 +72,13 @@ class Action(StrEnum):
 
 
 class RecordChange(NamedTuple):
-    """A record that is new, gone or changed; a file that is no list of records is one without a name.
+    """A record that was added, removed or changed; a file that is no list of records is one without a name.
 
     Attributes:
-        name: What it is called, as it is or, if it is gone, as it was.
-        was: What it was called; empty for a new one.
-        change: What became of it.
-        line: Where it begins, as for a value.
-        values: The values that changed; of a new or removed record, all of its fields.
+        name: The later name, or the earlier one of a removed record.
+        was: The earlier name; empty for an added record.
+        line: The line on which it begins, as for a value.
+        values: The values that changed; of an added or removed record, all of its fields.
     """
 
     name: str
@@ -93,10 +92,10 @@ class FileDifference(NamedTuple):
     """The changes of a data file.
 
     Attributes:
-        path: Its path below the corpus's folder.
-        subject: The name of the file or, for a file in a folder below the data, of the folder: papers, audits.
-        records: The records that changed, then those that are gone, then the new ones.
-        asides: What has another form and no other meaning: lists in another order, as names of their items; comments.
+        path: The path below the corpus's folder.
+        subject: The name of the file, or of its folder below the data: papers, audits.
+        records: The changed records, then the removed ones, then the added ones.
+        asides: The changes of form: lists in another order, by the names of their items, and comments.
     """
 
     path: str
@@ -106,18 +105,17 @@ class FileDifference(NamedTuple):
 
     @property
     def is_pool(self) -> bool:
-        """Return True if it holds the records of the pool, papers or exclusions."""
+        """Return True for the files of papers and exclusions."""
         return self.path in ("data/papers.yaml", "data/exclusions.yaml")
 
 
 class DataText:
-    """A data file as values with places; None in `content` where it is not read as such."""
+    """A data file as values with places."""
 
     def __init__(self, path: str, data: bytes) -> None:
         self.path, self.data = path, data
         self.text = data.decode("utf-8", "backslashreplace")
         self.file = YamlFile(path, data)
-
         self.is_table = path.endswith(".csv")
         node = None if self.is_table or not path.endswith((".yaml", ".json")) else self.file.root()
         self.root = None if self.file.findings else node
@@ -125,7 +123,10 @@ class DataText:
 
     @cached_property
     def content(self) -> Value | None:
-        """Return the content of the file; in JSON, a text that would be a number without quotes keeps them."""
+        """The content of the file; None if it cannot be read as values.
+
+        In JSON, a text that would be another value without its quotes keeps them.
+        """
         if self.is_table:
             return self._rows()
         if self.root is None:
@@ -134,7 +135,7 @@ class DataText:
         return values(self.root, {match.start(): match[0] for match in quoted})
 
     def _rows(self) -> Value | None:
-        """Return the rows of a table by its column names; None where a row has other columns, as a comment has."""
+        """Return the rows of a table by its column names; None if a row has other columns, such as a comment."""
         table = csv.DictReader(StringIO(self.text, newline=""), strict=True)
         rows: list[Value] = []
         try:
@@ -148,7 +149,7 @@ class DataText:
         return rows if is_regular else None
 
     def line(self, place: Place) -> int:
-        """Return the line of a value; 0 where the file is not read as values."""
+        """Return the line of a value; 0 if the file cannot be read as values."""
         if self.is_table and place:
             return self._row_lines[int(place[0] or 0)]
         node = self.root
@@ -163,45 +164,41 @@ class DataText:
 def compare_files(
     path: str, before: bytes | None, after: bytes | None, names: Sequence[str] | None, unordered: Collection[str] = ()
 ) -> FileDifference:
-    """Return what changed between two versions of a data file; None stands for a file that is missing.
+    """Return the changes between two versions of a data file; None stands for a missing file.
 
-    Args:
-        path: Its path below the corpus's folder.
-        before: The earlier version.
-        after: The later one.
-        names: The fields that tell its records apart; None for a file that is not known as data.
-        unordered: The fields whose lists have no order.
+    `names` are the fields that name its records; None for a file of unknown format. `unordered` are the fields whose
+    lists have no order.
     """
     comparison = _Comparison(DataText(path, before or b""), DataText(path, after or b""), names, unordered)
     old: Value = comparison.old.content
     new: Value = comparison.new.content
-    if before is None or after is None:
+    is_whole = before is None or after is None
+    if is_whole:
         empty: Value = [] if isinstance(old or new, list) else {}
         old, new = empty if before is None else old, empty if after is None else new
-    sums = ValueChange(("file",), _checksum(before), _checksum(after), 1)
     is_large = names is None and max(len(before or b""), len(after or b"")) > MAX_OTHER_BYTES
-    if is_large or max(map(len, (comparison.old.text + "\n" + comparison.new.text).split("\n"))) > reader.MAX_TEXT:
-        records = _whole_file(before, after, [sums])
+    has_long_line = max(map(len, f"{comparison.old.text}\n{comparison.new.text}".split("\n"))) > reader.MAX_TEXT
+    records: list[RecordChange] = []
+    changes: list[ValueChange] = []
+    if is_large or has_long_line:
+        is_whole = True
     elif _are_records(old, new):
         records = list(comparison.records(old, new))
     elif _are_mappings(old, new):
-        records = _whole_file(before, after, comparison.values(old, new))
+        changes = list(comparison.values(old, new))
     else:
-        records = _whole_file(before, after, comparison.lines())
-    if not records and (before is None or after is None):
-        records = _whole_file(before, after, [sums])
+        changes = list(comparison.lines())
+    if is_whole and not records and not changes:
+        was, now = (
+            None if data is None else f"{len(data)} bytes, SHA-256 {hashlib.sha256(data).hexdigest()}"
+            for data in (before, after)
+        )
+        changes = [ValueChange(("file",), was, now, 1)]
+    if changes:
+        records = [RecordChange("", "", _action(before, after), changes[0].line, tuple(changes))]
     records.sort(key=lambda record: [*Action].index(record.change))
     subject = path.split("/")[1].partition(".")[0]
     return FileDifference(path, subject, tuple(records), (*comparison.reordered, *comparison.comments()))
-
-
-def _checksum(data: bytes | None) -> str | None:
-    return None if data is None else f"{len(data)} bytes, SHA-256 {hashlib.sha256(data).hexdigest()}"
-
-
-def _whole_file(before: bytes | None, after: bytes | None, changes: Iterable[ValueChange]) -> list[RecordChange]:
-    changed = tuple(changes)
-    return [RecordChange("", "", _action(before, after), changed[0].line, changed)] if changed else []
 
 
 def _action(before: object, after: object) -> Action:
@@ -220,7 +217,7 @@ def _are_records(*sides: Value) -> bool:
 
 
 class _Comparison:
-    """Compares two versions of a file; `reordered` collects the lists whose order has changed without a meaning."""
+    """Compares two versions of a file; `reordered` collects the lists of which only the order has changed."""
 
     def __init__(self, old: DataText, new: DataText, names: Sequence[str] | None, unordered: Collection[str]) -> None:
         self.old, self.new, self._names, self._unordered = old, new, names, unordered
@@ -228,7 +225,7 @@ class _Comparison:
         self._record: tuple[str, ...] = ()
 
     def records(self, before: list[Value], after: list[Value]) -> Iterator[RecordChange]:
-        """Yield the change of each record, in the order of the later version; those that are gone come last."""
+        """Yield the change of each record, in the order of the later version; removed records come last."""
         names = self._names or _telling_apart(before, after)
         pairs = pair_items(before, after, names, MIN_SHARE_OF_RENAMED)
         for was, now in pairs:
@@ -249,7 +246,7 @@ class _Comparison:
     def values(
         self, old: Value, new: Value, path: tuple[str, ...] = (), old_at: Place = (), new_at: Place = ()
     ) -> Iterator[ValueChange]:
-        """Yield the values that differ below a path."""
+        """Yield the values that differ, with `path` and their places in both versions."""
         if old == new:
             return
         if _are_mappings(old, new):
@@ -270,7 +267,7 @@ class _Comparison:
                 yield from order
             else:
                 self.reordered += (change._replace(path=(*self._record, *change.path)) for change in order)
-        elif path[-1:] and path[-1] in self._unordered and _unordered(old) == _unordered(new):
+        elif path and path[-1] in self._unordered and type(old) is type(new) is list and sorted(old) == sorted(new):
             self.reordered.append(ValueChange((*self._record, *path), old, new, self.new.line(new_at)))
         else:
             yield ValueChange(path, old, new, self.old.line(old_at) if new is None else self.new.line(new_at))
@@ -278,7 +275,7 @@ class _Comparison:
     def _order(
         self, path: tuple[str, ...], pairs: Iterable[Pair], before: list[Value], names: Sequence[str], line: int
     ) -> tuple[ValueChange, ...]:
-        """Return the change of the order of the items that both versions of a list have, by their names."""
+        """Return the change of the order of the items that are in both versions of a list, by their names."""
         kept = [was for was, now in pairs if was is not None and now is not None]
         if kept == sorted(kept):
             return ()
@@ -295,26 +292,22 @@ class _Comparison:
                     yield ValueChange((f"line {line}",), was, now, line)
 
     def comments(self) -> Iterator[ValueChange]:
-        """Yield the comments of a YAML file that both versions have, if they are other ones."""
+        """Yield the comments of a YAML file if they have changed."""
         if self.old.data and self.new.data and self.new.path.endswith(".yaml"):
             was, now = ([comment for _, comment in comments(text.text)] for text in (self.old, self.new))
             if was != now:
                 yield ValueChange(("comments",), was, now, 1)
 
 
-def _unordered(value: Value) -> Value:
-    return sorted(map(str, value)) if isinstance(value, list) else value
-
-
 def _label(item: Value, names: Sequence[str], index: int, *, is_record: bool = False) -> str:
-    """Return what an item of a list is called by the fields that tell it apart; its number, if they are sentences."""
+    """Return the name of an item of a list, or its number if it has none or a sentence for a name."""
     label = " ".join(str(item.get(name, "")) for name in names).strip() if names else ""
     is_name = len(label) <= MAX_LABEL and len(label.split()) <= 2
     return label if label and (is_record or is_name) else f"[{index + 1}]"
 
 
 def _context(before: Value, after: Value) -> str:
-    """Return the beginning of a text that has not changed in an item without a name, so that a reader finds it."""
+    """Return the beginning of an unchanged text of an item without a name, by which a reader recognises it."""
     if not _are_mappings(before, after):
         return ""
     kept = (text for name, text in after.items() if isinstance(text, str) and text == before.get(name))
@@ -323,22 +316,20 @@ def _context(before: Value, after: Value) -> str:
 
 
 def _telling_apart(before: Sequence[Value], after: Sequence[Value]) -> tuple[str, ...]:
-    """Return the field that tells the items of two lists apart: each has another text there; most are in both lists."""
-    chosen: tuple[str, ...] = ()
-    most_shared = 0
+    """Return the field in which all items of a list have different texts and most texts are in both lists."""
     if not _are_records(before, after):
-        return chosen
+        return ()
+    shared = {}
     for name in dict.fromkeys(name for item in (*before, *after) for name in item):
         sides = [[item.get(name) for item in side] for side in (before, after)]
         if all(all(isinstance(text, str) for text in side) and len(set(side)) == len(side) for side in sides):
-            shared = len(set(sides[0]) & set(sides[1]))
-            if shared > most_shared:
-                chosen, most_shared = (name,), shared
-    return chosen
+            shared[name] = len({*sides[0]} & {*sides[1]})
+    best = max(shared, key=shared.__getitem__, default="")
+    return (best,) if shared.get(best) else ()
 
 
 def signs(record: Value) -> list[Hashable]:
-    """Return what two records about one work have in common, the strongest first; nothing for what is no record."""
+    """Return the signs that two records about one work share, the strongest first; nothing for any other value."""
     if not isinstance(record, Mapping):
         return []
     texts = {name: value for name, value in record.items() if isinstance(value, str)}
@@ -350,7 +341,7 @@ def signs(record: Value) -> list[Hashable]:
 
 
 def _share(old: Value, new: Value) -> float:
-    """Return how much of the later of two items is in the earlier one: all, if both are texts or both are lists."""
+    """Return the share of the fields of the later item that are unchanged; 1 if both are texts or both are lists."""
     if not _are_mappings(old, new):
         return float(type(old) is type(new))
     return len([name for name, value in new.items() if old.get(name) == value]) / max(len(new), 1)
@@ -359,11 +350,11 @@ def _share(old: Value, new: Value) -> float:
 def pair_items(
     before: Sequence[Value], after: Sequence[Value], names: Sequence[str], least_share: float = 0.5
 ) -> list[Pair]:
-    """Return each item with its counterpart, as indexes, in the order of the later list; those that are gone come last.
+    """Return each item with its counterpart, in the order of the later list; removed items come last.
 
-    Items that say the same go together first; then those that share name and work; then those that share the work,
-    which were renamed; then those that share the name alone. So a key that was given to another paper is not taken for
-    a correction of the paper that had it. Of the others, those go together that share so much of their fields.
+    First equal items are paired, then those with the same name and work, then those with the same work, which were
+    renamed, then those with the same name. So a key that was given to another paper is not taken for a correction of
+    the earlier one. Of the rest, items are paired that have at least `least_share` of their fields in common.
     """
 
     def named(item: Value) -> list[Hashable]:
@@ -377,10 +368,11 @@ def pair_items(
         signs,
         named,
     ):
-        waiting: defaultdict[Hashable, deque[int]] = defaultdict(deque)  # those not taken, by each feature, in order
+        waiting: defaultdict[Hashable, deque[int]] = defaultdict(deque)  # items not taken, by each feature, in order
         for index, item in enumerate(before):
-            for feature in features(item) if index not in taken else ():
-                waiting[feature].append(index)
+            if index not in taken:
+                for feature in features(item):
+                    waiting[feature].append(index)
         for index, item in enumerate(after):
             if index in counterparts:
                 continue
@@ -394,19 +386,15 @@ def pair_items(
                     break
     left = [index for index, item in enumerate(before) if index not in taken and not signs(item)]
     new = [index for index, item in enumerate(after) if index not in counterparts and not signs(item)]
-    for index in new if len(left) * len(new) <= MAX_COMPARISONS else ():
+    if len(left) * len(new) > MAX_COMPARISONS:
+        new = []
+    for index in new:
         shares = [_share(before[was], after[index]) for was in left]
         if shares and max(shares) >= least_share:
             counterparts[index] = left.pop(shares.index(max(shares)))
             taken.add(counterparts[index])
     pairs: list[Pair] = [(counterparts.get(index), index) for index in range(len(after))]
     return pairs + [(index, None) for index in range(len(before)) if index not in taken]
-
-
-_TOPICS = {field.name: field.review for field in (*PAPER_FIELDS, *EXCLUSION_FIELDS) if field.review is not None}
-"""The question that a change of a fixed field asks; for evidence it depends on the part that changed."""
-
-_LEVEL_FIELDS = frozenset({"level", "confidence"})
 
 
 class ToJudge(NamedTuple):
@@ -419,37 +407,37 @@ class ToJudge(NamedTuple):
 
 
 def to_judge(files: Iterable[FileDifference], before: Pool, after: Pool) -> list[ToJudge]:
-    """Return the questions about each record that a person has to judge: all changed and removed ones, then new ones.
-
-    Of new records, those of papers and exclusions are judged.
-
-    Args:
-        files: What changed.
-        before: The earlier state.
-        after: The later state.
-    """
+    """Return the questions to a person: about changed and removed records, then about new papers and exclusions."""
     taxonomy = after.taxonomy
     tags = {facet.field for facet in (*taxonomy.papers, *taxonomy.exclusions)}
-    own = {field.name: field.review for field in taxonomy.fields}
+    topic_of = {field.name: field.review for field in (*taxonomy.fields, *PAPER_FIELDS, *EXCLUSION_FIELDS)}
     coded = {column.field for column in (*taxonomy.published, *taxonomy.published_exclusions)}
     published = {record.name for pool in (before, after) for record in pool.records if record.published}
     judged: list[ToJudge] = []
     for file in files:
         for record in file.records:
             is_new = record.change is Action.ADDED
-            topics: set[ReviewTopic] = {ReviewTopic.REMOVED} if record.change is Action.REMOVED else set()
-            for change in () if topics or (is_new and not file.is_pool) else record.values:
+            topics: set[ReviewTopic] = set()
+            changes = record.values
+            if record.change is Action.REMOVED:
+                topics, changes = {ReviewTopic.REMOVED}, ()
+            elif is_new and not file.is_pool:
+                changes = ()
+            for change in changes:
                 field = change.path[0]
                 if not file.is_pool:
                     topics.add(ReviewTopic.CHANGED)
                 elif field == "evidence":
-                    parts = change.path[2:3] or ("source", "level")
-                    topics |= {ReviewTopic.LEVELS if part in _LEVEL_FIELDS else ReviewTopic.SOURCES for part in parts}
+                    part = change.path[2] if len(change.path) > 2 else ""
+                    if part in ("level", "confidence", ""):
+                        topics.add(ReviewTopic.LEVELS)
+                    if part not in ("level", "confidence"):
+                        topics.add(ReviewTopic.SOURCES)
                 elif field in tags:
                     topics.add(ReviewTopic.TAGS)
                     if not is_new and field in coded and record.name in published:
                         topics.add(ReviewTopic.PUBLISHED)
-                elif topic := _TOPICS.get(field) or own.get(field):
+                elif topic := topic_of.get(field):
                     topics.add(topic)
                 elif not is_new:
                     topics.add(ReviewTopic.CHANGED)

@@ -1,4 +1,4 @@
-"""Finds records by words, by key, and by identifier, forgiving accents, case and near misses; and sorts them."""
+"""Finds records by words, by key and by identifier, whatever their case and accents, and sorts records."""
 
 import re
 import unicodedata
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def folded(text: str) -> str:
-    """The text without case and accents, for comparing."""
+    """Return a text without case and accents, for comparing."""
     if text.isascii():
         return text.lower()
     return "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
@@ -42,18 +42,16 @@ _WEIGHTS = {
     SearchPart.DEFINITION: 1.5,
 }
 _STEM, _INSIDE = 0.95, 0.4
-"""The worth of another form of a word, as stops of stopping, and a longer one that holds it, as MAGRPO of GRPO."""
+"""The weights of another form of a word (`stops` for `stopping`) and of a longer word (`MAGRPO` for `GRPO`)."""
 
 
 class Found(NamedTuple):
-    """A place in which a word was found.
+    """A place in which a word of a search was found.
 
     Attributes:
-        word: The word, as asked for.
-        part: Where.
-        field: The field, where the part is a tag, a facet or a definition; else empty.
-        value: The term that the record has there, or the level of a term with levels; empty where there are several.
-        is_same: Whether it is the very word, not another form of it, nor inside a longer one.
+        field: The field of a tag, facet or definition; else empty.
+        value: The record's term in this field, or the level of a term with levels; empty if there are several.
+        is_same: Whether it is the exact word, not another form of it or a part of a longer one.
     """
 
     word: str
@@ -67,13 +65,7 @@ RecordType = TypeVar("RecordType")
 
 
 class Hit(NamedTuple, Generic[RecordType]):
-    """A record that holds words of a search.
-
-    Attributes:
-        record: The record.
-        found: Where each word was found, in the order of the words.
-        missing: The words that it does not hold.
-    """
+    """A record with the places of the words of a search, in their order, and the words that it does not have."""
 
     record: RecordType
     found: tuple[Found, ...]
@@ -81,7 +73,7 @@ class Hit(NamedTuple, Generic[RecordType]):
 
 
 class _Text(NamedTuple):
-    """A text of a record, without case and accents; `loss` is what it weighs less than others of its part."""
+    """A text of a record, without case and accents; `loss` is subtracted from the weight of its part."""
 
     part: SearchPart
     text: str
@@ -93,23 +85,17 @@ class _Text(NamedTuple):
 def search(
     pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[str]
 ) -> "tuple[tuple[Hit[Paper], ...], tuple[Hit[Exclusion], ...], tuple[Hit[Candidate], ...]]":
-    """The papers, exclusions and candidates that hold every word; where none does, those that hold the most of them.
+    """Return the papers, exclusions and candidates that have every word, or else those that have most of the words.
 
-    A word is found in any of its forms, as `stop` in `stopping`, and inside longer words. The best come first: a word
-    weighs by the part that it is found in, and the more the fewer records hold it; words that follow one another weigh
-    half as much again.
-
-    Args:
-        pool: The papers and exclusions to look through.
-        candidates: The candidates to look through.
-        words: The words; what is no letter or digit divides one into several.
+    A word is found in each of its forms, such as `stop` in `stopping`, and inside longer words. The best records come
+    first: a word weighs by the part in which it is found, and more if few records have it; adjacent words weigh half
+    as much again. Characters other than letters and digits separate words.
     """
     wanted = [(word, stem(word)) for text in words for word in _WORD.findall(folded(text))]
-    tags, named = {facet.field: facet for facet in pool.taxonomy.papers}, searched(pool.taxonomy)
-    papers = _scored(pool.papers, lambda paper: _paper_texts(paper, tags, named), wanted)
-    excluding = {facet.field: facet for facet in pool.taxonomy.exclusions}
-    excluded = _scored(pool.exclusions, lambda exclusion: _exclusion_texts(exclusion, excluding), wanted)
-    awaiting = _scored(candidates, lambda candidate: _candidate_texts(candidate, tags, named), wanted)
+    texts_of = _text_reader(pool.taxonomy)
+    papers = _scored(pool.papers, texts_of, wanted)
+    excluded = _scored(pool.exclusions, texts_of, wanted)
+    awaiting = _scored(candidates, texts_of, wanted)
     least = min((len(hit.missing) for hits in (papers, excluded, awaiting) for hit in hits), default=0)
 
     def best(hits: Sequence[Hit[RecordType]]) -> tuple[Hit[RecordType], ...]:
@@ -119,7 +105,7 @@ def search(
 
 
 def direct(hits: Sequence[Hit[RecordType]]) -> tuple[Hit[RecordType], ...]:
-    """Those of some hits of which a word was found elsewhere than in the name or the meaning of a tag's field."""
+    """Return the hits that have a word elsewhere than in the name of a field or in a definition."""
     indirect = (SearchPart.FACET, SearchPart.DEFINITION)
     return tuple(hit for hit in hits if any(place.part not in indirect for place in hit.found))
 
@@ -127,17 +113,14 @@ def direct(hits: Sequence[Hit[RecordType]]) -> tuple[Hit[RecordType], ...]:
 def near_words(
     pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[str], only_swapped: Container[str] = ()
 ) -> tuple[str, ...]:
-    """The words of records that words may be meant to be that none holds: with two letters swapped, else most alike.
+    """Return words of records that unknown words may stand for: those with two letters swapped, else the most similar.
 
-    Of `only_swapped`, which records hold in another form, no word is taken that is only alike.
+    For the words in `only_swapped`, which records have in another form, no similar word is returned.
     """
-    from difflib import get_close_matches  # only for who has made a mistake
+    from difflib import get_close_matches  # only after a mistake
 
-    tags = {facet.field: facet for facet in (*pool.taxonomy.papers, *pool.taxonomy.exclusions)}
-    named = searched(pool.taxonomy)
-    texts = [text for paper in pool.papers for text in _paper_texts(paper, tags, named)]
-    texts += [text for exclusion in pool.exclusions for text in _exclusion_texts(exclusion, tags)]
-    texts += [text for candidate in candidates for text in _candidate_texts(candidate, tags, named)]
+    texts_of = _text_reader(pool.taxonomy)
+    texts = (text for record in (*pool.records, *candidates) for text in texts_of(record))
     known = dict.fromkeys(word for text in texts for word in _WORD.findall(text.text))
     near: list[str] = []
     for word in (word for text in words for word in _WORD.findall(folded(text)) if word not in known):
@@ -153,24 +136,20 @@ _BARE_ENDINGS = (
     "ates izer ized izes ised ises ment ical ings ate ize ise ing ies ied ers ed er es ly s"
 )
 ENDINGS = (("ifications", "if"), ("ification", "if"), *((ending, "") for ending in _BARE_ENDINGS.split()))
-"""The endings that are left out to compare words, with their replacement; the first that leaves three letters."""
+"""The endings that `stem` replaces; the first that leaves three letters counts."""
 
 
 def stem(word: str) -> str:
-    """Return the beginning that the forms of an English word share: `termin` of terminate and termination.
-
-    Args:
-        word: One word, without case and accents.
-    """
+    """Return the beginning that the forms of a folded English word share: `termin` for `termination`."""
     if not word.isascii() or not word.isalpha():
         return word
     for ending, rest in ENDINGS:
         if not word.endswith(ending) or word.endswith(("ss", "eed")):
             continue
-        kept = word[: -len(ending)] + rest
-        if len(kept) >= 3 and not {*"aeiouy"}.isdisjoint(kept):
-            doubled = len(kept) > 3 and kept[-1] == kept[-2] and kept[-1] not in "lsz"
-            word = kept[:-1] if doubled else kept
+        root = word[: -len(ending)] + rest
+        if len(root) >= 3 and not {*"aeiouy"}.isdisjoint(root):
+            is_doubled = len(root) > 3 and root[-1] == root[-2] and root[-1] not in "lsz"
+            word = root[:-1] if is_doubled else root
             break
     return word[:-1] if len(word) > 3 and word[-1] in "eiy" else word
 
@@ -178,14 +157,15 @@ def stem(word: str) -> str:
 def _scored(
     records: Sequence[RecordType], texts_of: Callable[[RecordType], Iterable[_Text]], wanted: Sequence[tuple[str, str]]
 ) -> tuple[Hit[RecordType], ...]:
-    """The records that hold some of the words, the best first."""
+    """Return the records that have some of the words, the best first."""
 
     @cache
     def compare(word: str, root: str, other: str) -> float:
         if stem(other) == root:
             return 1.0 if other == word else _STEM
-        is_inside = word in other and (len(word) > 2 or not word.isascii())
-        return (0.9 if other.startswith(word) else _INSIDE) if is_inside else 0.0
+        if word not in other or (len(word) <= 2 and word.isascii()):
+            return 0.0
+        return 0.9 if other.startswith(word) else _INSIDE
 
     entries: list[tuple[RecordType, list[tuple[float, Found] | None], float]] = []
     for record in records:
@@ -223,13 +203,11 @@ def _scored(
 
 
 Searched: TypeAlias = Mapping[SearchPart, Sequence[RecordField]]
-"""The fields of papers that search looks at, by the part that they are."""
-
-_BEFORE_TAGS = (SearchPart.TITLE, SearchPart.KEY, SearchPart.IDENTIFIER)
+"""The fields of papers by the part of a record that they are searched as."""
 
 
 def searched(taxonomy: Taxonomy) -> Searched:
-    """Return the fields of papers that search looks at, by the part of a record that they are."""
+    """Return the searched fields of papers by their part of a record."""
     parts: dict[SearchPart, list[RecordField]] = {}
     for field in taxonomy.paper_fields:
         if field.search is not None:
@@ -237,8 +215,31 @@ def searched(taxonomy: Taxonomy) -> Searched:
     return parts
 
 
+def _text_reader(taxonomy: Taxonomy) -> "Callable[[Paper | Exclusion | Candidate], Iterator[_Text]]":
+    """Return the function that yields the texts of a record."""
+    facets = {facet.field: facet for facet in taxonomy.papers}
+    exclusion_facets = {facet.field: facet for facet in taxonomy.exclusions}
+    named = searched(taxonomy)
+
+    def texts_of(record: "Paper | Exclusion | Candidate") -> Iterator[_Text]:
+        if isinstance(record, Exclusion):
+            yield _text(SearchPart.TITLE, record.title)
+            yield _text(SearchPart.IDENTIFIER, record.id, record.identifier)
+            yield _text(SearchPart.REASON, record.reason, record.near_miss)
+            yield from _tag_texts(record.tags, exclusion_facets)
+        elif isinstance(record, Paper):
+            yield from _paper_texts(record, facets, named)
+        else:
+            yield from _paper_texts(record.paper, facets, named)
+            yield _text(SearchPart.REASON, record.reason)
+            for reading in record.readings:
+                yield _text(SearchPart.EVIDENCE, reading.note)
+
+    return texts_of
+
+
 def _paper_texts(paper: Paper, facets: Mapping[str, Facet], named: Searched) -> Iterator[_Text]:
-    for part in _BEFORE_TAGS:
+    for part in (SearchPart.TITLE, SearchPart.KEY, SearchPart.IDENTIFIER):
         yield _field_text(part, paper, named)
     yield from _tag_texts(paper.tags, facets)
     for part in (SearchPart.NAME, SearchPart.SUMMARY, SearchPart.METHOD):
@@ -249,7 +250,7 @@ def _paper_texts(paper: Paper, facets: Mapping[str, Facet], named: Searched) -> 
 
 
 def _field_text(part: SearchPart, paper: Paper, named: Searched) -> _Text:
-    """Return the fields that are one part of a paper as one text; a flag that is set is found by its label."""
+    """Return the fields of one part of a paper as one text, with the label of a flag that is set."""
     texts: list[str] = []
     for field in named.get(part, ()):
         value = paper.value(field.name)
@@ -260,22 +261,8 @@ def _field_text(part: SearchPart, paper: Paper, named: Searched) -> _Text:
     return _text(part, *texts)
 
 
-def _candidate_texts(candidate: "Candidate", facets: Mapping[str, Facet], named: Searched) -> Iterator[_Text]:
-    yield from _paper_texts(candidate.paper, facets, named)
-    yield _text(SearchPart.REASON, candidate.reason)
-    for reading in candidate.readings:
-        yield _text(SearchPart.EVIDENCE, reading.note)
-
-
-def _exclusion_texts(exclusion: Exclusion, facets: Mapping[str, Facet]) -> Iterator[_Text]:
-    yield _text(SearchPart.TITLE, exclusion.title)
-    yield _text(SearchPart.IDENTIFIER, exclusion.id, exclusion.identifier)
-    yield _text(SearchPart.REASON, exclusion.reason, exclusion.near_miss)
-    yield from _tag_texts(exclusion.tags, facets)
-
-
 def _tag_texts(tags: Mapping[str, Tag], facets: Mapping[str, Facet]) -> Iterator[_Text]:
-    """Yield the names of a record's tags, and the definitions of those that a survey is about."""
+    """Yield the names of a record's tags, and the definitions of axes and of facets with evidence."""
     for field, tag in tags.items():
         facet = facets.get(field)
         if facet is None or not tag or tag == NOT_APPLICABLE:
@@ -284,39 +271,39 @@ def _tag_texts(tags: Mapping[str, Tag], facets: Mapping[str, Facet]) -> Iterator
         ranks = {level.id: rank for rank, level in enumerate(facet.levels)}
         is_defined = facet.role is Role.AXIS or facet.sourced
         whole = tag if isinstance(tag, str) else ""
-        yield _text(SearchPart.FACET, field, facet.label)._replace(field=field, value=whole)
+        yield _text(SearchPart.FACET, field, facet.label, field=field, value=whole)
         if is_defined:
-            yield _text(SearchPart.DEFINITION, facet.definition)._replace(field=field, value=whole)
+            yield _text(SearchPart.DEFINITION, facet.definition, field=field, value=whole)
         levels = tag if isinstance(tag, Mapping) else dict.fromkeys((tag,) if isinstance(tag, str) else tag, "")
         for name, level in levels.items():
             term = terms.get(name)
             if term is None:
                 continue
-            place = (name, level) if level else (field, name)
-            called = (term.id, term.label, term.code, level)
-            loss = ranks.get(level, 0) / 2  # of two that take a decision, the one that trains it comes first
-            yield _text(SearchPart.TAG, *called)._replace(field=place[0], value=place[1], loss=loss)
-            yield _text(SearchPart.SYNONYM, *term.synonyms)._replace(field=place[0], value=place[1], loss=loss)
+            tag_field, value = (name, level) if level else (field, name)
+            names = (term.id, term.label, term.code, level)
+            loss = ranks.get(level, 0) / 2  # a paper that trains a decision comes before others that take it
+            yield _text(SearchPart.TAG, *names, field=tag_field, value=value, loss=loss)
+            yield _text(SearchPart.SYNONYM, *term.synonyms, field=tag_field, value=value, loss=loss)
             if is_defined:
-                yield _text(SearchPart.DEFINITION, term.definition)._replace(field=place[0], value=place[1])
+                yield _text(SearchPart.DEFINITION, term.definition, field=tag_field, value=value)
 
 
 def texts_beside_tags(paper: Paper, named: Searched) -> str:
-    """Return all that a paper is found by beside its tags, without case and accents."""
+    """Return the searched texts of a paper without those of its tags, without case and accents."""
     return "\n".join(text.text for text in _paper_texts(paper, {}, named) if text.text)
 
 
 def texts_of_tag(facet: Facet, tag: Tag) -> str:
-    """All that a paper is found by that has a tag, without case and accents."""
+    """Return the searched texts of a tag, without case and accents."""
     return "\n".join(text.text for text in _tag_texts({facet.field: tag}, {facet.field: facet}) if text.text)
 
 
-def _text(part: SearchPart, *texts: str | None) -> _Text:
-    return _Text(part, folded("\n".join(text for text in texts if text)))
+def _text(part: SearchPart, *texts: str | None, field: str = "", value: str = "", loss: float = 0.0) -> _Text:
+    return _Text(part, folded("\n".join(text for text in texts if text)), field, value, loss)
 
 
 def find_records(pool: Pool, name: str) -> tuple[Record, ...]:
-    """The records called by a key or an exclusion id in any case, an identifier in any spelling, or a URL."""
+    """Return the records with a key or an exclusion id in any case, an identifier in any spelling, or a URL."""
     identifier = recognise(name)
     address = name.strip().rstrip("/")
     wanted = name.strip().casefold() or None
@@ -334,8 +321,8 @@ def find_records(pool: Pool, name: str) -> tuple[Record, ...]:
 
 
 def near_misses(pool: Pool, name: str, limit: int = 3) -> tuple[tuple[str, str], ...]:
-    """Keys and titles of records that the name may have meant, nearest first: by part, by spelling, by title."""
-    from difflib import SequenceMatcher, get_close_matches  # only for who has made a mistake
+    """Return the keys and titles of records that a wrong name may stand for, by part, by spelling and by title."""
+    from difflib import SequenceMatcher, get_close_matches  # only after a mistake
 
     wanted = folded(name.strip())
     if not wanted:
@@ -356,26 +343,22 @@ def near_misses(pool: Pool, name: str, limit: int = 3) -> tuple[tuple[str, str],
 
 
 def describe_near_misses(pool: Pool, name: str) -> str:
-    """The second line of a message about a name that no record has: what may be meant, or where to look."""
+    """Return the second line of a message about an unknown name: the nearest records, or where to look."""
     near = [f"{key} ({title})" for key, title in near_misses(pool, name)]
     return f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORD, corpus terms TERM or corpus list."
 
 
 def sort_records(records: Sequence[RecordType], order: str, attributes: Attributes) -> tuple[RecordType, ...]:
-    """Sort records by an attribute, `-name` for falling order; records without a value come last.
+    """Sort records by an attribute, or by `-name` in descending order; records without a value come last.
 
-    Terms sort in the taxonomy's order, numbers as numbers, text without regard to case. Records that
-    are equal keep their order.
-
-    Raises:
-        CommandUseError: There is no such attribute.
+    Terms sort in the taxonomy's order, numbers as numbers, text without regard to case. An unknown attribute is a
+    `CommandUseError`.
     """
-    falling = order.startswith("-")
     attribute = find(order.removeprefix("-"), attributes, "column")
     valued = [record for record in records if attribute.values(record)]
     if attribute.terms:
         rank: Callable[[str], int | float | str] = attribute.allowed.index
     else:
         rank = float if attribute.kind is ValueKind.NUMBER else str.casefold
-    valued.sort(key=lambda record: tuple(map(rank, attribute.values(record))), reverse=falling)
+    valued.sort(key=lambda record: tuple(map(rank, attribute.values(record))), reverse=order.startswith("-"))
     return (*valued, *(record for record in records if not attribute.values(record)))

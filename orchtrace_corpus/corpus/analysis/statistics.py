@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.candidates import Candidate
 
 ABSENT = ""
-"""Stands for "has no value" among counted values."""
+"""The counted value of records without a value."""
 
 NO_CELLS = frozenset((ABSENT, NOT_APPLICABLE))
-"""Values that say nothing: they are set aside, since they would dwarf the others."""
+"""Values that make no cell of a matrix, since their counts would dwarf the others."""
 
 
 class Counts(NamedTuple):
     """The number of records with each value of an attribute.
 
     Attributes:
-        counts: By value, in the vocabulary's order (numbers and dates ascending, other open values
-            by falling count); `ABSENT` last. A record with several values counts under each.
-        total: How many records were counted.
+        counts: The counts by value: in the vocabulary's order, numbers and dates ascending, other texts by descending
+            count; `ABSENT` last. A record with several values counts for each.
+        total: The number of records.
     """
 
     attribute: Attribute
@@ -57,9 +57,9 @@ class LevelCounts(NamedTuple):
     """The number of records with each term of a facet of kind `levels` at each level.
 
     Attributes:
-        counts: By term, then by level, all of them, zero included.
-        total: How many records were counted; those that are under no level lack the term.
-        by_record: The levels of each record by its name, where the facet is not required and few have it.
+        counts: The counts by term and level, zero included.
+        total: The number of records; of those with the facet, if it is optional.
+        by_record: The levels of each record by its name, if the facet is optional.
     """
 
     facet: Facet
@@ -71,10 +71,7 @@ class LevelCounts(NamedTuple):
 class Crosstab(NamedTuple):
     """The number of records with each pair of values of two attributes.
 
-    Attributes:
-        cells: By row value and column value; a pair that is not there counts 0.
-        row_values: The rows, in order; `ABSENT` last where it occurs.
-        column_values: The columns, likewise.
+    The values are in the order of `Counts`. `cells` has the counts by row value and column value, without zeros.
     """
 
     rows: Attribute
@@ -90,7 +87,7 @@ class Crosstab(NamedTuple):
 
     @property
     def largest(self) -> int:
-        """The largest count of a pair of values that both say something."""
+        """The largest count of a cell, except those of `NA` and absence."""
         return max((count for pair, count in self.cells.items() if NO_CELLS.isdisjoint(pair)), default=0)
 
     @property
@@ -105,15 +102,12 @@ class Crosstab(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """A cell that is empty or sparse although it can arise.
+    """An empty or sparse cell that can arise.
 
     Attributes:
-        row: The value of the rows' attribute.
-        column: The value of the columns' attribute.
-        papers: How many papers have both.
-        expected: How many would, if the two attributes were independent; see `expected_counts`.
-        nearest: The keys of papers in the closest filled cells of the same row and of the same column, in turn; the
-            newest first in a cell.
+        papers: The number of papers with both values.
+        expected: The number if the two attributes were independent; see `expected_counts`.
+        nearest: The keys of papers in the closest filled cells of the row and the column in turn, the newest first.
     """
 
     row: str
@@ -124,19 +118,15 @@ class Gap(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """The cells of a cross-tabulation that are empty, and those that hold no more than `sparse_limit` papers.
-
-    `NA` and absence are no cells: nothing is missing where an axis does not apply.
+    """The empty and sparse cells of a cross-tabulation, without those of `NA` and absence.
 
     Attributes:
         empty: The cells without papers that can arise.
         sparse: The cells with 1 to `sparse_limit` papers.
-        impossible: The cells that cannot arise, since a rule of the taxonomy forbids them.
+        impossible: The cells that a rule of the taxonomy forbids; `reasons` has the messages of these rules.
         gaps: Every cell of `empty` and `sparse`, the one furthest below its expected count first.
-        reading: The reading of disputed tags that the papers are by.
-        candidates: The candidates of each pair of values, as `fills` returns them; None if they were not asked for.
-        reasons: What the rules say that forbid the cells of `impossible`.
-        noun: The survey's name for its records.
+        reading: The reading of disputed tags.
+        candidates: The candidates of each cell, as `fills` returns them; None if they were not asked for.
     """
 
     crosstab: Crosstab
@@ -152,22 +142,19 @@ class Coverage(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of cells, those that cannot arise included."""
+        """The number of cells, including impossible ones."""
         return len({*self.crosstab.row_values} - NO_CELLS) * len({*self.crosstab.column_values} - NO_CELLS)
 
     @property
     def unused(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The terms of the rows, and those of the columns, that no paper has: no total says what to expect of them."""
+        """The terms of the rows and of the columns that no paper has, for which no count can be expected."""
         totals = self.crosstab.row_totals, self.crosstab.column_totals
         rows, columns = (tuple(n for n, total in by.items() if not total and n not in NO_CELLS) for by in totals)
         return rows, columns
 
 
 class Summary(NamedTuple):
-    """All published statistics of a corpus, and the sub-decisions by level.
-
-    `exclusions` is empty for a summary of selected papers, since a filter says nothing about them.
-    """
+    """All published statistics of a corpus; without exclusions for a selection of papers."""
 
     papers: int
     excluded: int | None
@@ -199,7 +186,7 @@ def count(records: Sequence[Record], attribute: Attribute) -> Counts:
 
 
 def count_levels(records: Sequence[Record], facet: Facet) -> LevelCounts:
-    """Count records by the terms of a facet and their levels; those that have it, where it is not required."""
+    """Count records by the terms of a facet of kind `levels` and their levels."""
     having: dict[str, Mapping[str, str]] = {}
     tally: Counter[tuple[str, str]] = Counter()
     for record in records:
@@ -208,20 +195,22 @@ def count_levels(records: Sequence[Record], facet: Facet) -> LevelCounts:
             tally.update(tag.items())
             having[record.name] = tag
     counts = {term.id: {level.id: tally[term.id, level.id] for level in facet.levels} for term in facet.terms}
-    if facet.required:
-        return LevelCounts(facet, counts, len(records))
-    return LevelCounts(facet, counts, len(having), having)
+    return (
+        LevelCounts(facet, counts, len(records)) if facet.required else LevelCounts(facet, counts, len(having), having)
+    )
 
 
 def cross(records: Sequence[Record], rows: Attribute, columns: Attribute) -> Crosstab:
     """Count records by two attributes; terms that no record has are rows and columns, too."""
     pairs = [(rows.values(record) or (ABSENT,), columns.values(record) or (ABSENT,)) for record in records]
     cells = Counter(cell for pair in pairs for cell in product(*pair))
-    row_tally, column_tally = (Counter(value for pair in pairs for value in pair[place]) for place in (0, 1))
-    row_order = ordered_values(row_tally, rows)
-    column_order = ordered_values(column_tally, columns)
-    return Crosstab(rows, columns, row_order, column_order, dict(cells), len(records))
+    tallies = [Counter(value for pair in pairs for value in pair[side]) for side in (0, 1)]
+    orders = ordered_values(tallies[0], rows), ordered_values(tallies[1], columns)
+    return Crosstab(rows, columns, *orders, dict(cells), len(records))
 
+
+MAX_ROUNDS = 200
+"""The most rounds of iterative proportional fitting."""
 
 MOST_NEAREST = 3
 """The most papers near a gap that are named."""
@@ -235,14 +224,14 @@ def coverage(
     sparse_limit: int = 2,
     impossible: Mapping[tuple[str, str], str] = {},
 ) -> Coverage:
-    """The empty and sparse cells of two attributes, unused terms included.
+    """Return the empty and sparse cells of two attributes, including those of unused terms.
 
     Args:
         papers: The papers to count.
-        rows: The one attribute.
-        columns: The other.
-        sparse_limit: Up to how many papers make a cell sparse.
-        impossible: The cells that cannot arise, and why; one that holds papers is counted like any other.
+        rows: The attribute of the rows.
+        columns: The attribute of the columns.
+        sparse_limit: The largest number of papers in a sparse cell.
+        impossible: The cells that cannot arise, with the reasons; one that has papers is treated like any other.
     """
     crosstab = cross(papers, rows, columns)
     pairs = [pair for pair in product(crosstab.row_values, crosstab.column_values) if NO_CELLS.isdisjoint(pair)]
@@ -258,26 +247,26 @@ def coverage(
 def fills(
     candidates: "Iterable[Candidate]", rows: Attribute, columns: Attribute
 ) -> dict[tuple[str, str], tuple[str, ...]]:
-    """The keys of the candidates with each pair of values; with `?` behind where it takes a reading of an open tag."""
+    """Return the keys of the candidates with each pair of values, with `?` behind if a reading of an undecided tag."""
     keys: dict[tuple[str, str], list[str]] = {}
     for candidate in candidates:
-        settled = [axis.values(candidate.paper) for axis in (rows, columns)]
-        possible = list(settled)
-        for index, axis in enumerate((rows, columns)):
-            if candidate.is_open(axis.name):
-                possible[index] = (*settled[index], *candidate.read_values(axis.name))
+        decided = [axis.values(candidate.paper) for axis in (rows, columns)]
+        possible = [
+            (*values, *(candidate.read_values(axis.name) if candidate.is_open(axis.name) else ()))
+            for values, axis in zip(decided, (rows, columns), strict=True)
+        ]
         for row, column in dict.fromkeys(product(*possible)):
-            is_settled = row in settled[0] and column in settled[1]
-            keys.setdefault((row, column), []).append(candidate.name + "?" * (not is_settled))
+            is_decided = row in decided[0] and column in decided[1]
+            keys.setdefault((row, column), []).append(candidate.name + "?" * (not is_decided))
     return {pair: tuple(sorted(names, key=lambda name: name.endswith("?"))) for pair, names in keys.items()}
 
 
 def expected_counts(crosstab: Crosstab, possible: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
-    """Return the expected count of each cell if rows and columns were independent but for cells that cannot arise.
+    """Return the expected count of each possible cell if rows and columns were independent otherwise.
 
     This is quasi-independence: the product of a factor for the row and one for the column, such that the totals of
     rows and columns over the possible cells are those counted (Goodman 1968, JASA 63:1091-1131), found by iterative
-    proportional fitting (Deming and Stephan 1940). Where every cell can arise, it is row total times column total
+    proportional fitting (Deming and Stephan 1940). If every cell is possible, it is row total times column total
     divided by the total.
     """
     factors = [dict.fromkeys((pair[side] for pair in possible), 1.0) for side in (0, 1)]
@@ -285,7 +274,7 @@ def expected_counts(crosstab: Crosstab, possible: Sequence[tuple[str, str]]) -> 
     for pair in possible:
         for side in (0, 1):
             totals[side][pair[side]] += crosstab.number(*pair)
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         before = [*factors[0].values()]
         for side in (0, 1):
             sums = dict.fromkeys(factors[side], 0.0)
@@ -295,9 +284,6 @@ def expected_counts(crosstab: Crosstab, possible: Sequence[tuple[str, str]]) -> 
         if all(map(partial(isclose, rel_tol=1e-9), before, factors[0].values())):
             break
     return {(row, column): factors[0][row] * factors[1][column] for row, column in possible}
-
-
-_MOST_ROUNDS = 200
 
 
 def _gaps(
@@ -324,18 +310,18 @@ def _gaps(
 
 
 def first_in_turn(*keys: Iterable[str]) -> tuple[str, ...]:
-    """Return the first `MOST_NEAREST` keys of several lists, taken from each in turn."""
+    """Return the first `MOST_NEAREST` distinct keys of several lists, taken from each in turn."""
     in_turn = chain.from_iterable(zip_longest(*keys))
     return tuple(islice(dict.fromkeys(key for key in in_turn if key is not None), MOST_NEAREST))
 
 
 def heat(number: int, largest: int) -> int:
-    """0 for nothing, else the quarter of the scale, 1 to 4, that the count falls in."""
+    """Return the quarter of the scale that a count falls in, from 1 to 4; 0 for nothing."""
     return min(4, 1 + (number - 1) * 4 // largest) if number and largest else 0
 
 
 def gap_axes(rows: str, columns: str, taxonomy: Taxonomy) -> tuple[Attribute, Attribute]:
-    """The two attributes to look for gaps in: those named, or the first pair that the taxonomy crosses.
+    """Return the two named attributes, or the first pair that the taxonomy crosses.
 
     Raises:
         CommandUseError: One is missing, unknown, or has no vocabulary.
@@ -356,7 +342,7 @@ def gap_axes(rows: str, columns: str, taxonomy: Taxonomy) -> tuple[Attribute, At
 
 
 def summarise(pool: Pool, *, with_exclusions: bool = True, with_evidence: bool = True) -> Summary:
-    """All statistics of a corpus at once; what evidence covers takes most of the time, and can be left out."""
+    """Return all statistics of a corpus; the coverage of evidence, which takes most of the time, is optional."""
     attributes = paper_attributes(pool.taxonomy)
     excluding = exclusion_attributes(pool.taxonomy)
     papers = pool.papers
@@ -377,7 +363,7 @@ def summarise(pool: Pool, *, with_exclusions: bool = True, with_evidence: bool =
 
 
 def ordered_values(tally: Counter[str], attribute: Attribute) -> tuple[str, ...]:
-    """The counted values in the order in which tables show them; `ABSENT` last."""
+    """Return the counted values in the order of `Counts`."""
     if attribute.terms:
         values: Iterable[str] = attribute.allowed
     elif attribute.kind is ValueKind.TEXT:
