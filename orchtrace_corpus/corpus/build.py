@@ -72,7 +72,7 @@ def arxiv_documents(files: CorpusFiles) -> list[Document]:
     present = files.text_file(store.ARXIV)
     if present is None:
         return []
-    from orchtrace_corpus.corpus.model.arxiv_file import encode
+    from orchtrace_corpus.corpus.model.metadata import encode
 
     return [Document(store.ARXIV, present.text, encode(files.arxiv))]
 
@@ -149,12 +149,8 @@ def schema_documents(files: CorpusFiles) -> list[Document]:
 
     rows = [row for row in store.DATA_FILES if row.schema and (row.required or files.has(row.path))]
     texts = data_schemas(rows, files.taxonomy)
-    return [document(files.root, schema_path(row.name), text) for row, text in zip(rows, texts, strict=True)]
-
-
-def schema_path(name: str) -> str:
-    """Return the path of the JSON Schema of a data file."""
-    return f"docs/schema/{name}.schema.json"
+    names = [f"docs/schema/{row.name}.schema.json" for row in rows]
+    return [document(files.root, name, text) for name, text in zip(names, texts, strict=True)]
 
 
 def guide_documents(files: CorpusFiles) -> list[Document]:

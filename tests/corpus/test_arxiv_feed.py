@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import ExitCode, UpstreamError
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal
-from orchtrace_corpus.corpus.model import arxiv_file
+from orchtrace_corpus.corpus.model import metadata
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.sources.arxiv import feed as module
 from orchtrace_corpus.corpus.sources.arxiv.feed import (
@@ -347,7 +347,7 @@ def check_mutation(body: bytes) -> type[object]:
         assert entry.title
         assert not set("\n\r\t").intersection("".join((entry.title, entry.abstract, *entry.authors)))
         assert entry.primary_category in entry.categories
-        kept = arxiv_file.decode(arxiv_file.encode({entry.arxiv_id: entry}), "file")[entry.arxiv_id]
+        kept = metadata.decode(metadata.encode({entry.arxiv_id: entry}), "file")[entry.arxiv_id]
         assert kept._replace(abstract="") == entry._replace(abstract="")
     # Nothing was expanded: no more comes out than went in.
     assert sum(len(str(value)) for entry in read.entries for value in entry) < len(body) * 2

@@ -186,8 +186,7 @@ def test_letters_without_a_command_are_mentioned() -> None:
 
 
 def test_the_category_that_arxiv_gives_goes_into_bibtex(copied: Path) -> None:
-    from orchtrace_corpus.corpus.model.arxiv_file import encode
-    from orchtrace_corpus.corpus.model.metadata import Metadata
+    from orchtrace_corpus.corpus.model.metadata import Metadata, encode
 
     day = "2021-01-01T00:00:00Z"
     known = Metadata("2101.00001", 1, "Roses", ("Änne Müller",), "", day, day, "cs.MA", ("cs.MA", "cs.AI"))

@@ -543,7 +543,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: py
 def test_asking_others_costs_other_commands_nothing() -> None:
     for command in LIGHT:
         asking = ("orchtrace_corpus.corpus.sources", "requests", "defusedxml", "pylatexenc")
-        told = ("orchtrace_corpus.corpus.intake.drift", "orchtrace_corpus.corpus.model.arxiv_file")
+        told = ("orchtrace_corpus.corpus.intake.drift", "orchtrace_corpus.corpus.model.metadata")
         assert [name for name in loaded()[command] if name.startswith(asking) or name in told] == [], command
 
 

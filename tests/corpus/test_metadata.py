@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.corpus.model.arxiv_file import decode, encode, merged
-from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
+from orchtrace_corpus.corpus.model.metadata import Metadata, decode, encode, merged, suspected_withdrawal
 from tests.conftest import ROOT
 
 SCHEMA = json.loads((ROOT / "docs" / "schema" / "arxiv.schema.json").read_text(encoding="utf-8"))

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.base.yamlfile.writer import Style
 from orchtrace_corpus.corpus.edit.three_way import merge_versions
-from orchtrace_corpus.corpus.model.arxiv_file import encode
-from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.model.metadata import Metadata, encode
 from tests.conftest import TOY, Result, run_corpus
 
 DRIVER = f'"{sys.executable}" -m orchtrace_corpus merge-file %O %A %B'

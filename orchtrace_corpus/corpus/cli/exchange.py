@@ -29,7 +29,7 @@ from orchtrace_corpus.corpus.edit.three_way import ThreeWay, merge_arxiv, merge_
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.intake.lookup import describe_candidate, near_title
 from orchtrace_corpus.corpus.intake.papers import describe_match, from_item
-from orchtrace_corpus.corpus.model import arxiv_file, store
+from orchtrace_corpus.corpus.model import metadata, store
 from orchtrace_corpus.corpus.model.records import Paper, ReadingName, in_published_order
 from orchtrace_corpus.corpus.render import difference as render
 from orchtrace_corpus.corpus.render import difference_data
@@ -367,7 +367,7 @@ def _merge_files(session: CorpusSession, files: list[reader.YamlFile]) -> tuple[
     if broken := next((file for file in files if file.findings), None):
         raise DataFileError(f"{broken.path} cannot be merged: it has errors", "See corpus check data.")
     if any(file.text.startswith("{") for file in files):  # of the data files, only arxiv.json is JSON
-        known = [arxiv_file.decode(file.text, file.path) if file.text.strip() else {} for file in files]
+        known = [metadata.decode(file.text, file.path) if file.text.strip() else {} for file in files]
         return store.ARXIV, merge_arxiv(known[0], known[1], known[2])
     fields = {field for file in files for record in raw_records(file) for field in record}
     styles = {row: session.files.style(row.path) for row in store.DATA_FILES if row.style}

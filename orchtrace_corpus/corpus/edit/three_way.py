@@ -17,8 +17,7 @@ from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.base.yamlfile.record import values
 from orchtrace_corpus.base.yamlfile.writer import Style, field_lines, rank
-from orchtrace_corpus.corpus.model.arxiv_file import encode
-from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.model.metadata import Metadata, encode
 
 _T = TypeVar("_T")
 _ABOUT_THE_FILE = ("the comments at the head", "the comments at the end")

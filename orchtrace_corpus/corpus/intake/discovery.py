@@ -25,11 +25,10 @@ from orchtrace_corpus.corpus.formats import Item
 from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.intake.lookup import near_title
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.arxiv_file import encode, merged
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, screening_facets
 from orchtrace_corpus.corpus.model.codebook import Protocol
-from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.model.metadata import Metadata, encode, merged
 from orchtrace_corpus.corpus.model.record_fields import candidate_fields
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag
 from orchtrace_corpus.corpus.model.searches import ARXIV, OPENALEX, Maker, Run, Search, last_day, run_fields

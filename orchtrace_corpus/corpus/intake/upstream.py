@@ -16,8 +16,7 @@ from orchtrace_corpus.corpus.intake import drift
 from orchtrace_corpus.corpus.intake.discovery import arxiv_text
 from orchtrace_corpus.corpus.intake.drift import Answers
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.arxiv_file import merged
-from orchtrace_corpus.corpus.model.metadata import Metadata
+from orchtrace_corpus.corpus.model.metadata import Metadata, merged
 from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Loaded
 from orchtrace_corpus.corpus.model.store import CorpusFiles

@@ -1,7 +1,7 @@
-"""Candidates, which await a decision, read from `data/candidates.yaml`.
+"""Candidates, which await a decision, decoded from `data/candidates.yaml`.
 
-A candidate is a record of a paper in which tags may be open, with the decision that is proposed for it and with what
-each reader reads in its sources. A tag stands in the record where readers agree. Where it is open, it breaks no claim.
+A candidate is a record of a paper with a proposed decision and with the readings of its sources. The record has the
+tags that readers agree on. Other tags are open, and break no claim.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ _VERDICTS = {
     EvidenceVerdict.PARTLY: {True, False},
     EvidenceVerdict.CONTRADICTED: {False},
 }
-"""The verdicts of a reading on a facet, by whether its tags are those of the record."""
+"""The verdict of a reading on a facet, by the results of comparing its tags with those of the record."""
 
 _DECISION = "the decision to take it in"
 _CHOSEN = (
@@ -44,29 +44,25 @@ class Decision(StrEnum):
     UNCLEAR = "unclear"
     EXCLUDE = "exclude"
     UNREAD = "unread"
-    """Nothing is proposed: nobody has read it."""
 
 
 READ = tuple(decision for decision in Decision if decision is not Decision.UNREAD)
 """The decisions that a reader can propose."""
 
 UNDECIDED = Term(NOT_ARISING, "None", "The term does not arise; one that is absent is open.")
-"""The level that says of a term of a candidate that it does not arise."""
+"""The level of a term that does not arise in a candidate."""
 
 
 class SourceReading(NamedTuple):
-    """The reading of one reader of the sources of a candidate.
+    """The reading of the sources of a candidate by one reader.
 
     Attributes:
-        by: The reader.
-        note: What the sources say, in the reader's own words.
-        level: The kind of source, a term of the taxonomy's facet of evidence.
-        confidence: How sure the reader is, likewise.
-        inclusion: What this reader proposes; None where nothing is said.
-        tags: The value of every tag that was read: a term, or the level of a term such as `stop`, where `NOT_ARISING`
-            says that it does not arise. A tag that is absent was not read.
+        note: The content of the sources, in the reader's own words.
+        level, confidence: Terms of the taxonomy's facets of evidence.
+        inclusion: The decision that this reader proposes, if any.
+        tags: The value of every tag that was read: a term, or the level of a term such as `stop`, or `NOT_ARISING`.
         sources: The addresses that were read.
-        location: Where in them, or what was read that has no address.
+        location: The place in them, or a source without an address.
         copy: Whether a hosted copy of the record's own work was read.
     """
 
@@ -85,15 +81,13 @@ class Candidate(NamedTuple):
     """A paper that was found and is not decided.
 
     Attributes:
-        paper: The record, with the tags that are settled.
-        proposal: The decision that is proposed.
-        reason: Why.
+        paper: The record, with the settled tags.
+        proposal: The proposed decision, for a `reason`.
         found: The day of the search that found it, as `YYYY-MM-DD`.
-        found_by: What it came by: the names of queries, `cites KEY`, `cited by KEY`, or a file.
-        screened: The day on which a person decided to take it in, while tags are open.
+        found_by: The names of queries, `cites KEY`, `cited by KEY`, or a file.
+        screened: The day on which a person decided to include it, while tags are open.
         screening: Facets of exclusions that are known already, such as the family of the query.
-        readings: Who reads what.
-        open_tags: The names of the tags that are open: facets, and terms of a facet of levels beside that facet.
+        open_tags: The names of the open tags: facets, and terms of a facet of levels together with that facet.
     """
 
     paper: Paper
@@ -113,11 +107,11 @@ class Candidate(NamedTuple):
 
     @property
     def tags(self) -> Mapping[str, Tag]:
-        """The tags that are settled."""
+        """The settled tags."""
         return self.paper.tags
 
     def is_open(self, tag: str) -> bool:
-        """Return True if a tag is open: a facet, or a term of one of levels."""
+        """Return True if a facet, or a term with levels, is open."""
         return tag in self.open_tags
 
     def supported(self, tags: Mapping[str, Tag], known: Mapping[str, Facet]) -> Paper:
@@ -185,25 +179,25 @@ class Candidate(NamedTuple):
 
     @property
     def closed_tags(self) -> dict[str, Tag]:
-        """The tags of those facets of which nothing is open."""
+        """The tags of the facets without an open tag."""
         return {field: tag for field, tag in self.paper.tags.items() if field not in self.open_tags}
 
     def readers_of(self, tag: str) -> tuple[tuple[str, str], ...]:
-        """The values of a tag that were read, each with its reader."""
+        """Return the values of a tag that were read, each with its reader."""
         return tuple((reading.tags[tag], reading.by) for reading in self.readings if tag in reading.tags)
 
     def read_values(self, tag: str) -> tuple[str, ...]:
-        """The values of a tag that readers read, in their order."""
+        """Return the values of a tag that were read, in their order."""
         return tuple(dict.fromkeys(value for value, _ in self.readers_of(tag)))
 
     def open_after(self, reading: SourceReading, known: Mapping[str, Facet]) -> frozenset[str]:
-        """The tags that one reading leaves open: a facet of levels is open until all its terms are read."""
+        """Return the tags that one reading leaves open; a facet of levels is open until all its terms are read."""
         left = self.open_tags - reading.tags.keys()
         with_levels = {facet.field: facet for facet in known.values() if facet.kind is Kind.LEVELS}.values()
         return left - {facet.field for facet in with_levels if left.isdisjoint(term.id for term in facet.terms)}
 
     def read_by(self, reading: SourceReading, known: Mapping[str, Facet]) -> Paper:
-        """The paper with the open tags as one reader reads them; those that the reader leaves out stay open."""
+        """Return the paper with those open tags that a reader reads."""
         paper = self.paper
         for tag, value in reading.tags.items():
             if tag in self.open_tags:
@@ -212,12 +206,12 @@ class Candidate(NamedTuple):
 
 
 def select_proposed(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """Return those that are proposed for inclusion."""
+    """Return the candidates that are proposed for inclusion."""
     return tuple(candidate for candidate in candidates if candidate.proposal is Decision.INCLUDE)
 
 
 def candidate_schema(taxonomy: Taxonomy) -> Schema:
-    """The fields of a candidate: those of a paper but for the day of its addition, and what is proposed and read."""
+    """Return the fields of a candidate: those of a paper but the day of its addition, the proposal and the readings."""
     evidence = {facet.field: facet_decoder(facet) for facet in taxonomy.evidence}
     reading = decoders.schema_of(
         SourceReading,
@@ -246,13 +240,13 @@ def candidate_field_names(taxonomy: Taxonomy) -> tuple[str, ...]:
 
 
 def screening_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
-    """The facets of exclusions that a candidate can have: those whose name is no facet of papers."""
+    """Return the facets of exclusions that a candidate can have: those whose name is no facet of papers."""
     taken = {facet.field for facet in taxonomy.papers}
     return tuple(facet for facet in taxonomy.exclusions if facet.field not in taken)
 
 
 def open_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
-    """The facets of levels as candidates have them: a term can be undecided, and one that is absent is open."""
+    """Return the facets of levels with the level of terms that do not arise, since an absent term is open."""
     with_levels = (facet for facet in taxonomy.papers if facet.kind is Kind.LEVELS)
     return tuple(facet._replace(levels=(*facet.levels, UNDECIDED)) for facet in with_levels)
 

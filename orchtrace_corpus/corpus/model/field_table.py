@@ -31,7 +31,7 @@ class FieldKind(StrEnum):
     KEY = "key"
     CHOICE = "choice"
     PARTS = "parts"
-    """Mappings, or a list of them, each with a decoder of its own; no field that a survey can declare."""
+    """Mappings with a decoder of their own; a survey cannot declare such a field."""
 
 
 _LISTS = (FieldKind.TEXTS, FieldKind.AUTHORS, FieldKind.URLS)
@@ -48,7 +48,7 @@ class Section(StrEnum):
 
 
 class SearchPart(StrEnum):
-    """The part of a record in which a word was found; a hit names the one that weighs most."""
+    """The part of a record in which a word was found."""
 
     TITLE = "title"
     KEY = "key"
@@ -84,7 +84,7 @@ class ReviewTopic(StrEnum):
 
 
 class Carriers(NamedTuple):
-    """The field of a BibTeX entry, the variable of a CSL item and the tag of a RIS record that carry a value."""
+    """The field of BibTeX, the variable of CSL and the tag of RIS for a value."""
 
     bibtex: str = ""
     csl: str = ""
@@ -92,27 +92,24 @@ class Carriers(NamedTuple):
 
 
 class RecordField(NamedTuple):
-    """A field of records beside their tags.
+    """A field of records that is no tag.
 
     Attributes:
-        name: As in the data and in filters.
-        kind: What it holds.
+        name: The name in the data and in filters.
         help: What to write, in one sentence.
-        section: The part of the record that it stands in.
-        label: What people read; see `field_label` for a field without one.
-        required: Whether a record must have it.
+        label: The name for people; see `field_label` for a field without one.
         choices: The values of a field of kind `choice`.
-        search: As which part of a record search finds it; None for not at all.
-        review: What a reviewer judges where it is new or changed.
-        question: What the issue form asks, `{noun}` for what records are called; empty for what it does not ask for.
+        search: The part of a record as which search finds it; None for a field that is not searched.
+        review: The question to a reviewer if it is new or changed.
+        question: The question of the issue form, with `{noun}` for the survey's noun; empty for a field without one.
         is_settable: Whether `corpus tag` and `corpus add --set` set it.
-        is_fact: Whether evidence can name it as what a source supports.
+        is_fact: Whether evidence can support it.
         is_column: Whether the site's table can show it as a column.
         is_filter: Whether the site offers its values as a filter.
         is_listed: Whether the list in the README shows it.
         in_candidates: Whether candidates have it, too.
         is_relaxable: Whether a taxonomy can make it optional, though it is required.
-        carriers: What carries it in a citation; nothing where `formats` makes it of several fields, as for the venue.
+        carriers: The fields of citations for it; none if `formats` combines several fields, as for the venue.
     """
 
     name: str
@@ -141,7 +138,7 @@ class RecordField(NamedTuple):
 
     @property
     def is_bare(self) -> bool:
-        """Return True if YAML has its value without quotes although it is no text."""
+        """Return True if its value is no text, so that YAML has it without quotes."""
         return self.kind in _BARE
 
     @property
@@ -311,7 +308,7 @@ PAPER_FIELDS = (
     ),
     _WAIVERS,
 )
-"""The fixed fields of a paper, in canonical order; those of a survey stand behind the last of the description."""
+"""The fixed fields of a paper, in canonical order; those of a survey follow the last one of the description."""
 
 EXCLUSION_FIELDS = (
     _head(
@@ -345,7 +342,7 @@ EXCLUSION_FIELDS = (
     ),
     _WAIVERS,
 )
-"""The fixed fields of an exclusion, in canonical order; its tags stand behind the head."""
+"""The fixed fields of an exclusion, in canonical order; its tags follow the head."""
 
 CANDIDATE_FIELDS = (
     _head(
@@ -365,15 +362,11 @@ CANDIDATE_FIELDS = (
     _in_record("screened", FieldKind.DATE, "The day on which it was included while tags are open, in quotes."),
     _in_record("readings", FieldKind.PARTS, "What each reader reads in the sources: a list."),
 )
-"""The fields of a candidate beside those of a paper, in canonical order; facets of exclusions stand behind the head."""
+"""The fields of a candidate that papers do not have, in canonical order; facets of exclusions follow the head."""
 
 
 def number_of(text: str) -> int | float:
-    """Return the number that a text is, so that `number_text` gives the same text again.
-
-    Raises:
-        ValueError: It is none, or is written in another way; the message says how to write it.
-    """
+    """Return the number in a text; raise ValueError unless `number_text` gives the same text again."""
     if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", text, re.ASCII) and sum(map(str.isdigit, text)) <= 15:
         number = float(text) if "." in text else int(text)
         written = number_text(number)
@@ -396,7 +389,7 @@ def number_text(number: int | float) -> str:
 
 
 def value_texts(value: FieldValue | None) -> tuple[str, ...]:
-    """Return a value as the texts that filters and columns compare; nothing for an absent one."""
+    """Return a value as the texts that filters and columns compare; nothing for an absent value."""
     if value is None or value == "":
         return ()
     if isinstance(value, tuple):

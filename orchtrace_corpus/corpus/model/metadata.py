@@ -1,8 +1,26 @@
-"""Metadata of a paper, as every source gives and every comparison takes it."""
+"""Metadata of papers as arXiv gives them, and its last answer about each paper (`data/arxiv.json`).
+
+The file holds no times of requests, so it changes only if arXiv's answer does. It is sorted by id, has a line for
+each field, and holds only printable characters. docs/schema/arxiv.schema.json describes it.
+"""
 
 import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.base.files import TextFile
+from orchtrace_corpus.base.findings import Finding, printable, quote
+from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal
 from orchtrace_corpus.base.named_tuples import NamedTuple
+
+SCHEMA = "orchtrace-corpus/arxiv"
+VERSION = 1
+
+_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+_MEND = "Restore the file from git, or remove it and run corpus fetch --write."
+_REQUIRED = ("version", "title", "authors", "published", "updated", "primary_category", "categories")
+_OPTIONAL = ("comment", "journal_ref", "doi", "abstract")
 
 
 class Metadata(NamedTuple):
@@ -66,10 +84,10 @@ _IN_COMMENT = (
 
 
 def suspected_withdrawal(metadata: Metadata) -> str:
-    """The words that say that this version withdraws the paper; empty where nothing does.
+    """Return the words by which this version withdraws the paper; empty without any.
 
-    The comment is the authors' and the administrators' place for it. In the abstract only phrases
-    that speak of this very paper count, since abstracts are about anything.
+    Authors and administrators write it into the comment. In the abstract, which can be about anything, only phrases
+    about this very paper count.
     """
     for text, patterns in ((metadata.comment or "", (*_IN_BOTH, *_IN_COMMENT)), (metadata.abstract, _IN_BOTH)):
         if re.search("withdr[ae]w|retract|remove", text, re.IGNORECASE):
@@ -80,3 +98,113 @@ def suspected_withdrawal(metadata: Metadata) -> str:
                     behind, period, _ = text[match.start() :].partition(". ")
                     return (before + behind + period).strip()
     return ""
+
+
+def encode(papers: Mapping[str, Metadata]) -> str:
+    """Return the text of the file."""
+    head = f'{{\n  "schema": {_json(SCHEMA)},\n  "version": {VERSION},\n  "papers": {{'
+    blocks = []
+    for name in sorted(papers):
+        values = papers[name]._asdict()
+        present = (field for field in (*_REQUIRED, *_OPTIONAL) if field in _REQUIRED or values[field])
+        lines = ",\n".join(f"      {_json(field)}: {_json(values[field])}" for field in present)
+        blocks.append(f"\n    {_json(name)}: {{\n{lines}\n    }}")
+    return f"{head}{','.join(blocks)}{chr(10) + '  ' if blocks else ''}}}\n}}\n"
+
+
+class ArxivFile(NamedTuple):
+    """The last answers of arXiv, by id; errors of the file are raised, not collected."""
+
+    papers: Mapping[str, Metadata] = {}
+    findings: tuple[Finding, ...] = ()
+
+
+def decode_arxiv(file: TextFile | None) -> ArxivFile:
+    """Decode the file, if there is one; raise the errors of `decode`."""
+    return ArxivFile() if file is None else ArxivFile(decode(file.text, printable(file.path, limit=300)))
+
+
+def decode(text: str, shown_as: str) -> dict[str, Metadata]:
+    """Decode the file's text; `shown_as` is its path in messages.
+
+    Raises:
+        DataFileError: It is not JSON, or not in the form that `encode` writes; the message names the place.
+    """
+    from orchtrace_corpus.base.json_syntax import JsonError, loads
+
+    try:
+        document = _mapping(loads(text), "the document", ("schema", "version", "papers"))
+        if document["schema"] != SCHEMA or type(document["version"]) is not int:
+            raise _FormError(f"schema is not {quote(SCHEMA)}, or version is not a number")
+        if document["version"] != VERSION:
+            raise _FormError(f"version {document['version']} is not one that this release reads, which is {VERSION}")
+        if type(document["papers"]) is not dict:
+            raise _FormError("papers must be an object")
+        return {name: _paper(name, values) for name, values in document["papers"].items()}
+    except JsonError as error:
+        raise DataFileError(f"{shown_as}:{error.line}:{error.column}: {error}", _MEND) from error
+    except _FormError as error:
+        raise DataFileError(f"{shown_as}: {error}", _MEND) from error
+
+
+def merged(known: Mapping[str, Metadata], answer: Mapping[str, Metadata], ids: Iterable[str]) -> dict[str, Metadata]:
+    """Return the metadata after an answer: only of the given ids, and never an older version than before."""
+    versions = {name: [papers[name] for papers in (answer, known) if name in papers] for name in ids}
+    return {name: max(of, key=lambda metadata: metadata.version) for name, of in versions.items() if of}
+
+
+class _FormError(Exception):
+    """An error of the document, with its place."""
+
+
+def _json(value: object) -> str:
+    import json
+
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+
+
+def _paper(name: str, values: object) -> Metadata:
+    where = f"papers.{quote(name)}"
+    if not is_normal(IdentifierKind.ARXIV, name):
+        raise _FormError(f"{where}: not an arXiv id in its plain form")
+    given = _mapping(values, where, _REQUIRED, _OPTIONAL)
+    for field, value in given.items():
+        problem = _problem(field, value)
+        if problem:
+            raise _FormError(f"{where}.{field} {problem}")
+    if given["primary_category"] not in given["categories"]:
+        raise _FormError(f"{where}.primary_category is not among the categories")
+    lists = {field: tuple(given[field]) for field in ("authors", "categories")}
+    return Metadata(**{"abstract": "", **given, **lists, "arxiv_id": name})
+
+
+def _problem(field: str, value: object) -> str:
+    """Return the error about the value of a paper's field; empty if there is none."""
+    if field == "version":
+        return "" if type(value) is int and value > 0 else "must be a number from 1 on"
+    if field in ("authors", "categories"):
+        is_sound = type(value) is list and value and all(_is_text(item) for item in value)
+        return "" if is_sound else "must be a list of texts, at least one"
+    if not _is_text(value):
+        return "must be a text"
+    if field in ("published", "updated") and not re.fullmatch(_TIME, str(value), re.ASCII):
+        return "must be a time such as 2026-05-04T12:00:00Z"
+    return ""
+
+
+def _is_text(value: object) -> bool:
+    """Return True if the value is a text that is not empty and can be written; half of a surrogate pair cannot."""
+    return type(value) is str and bool(value.strip()) and not re.search("[\ud800-\udfff]", value)
+
+
+def _mapping(value: object, where: str, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise _FormError(f"{where} must be an object")
+    for field in required:
+        if field not in value:
+            raise _FormError(f"{where} lacks {field}")
+    for field in value:
+        if field not in required and field not in optional:
+            raise _FormError(f"{where} has an unknown field {quote(field)}")
+    return value

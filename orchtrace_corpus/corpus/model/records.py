@@ -23,7 +23,7 @@ Tag: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
 
 
 class EvidenceVerdict(StrEnum):
-    """The support that a source gives to the tags that an item of evidence names, the strongest first."""
+    """The support of a source for the tags of an item of evidence, the strongest first."""
 
     SUPPORTED = "supported"
     PARTLY = "partly"
@@ -72,7 +72,7 @@ class Evidence(NamedTuple):
 
     @property
     def is_evidence(self) -> bool:
-        """Return True if the source speaks for or against the tags; an item that does neither is no evidence."""
+        """Return True if the source supports or contradicts the tags."""
         return self.verdict is not EvidenceVerdict.NOT_FOUND
 
 
@@ -102,7 +102,7 @@ def classified_evidence(
 
 
 class Waiver(NamedTuple):
-    """A warning that is right for other records but not for this one, with the reason."""
+    """A warning that does not apply to a record, with the reason."""
 
     code: str
     why: str
@@ -115,20 +115,18 @@ class Paper(NamedTuple):
         key: The entry's key, unique in the corpus.
         authors: In BibTeX form: `Family, Given`, a collective in braces, `others` for names left out.
         year: The year as published.
-        venue_year: The year in which the venue took place or the volume appeared, which citations give.
-        proceedings: What the proceedings or the journal are called, which citations give.
+        venue_year: The year of the venue or volume, for citations.
+        proceedings: The name of the proceedings or the journal, for citations.
         urls: At least one address; the first is the entry's own.
         code: The address of the authors' code.
         more: The values of the other fields, fixed ones and those that a survey declares, by field name.
-        tags: The value of every facet that the taxonomy declares, by field name. The string `NA`
-            says that a facet does not apply.
+        tags: The value of every facet that the taxonomy declares, by field name; `NA` if a facet does not apply.
         added: The day on which the record was added, as `YYYY-MM-DD`.
         cite_key: The key of the entry that the record was imported from, by which it is cited.
-        bibtex: What else that entry says: its type, and fields by name, as LaTeX.
+        bibtex: The type of that entry, and its other fields by name, as LaTeX.
         waive: The warnings that do not apply to the record.
-        published: Whether the record is one of the published pool; no field of the record itself, but what
-            `data/published.yaml` says. None where the corpus has no such file.
-        contested: The tags in open dispute, by `data/disputes.yaml`, where they were asked for: facets, and terms
+        published: Whether the record is in the published pool; None without `data/published.yaml`.
+        contested: The tags in open dispute, by `data/disputes.yaml`, if they were requested: facets, and terms
             with levels.
     """
 
@@ -183,30 +181,29 @@ class Paper(NamedTuple):
 
     @property
     def cited_year(self) -> int:
-        """The year that a citation gives: that of the venue, where it is known."""
+        """The year for citations: that of the venue, if it is known."""
         return self.venue_year or self.year
 
     @property
     def cited_venue(self) -> str:
-        """The venue as a citation has it: the name of its proceedings, where it is known."""
+        """The venue for citations: the name of its proceedings, if it is known."""
         return self.proceedings or self.venue
 
     @property
     def citation_key(self) -> str:
-        """The key that the paper is cited by: the one that it came with, else its own."""
+        """The key by which the paper is cited: that of the imported entry, else its own."""
         return self.cite_key or self.key
 
 
 class Exclusion(NamedTuple):
-    """A record that was screened and left out, with the reason.
+    """A record that was screened and excluded, with the reason.
 
     Attributes:
         tags: The value of every facet that the taxonomy declares for exclusions, by field name.
         screened: The day of screening, as `YYYY-MM-DD`.
-        near_miss: What made the record come close to being retained, if it did.
-        promoted_to: The key of the paper that this record became, if it was taken in later.
-        waive: The warnings that do not apply to the record.
-        published: As for papers.
+        near_miss: The reason why the record was nearly retained.
+        promoted_to: The key of the paper that this record became, if it was included later.
+        published: Whether the record is in the published pool; None without `data/published.yaml`.
     """
 
     id: str = ""

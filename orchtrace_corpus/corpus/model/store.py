@@ -21,13 +21,12 @@ from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Noun, Taxonomy, d
 
 if TYPE_CHECKING:
     from orchtrace_corpus.base.yamlfile.writer import FormCheck, Style
-    from orchtrace_corpus.corpus.model.arxiv_file import ArxivFile
     from orchtrace_corpus.corpus.model.candidates import Candidate
     from orchtrace_corpus.corpus.model.claim_file import ClaimFile
     from orchtrace_corpus.corpus.model.codebook import Coding, ProtocolFile
     from orchtrace_corpus.corpus.model.corrections import PublishedBibliography
     from orchtrace_corpus.corpus.model.disputes import Dispute
-    from orchtrace_corpus.corpus.model.metadata import Metadata
+    from orchtrace_corpus.corpus.model.metadata import ArxivFile, Metadata
     from orchtrace_corpus.corpus.model.scale import Observation
     from orchtrace_corpus.corpus.model.searches import Run
 
@@ -187,7 +186,7 @@ DATA_FILES = (
         checks=("analysis.flow:check", "searches", "pool", "candidates"),
         is_formatted=True,
     ),
-    DataFile("arxiv", ARXIV, ("model.arxiv_file:decode_arxiv", ARXIV), part="arxiv", is_list=False),
+    DataFile("arxiv", ARXIV, ("model.metadata:decode_arxiv", ARXIV), part="arxiv", is_list=False),
 )
 """Every data file. To add one, add a row here, and the module that decodes it."""
 
@@ -205,8 +204,8 @@ class Root(NamedTuple):
     bundled: bool = False
 
 
-def find_root(start: str = "") -> Root:
-    """Return the nearest folder, from `start` (else the working folder) upwards, that holds a corpus.
+def find_root() -> Root:
+    """Return the nearest folder, from the working folder upwards, that holds a corpus.
 
     Where no folder holds one, return the corpus that came with the installation: inside an installed wheel, or
     the source tree of an editable installation.
@@ -214,7 +213,7 @@ def find_root(start: str = "") -> Root:
     Raises:
         DataFileError: There is no corpus anywhere, not even a bundled one.
     """
-    folder = os.path.abspath(start or os.getcwd())
+    folder = os.getcwd()
     while not os.path.isfile(os.path.join(folder, PAPERS)):
         parent = os.path.dirname(folder)
         if parent == folder:

@@ -1,4 +1,4 @@
-"""A record against itself, against the log that it is part of, and against the clock."""
+"""Contradictions in a record, between records, and to the current date."""
 
 import re
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ from orchtrace_corpus.base.identifiers import Identifier, arxiv_year, recognise,
 from orchtrace_corpus.corpus.model.records import Loaded
 
 YEARS_TO_PUBLICATION = 2
-"""The years between a paper's arXiv id and its publication before a warning asks."""
+"""The largest number of years between a paper's arXiv id and its publication without a warning."""
 
 
 def check_urls(loaded: Loaded) -> Iterator[Finding]:
-    """A URL that leads to another paper: it carries an id of the same kind, but not the record's."""
+    """A URL that leads to another paper: it has an id of the same kind, but not the record's."""
     for index, paper in enumerate(loaded.papers):
         for position, url in enumerate(paper.urls):
             linked = recognise_url(url)
@@ -41,7 +41,7 @@ def check_arxiv_years(loaded: Loaded) -> Iterator[Finding]:
 
 
 def named_years(venue: str) -> list[str]:
-    """The years that the name of a venue has, such as 2025 of `COLM 2025`."""
+    """Return the years in the name of a venue, such as 2025 in `COLM 2025`."""
     return re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", venue)
 
 

@@ -15,9 +15,6 @@ from orchtrace_corpus.corpus.model.corrections import (
 )
 from orchtrace_corpus.corpus.model.records import Loaded, Paper, Path
 
-_PLACES: dict[str, Path] = {"first_author": ("authors", 0)}
-"""The place in a record of a field with another name."""
-
 
 def check(bibliography: PublishedBibliography, loaded: Loaded) -> tuple[Finding, ...]:
     """Return the problems of the published bibliography, file by file."""
@@ -31,34 +28,30 @@ def check(bibliography: PublishedBibliography, loaded: Loaded) -> tuple[Finding,
 
 
 def _check_rows(bibliography: PublishedBibliography, loaded: Loaded) -> Iterator[Finding]:
-    """Yield the rows of papers that were not published, those given twice, and published papers without a row."""
+    """Yield the rows of papers that were not published, repeated rows, and published papers without a row."""
     if bibliography.rows is None:
         return
-    lines: dict[str, int] = {}
     published = loaded.pool.published if loaded.pool is not None else None
     keys = dict.fromkeys(published.papers if published is not None else ())
+    noun = loaded.noun.one
+    lines: dict[str, int] = {}
+    problems = []
     for row in bibliography.rows:
-        place = Location(bibliography.published_path, row.line, 1)
         if row.key not in keys:
-            message = (
-                f"there is no published {loaded.noun.one} {quote(row.key)}{near_suggestion(row.key, sorted(keys))}"
-            )
-            yield Finding("P101", message, place, row.key)
+            near = near_suggestion(row.key, sorted(keys))
+            problems.append((f"there is no published {noun} {quote(row.key)}{near}", row.line, row.key))
         elif row.key in lines:
             message = f"{quote(row.key)} stands on line {lines[row.key]}, too; remove one of the rows"
-            yield Finding("P101", message, place, row.key)
+            problems.append((message, row.line, row.key))
         lines.setdefault(row.key, row.line)
-    for key in keys:
-        if key not in lines:
-            place = Location(bibliography.published_path, 1, 1)
-            yield Finding("P101", f"missing row of the published {loaded.noun.one} {quote(key)}", place, key)
+    problems += [(f"missing row of the published {noun} {quote(key)}", 1, key) for key in keys if key not in lines]
+    for message, line, key in problems:
+        yield Finding("P101", message, Location(bibliography.published_path, line, 1), key)
 
 
 def _check_papers(bibliography: PublishedBibliography, loaded: Loaded) -> Iterator[Finding]:
     """Yield the fields of published papers that differ from the published table without a correction."""
-    corrections: dict[tuple[str, str], list[Correction]] = {}
-    for correction in bibliography.corrections:
-        corrections.setdefault((correction.record, correction.field), []).append(correction)
+    corrected = {(row.record, row.field, row.published, row.now) for row in bibliography.corrections}
     rows = {row.key: row for row in bibliography.rows or ()}
     for index, paper in enumerate(loaded.papers):
         row = rows.get(paper.key)
@@ -67,11 +60,11 @@ def _check_papers(bibliography: PublishedBibliography, loaded: Loaded) -> Iterat
         for field in COMPARED:
             if field not in row.values and field not in IDENTIFIERS:
                 continue
-            known = corrections.get((paper.key, field), [])
+            path: Path = ("authors", 0) if field == "first_author" else (field,)
             for published, now in _differences(row, paper, field):
-                if not any((row.published, row.now) == (published, now) for row in known):
-                    place = loaded.paper_places.locate(index, *_PLACES.get(field, (field,)))
-                    yield Finding("P102", _uncorrected(paper.key, field, published, now), place, paper.key)
+                if (paper.key, field, published, now) not in corrected:
+                    message = _uncorrected(paper.key, field, published, now)
+                    yield Finding("P102", message, loaded.paper_places.locate(index, *path), paper.key)
 
 
 def _differences(row: PublishedRow, paper: Paper, field: str) -> Iterator[tuple[str, str]]:
@@ -88,7 +81,7 @@ def _differences(row: PublishedRow, paper: Paper, field: str) -> Iterator[tuple[
 
 
 def value_of(paper: Paper, field: str) -> str:
-    """Return the text of a field that a published table can give, `urls` excepted; empty where it is absent."""
+    """Return the text of a field that a published table can have, except `urls`; empty if it is absent."""
     return str(getattr(paper, field) or "")
 
 

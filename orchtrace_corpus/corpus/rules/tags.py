@@ -15,17 +15,21 @@ from orchtrace_corpus.corpus.model.taxonomy import ANY_EVIDENCE, Facet, Kind, Ta
 
 
 def check_rules(loaded: Loaded, open_tags: Sequence[Collection[str]] = ()) -> Iterator[Finding]:
-    """Papers that break a rule of the taxonomy, and rules that ask for what the taxonomy does not declare.
+    """Papers that break a rule of the taxonomy, and rules about fields or terms that the taxonomy does not declare.
 
-    Args:
-        loaded: The papers.
-        open_tags: Of candidates, the tags of each that are open: no rule is broken where one of them may decide it.
+    `open_tags` are those of each candidate; no rule is broken if an open tag may decide it.
     """
     if loaded.pool is None:
         return
     attributes = paper_attributes(loaded.pool.taxonomy)
     for rule in loaded.pool.taxonomy.rules:
-        wrong = list(_wrong_conditions(rule, attributes))
+        wrong = []
+        for condition in (*rule.when, *rule.require):
+            try:
+                parse_conditions((condition,), attributes)
+            except CommandUseError as error:
+                message = str(error).replace("\n", ". ").rstrip(".")
+                wrong.append(Finding("X103", f"rule {quote(rule.id)}: {message}", condition.location, rule.id))
         yield from wrong or _check_rule(rule, attributes, loaded, open_tags)
 
 
@@ -58,7 +62,7 @@ def _meets(paper: Paper, rule: TagRule, require: Query, facts: frozenset[str]) -
 
 
 def _offender(paper: Paper, filters: Sequence[Filter]) -> tuple[str, ...]:
-    """The field to point at: the first that fails the demand, or what made the rule apply where that is absent."""
+    """Return the path of the first field that fails the demand; of the condition of the rule, if all are absent."""
     for condition in filters:
         name = condition.attribute.name
         if name in paper.tags or getattr(paper, name, None):
@@ -69,28 +73,19 @@ def _offender(paper: Paper, filters: Sequence[Filter]) -> tuple[str, ...]:
     return ()
 
 
-def _wrong_conditions(rule: TagRule, attributes: Attributes) -> Iterator[Finding]:
-    for condition in (*rule.when, *rule.require):
-        try:
-            parse_conditions((condition,), attributes)
-        except CommandUseError as error:
-            message = str(error).replace("\n", ". ").rstrip(".")
-            yield Finding("X103", f"rule {quote(rule.id)}: {message}", condition.location, rule.id)
-
-
 def possible_cells(
     taxonomy: Taxonomy, rows: Attribute, columns: Attribute, filled: Collection[tuple[str, str]]
 ) -> set[tuple[str, str]]:
-    """The pairs of terms that papers can have, as `corpus gaps` counts them: those that are filled are possible."""
+    """Return the pairs of terms that papers can have, as `corpus gaps` counts them; filled pairs are possible."""
     pairs = {pair for pair in product(rows.allowed, columns.allowed) if NOT_APPLICABLE not in pair}
     return pairs - (cannot_arise(taxonomy, rows, columns).keys() - {*filled})
 
 
 def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> dict[tuple[str, str], str]:
-    """The pairs of terms of two attributes that no paper can have, and what the rule says that forbids each.
+    """Return the pairs of terms of two attributes that no paper can have, each with the message of the rule against it.
 
-    A rule counts if it is an error to break it and it is about the tags behind the two attributes. Of tags with
-    several values it counts only where no further value could change what it says of the pair.
+    A rule counts if its severity is error and it is about the tags of the two attributes. For tags with several values
+    it counts only if no further value could change its result for the pair.
     """
     tags = [_tag_of(attribute, taxonomy) for attribute in (rows, columns)]
     behind = [facet for facet, _ in tags if facet is not None]
@@ -105,14 +100,17 @@ def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> dic
     ]
     given = {term or facet.field for facet, term in tags if facet and (term or facet.kind is Kind.SINGLE)}
     open_tags = attributes.keys() - given
-    found: dict[tuple[str, str], str] = {}
+    impossible: dict[tuple[str, str], str] = {}
     for pair in product(rows.allowed, columns.allowed):
-        valued = zip(tags, pair, strict=True)
-        paper = Paper(tags={facet.field: _tag(facet, term, value) for (facet, term), value in valued if facet})
-        broken = (message for message, rule in asked if breaks(rule, paper, open_tags))
-        if (why := next(broken, None)) is not None:
-            found[pair] = why
-    return found
+        paper_tags: dict[str, Tag] = {}
+        for (facet, term), value in zip(tags, pair, strict=True):
+            if facet is not None:
+                by_kind: dict[Kind, Tag] = {Kind.LEVELS: {term: value}, Kind.MANY: (value,), Kind.SINGLE: value}
+                paper_tags[facet.field] = by_kind[facet.kind]
+        for message, rule in asked:
+            if breaks(rule, Paper(tags=paper_tags), open_tags):
+                impossible.setdefault(pair, message)
+    return impossible
 
 
 def _is_about(rule: TagRule, names: Collection[str]) -> bool:
@@ -122,7 +120,7 @@ def _is_about(rule: TagRule, names: Collection[str]) -> bool:
 
 
 def _tag_of(attribute: Attribute, taxonomy: Taxonomy) -> tuple[Facet | None, str]:
-    """The facet of papers that an attribute is about, and its term with levels, if it is one."""
+    """Return the facet of papers of an attribute, and its term if the attribute is a term with levels."""
     if attribute.facet is not None:
         return (attribute.facet if attribute.facet in taxonomy.papers else None), ""
     facets = (facet for facet in taxonomy.papers if attribute.name in _terms_with_levels(facet))
@@ -131,10 +129,6 @@ def _tag_of(attribute: Attribute, taxonomy: Taxonomy) -> tuple[Facet | None, str
 
 def _terms_with_levels(facet: Facet) -> tuple[str, ...]:
     return tuple(term.id for term in facet.terms) if facet.kind is Kind.LEVELS else ()
-
-
-def _tag(facet: Facet, term: str, value: str) -> Tag:
-    return {term: value} if facet.kind is Kind.LEVELS else (value,) if facet.kind is Kind.MANY else value
 
 
 def check_sparse(loaded: Loaded) -> Iterator[Finding]:
@@ -146,7 +140,7 @@ def check_sparse(loaded: Loaded) -> Iterator[Finding]:
     for rule in rules:
         try:
             when = parse_conditions(rule.when, paper_attributes(loaded.pool.taxonomy))
-        except CommandUseError:  # which is said of the rule itself
+        except CommandUseError:  # a finding of the rule itself
             continue
         for field, limit in rule.sparse.items():
             tally = Counter(term for paper in loaded.papers for term in _terms(paper, field))
@@ -163,7 +157,7 @@ def check_sparse(loaded: Loaded) -> Iterator[Finding]:
 
 
 def check_sourced(loaded: Loaded) -> Iterator[Finding]:
-    """Tags of sourced fields that rest on no evidence."""
+    """Tags of sourced fields without evidence."""
     taxonomy = loaded.pool.taxonomy if loaded.pool is not None else None
     sourced = [facet.field for facet in taxonomy.papers if facet.sourced] if taxonomy is not None else []
     if taxonomy is None or not sourced:
@@ -193,7 +187,7 @@ def _message(rule: TagRule) -> str:
 
 
 def _terms(paper: Paper, field: str) -> tuple[str, ...]:
-    """The terms that a paper has on a facet of one or several terms, if any applies."""
+    """Return a paper's terms of a facet of one or several terms, without NA."""
     tag = paper.tags.get(field, ())
     terms = (tag,) if isinstance(tag, str) else tuple(tag)
     return tuple(term for term in terms if term != NOT_APPLICABLE)

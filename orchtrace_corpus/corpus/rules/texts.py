@@ -11,7 +11,7 @@ from orchtrace_corpus.base.lookalikes import Oddity, code_points, odd_parts
 from orchtrace_corpus.base.yamlfile.decoders import text_of
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 from orchtrace_corpus.corpus.model.fields import ACTIVE_ELEMENTS, OTHERS, PLAIN_ELEMENTS, TO_BE_WRITTEN
-from orchtrace_corpus.corpus.model.records import Loaded, Paper, Path, Places
+from orchtrace_corpus.corpus.model.records import Loaded, Path, Places
 
 MAX_SENTENCE = 200
 """The largest length of a summary or a reason, in characters."""
@@ -130,25 +130,19 @@ def _suspects(loaded: Loaded, is_suspect: Callable[[str], bool]) -> Iterator[Pla
         notes = [f"{item.note}\n{item.location}" for item in paper.evidence]
         fixed = [getattr(paper, name) or "" for name in _TEXTS]
         if is_suspect("\n".join((*fixed, *paper.authors, *notes))):
-            for path, text in _paper_texts(paper):
+            placed: list[tuple[str, str, Path]] = [(getattr(paper, name) or "", name, (name,)) for name in _TEXTS]
+            placed += [(author, "authors", ("authors", at)) for at, author in enumerate(paper.authors)]
+            for at, item in enumerate(paper.evidence):
+                placed += [(item.note, "note", ("evidence", at, "note"))]
+                placed += [(item.location or "", "location", ("evidence", at, "location"))]
+            for text, field, path in placed:
                 if is_suspect(text):
-                    field = next(step for step in reversed(path) if isinstance(step, str))
                     yield text, field, partial(loaded.paper_places.locate, index, *path), paper.key
     for index, exclusion in enumerate(loaded.exclusions):
         for field in ("title", "identifier", "reason", "near_miss"):
             text = getattr(exclusion, field) or ""
             if is_suspect(text):
                 yield text, field, partial(loaded.exclusion_places.locate, index, field), exclusion.id
-
-
-def _paper_texts(paper: Paper) -> Iterator[tuple[Path, str]]:
-    for name in _TEXTS:
-        yield (name,), getattr(paper, name) or ""
-    for index, author in enumerate(paper.authors):
-        yield ("authors", index), author
-    for index, item in enumerate(paper.evidence):
-        yield ("evidence", index, "note"), item.note
-        yield ("evidence", index, "location"), item.location or ""
 
 
 def sentence_findings(field: str, text: str, places: Places, index: int, record: str) -> Iterator[Finding]:
