@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.build import Document
 
 _EXAMPLE = ("\nday:", "example", "retrieval", "retrieves", "no licence")
-"""The marks, in small letters, of a line of a starter file that says what a corpus of somebody's own cannot say."""
+"""The marks, in small letters, of a line of a starter file that a new corpus has to replace."""
 
 _MERGING = ("AUTO_MERGE", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 """The names in git's folder while a merge, or a command that merges, is under way."""

@@ -1,12 +1,12 @@
-"""The generated regions of README.md: an awesome list that GitHub and awesome-lint read as one.
+"""The generated regions of README.md, with an awesome list that follows the rules of awesome-lint.
 
-Papers stand in the published order, later ones behind; by key where the corpus has no published pool.
+Papers are in the published order, followed by later ones; by key if the corpus has no published pool.
 
-Regions: `contents` (the sections below it), `counts` (head counts), `page` (what `corpus stats` shows),
-`list` (every paper, a section for each term of the first plain facet, on a page of its own where the taxonomy says
-so or the section is large), `terms FIELD` (what a field's terms mean and who has them), `papers FILTER ...` (the
-papers that pass, as a table), `claims` (what claims come to over each pool), `figures NAME ...` (pictures that
-`corpus figures` draws, each with its numbers in words).
+Regions: `contents` (the sections below it), `counts` (the number of records for each term), `page` (the output of
+`corpus stats`), `list` (every paper, in sections by the terms of the first required facet that is no axis; large
+sections on pages of their own), `terms FIELD` (the terms of a field, with the papers that have them), `papers FILTER
+...` (matching papers as a table), `claims` (the verdicts over each pool), `figures NAME ...` (pictures of `corpus
+figures`, with their numbers in words).
 """
 
 import re
@@ -31,7 +31,6 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Term
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.store import CorpusFiles
-    from orchtrace_corpus.corpus.render.figures.plan import Figure, Source
 
 REGIONS = "contents, counts, page, list, terms FIELD, papers FILTER ..., claims, figures NAME ..."
 
@@ -55,14 +54,10 @@ _PAGE_WIDTH = 80
 
 
 class ListSection(NamedTuple):
-    """A section of the list.
+    """A section of the list, with a line for each paper.
 
-    Attributes:
-        heading: Its heading as Markdown.
-        definition: What belongs in it; empty where the taxonomy has no sections.
-        items: A line for each paper.
-        path: The path of its own page, below the corpus's folder.
-        own_page: True if it is on its own page; None leaves it to the size.
+    `path` is that of its own page, below the corpus's folder. `own_page` is True if the section is there; None leaves
+    it to the size.
     """
 
     heading: str
@@ -78,7 +73,7 @@ class ListSection(NamedTuple):
 
     @property
     def parts(self) -> dict[str, list[str]]:
-        """The items by the path of their page: one page, or several where one would be too large."""
+        """The items by the path of their page: one page, or several if one would be too large."""
         parts: dict[str, list[str]] = {self.path: []}
         path, size = self.path, 0
         for line in self.items:
@@ -92,7 +87,7 @@ class ListSection(NamedTuple):
 
 
 class Readme(NamedTuple):
-    """README.md, and the pages of the sections of its list that stand elsewhere, by their paths."""
+    """README.md, and the pages of its list by their paths."""
 
     text: str
     pages: Mapping[str, str]
@@ -183,9 +178,9 @@ def item(
     contested: Collection[tuple[str, str]] = (),
     own_fields: Sequence[RecordField] = (),
 ) -> str:
-    """Return a paper as a list item: link, venue, code, fields and tags as chips, summary.
+    """Return a paper as a list item: link, venue, code, the survey's own fields and tags as chips, summary.
 
-    Of the survey's own fields, addresses are links beside that of the code. A contested tag ends in a question mark.
+    Own fields with addresses are links after that of the code. A contested tag ends in a question mark.
     """
     title, summary = markdown_text(paper.title), markdown_text(paper.summary)
     names_year = re.search(r"(?<![^\s()])[0-9]{4}(?![^\s()])", paper.venue)  # like `NeurIPS 2025`
@@ -211,11 +206,12 @@ _ADDRESSES = (FieldKind.URL, FieldKind.URLS)
 
 
 def _field_chip(paper: Paper, field: RecordField) -> str:
-    """Return a field with its value; a flag that is set by its label alone, one that is not set as nothing."""
+    """Return a field with its value; a flag as its label alone if it is set; empty without a value."""
     value = paper.value(field.name)
     if isinstance(value, bool):
         return field_label(field) if value else ""
-    return f"{field_label(field)}: {', '.join(map(bare_author, value_texts(value)))}" if value not in (None, ()) else ""
+    texts = ", ".join(map(bare_author, value_texts(value)))
+    return f"{field_label(field)}: {texts}" if texts else ""
 
 
 def address(url: str) -> str:
@@ -225,14 +221,6 @@ def address(url: str) -> str:
     from urllib.parse import quote as percent_encode  # takes as long to import as all other addresses to write
 
     return percent_encode(url, safe="!#$%&*+,-./:;=?@^_{}~")
-
-
-def image(figure: "Figure", source: "Source", path: str) -> str:
-    """Return a figure as Markdown, with its main numbers as the alternative text."""
-    from orchtrace_corpus.corpus.render.figures.plan import caption
-
-    said = caption(figure, source)
-    return f"![{markdown_text(f'{said.title}. {said.text}')}]({address(path)})"
 
 
 def slug(heading: str, taken: dict[str, int]) -> str:
@@ -314,11 +302,16 @@ class _Regions:
         return markdown(pools_table(evaluate(claims.claims, self.files.pool, candidates=proposed)))
 
     def _figures(self, names: list[str]) -> str:
-        from orchtrace_corpus.corpus.render.figures.plan import SCALE_GAP, Source, chosen, contested_values, figures_of
+        from orchtrace_corpus.corpus.render.figures import plan
 
-        observations = self.files.scale.sound() if self.files and SCALE_GAP in names else ()
-        source = Source(self.pool, self.summary, observations, contested_values(self.pool, self.contested))
-        return "\n".join(f"{image(figure, source, figure.path)}\n" for figure in chosen(names, figures_of(source)))
+        observations = self.files.scale.sound() if self.files and plan.SCALE_GAP in names else ()
+        contested = plan.contested_values(self.pool, self.contested)
+        source = plan.Source(self.pool, self.summary, observations, contested)
+        lines = []
+        for figure in plan.chosen(names, plan.figures_of(source)):
+            caption = plan.caption(figure, source)
+            lines.append(f"![{markdown_text(f'{caption.title}. {caption.text}')}]({address(figure.path)})\n")
+        return "\n".join(lines)
 
 
 def _contents(text: str) -> str:
@@ -359,7 +352,7 @@ def _pages(sections: Sequence[ListSection]) -> Iterator[tuple[str, str]]:
 
 
 def _page_paths(terms: Sequence[Term]) -> dict[str, str]:
-    """Return the path of each term's page: no two alike, and none that of a further page of another."""
+    """Return the path of each term's page, all different, also from further pages of other terms."""
     names: dict[str, str] = {}
     for position, term in enumerate(terms, 1):
         name = re.sub("[^a-z0-9]+", "-", term.id.lower()).strip("-")

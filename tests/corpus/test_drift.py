@@ -211,10 +211,10 @@ def test_a_rewritten_list_does_not_differ_any_more(old: list[str], new: list[str
 
     after = rewritten(listed, new)
 
-    assert not compare(after, new).differs
+    assert not any(compare(after, new)[:4])
     assert len(after) == len(new)
     if any("," in name for name in listed):  # collectives alone stand for their members
-        assert compare(listed, new).differs == (old != new)
+        assert any(compare(listed, new)[:4]) == (old != new)
 
 
 @given(st.text(st.sampled_from("\\${}^_%~&#a é\n-`'[]")))

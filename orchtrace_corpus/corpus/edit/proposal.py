@@ -91,9 +91,11 @@ def load_editable(root: str) -> CorpusFiles:
         DataFileError: A data file is missing or cannot be read.
         MalformedCorpusError: A file has syntax errors, or the taxonomy any error. Other errors are allowed.
     """
-    corpus = CorpusFiles(root, keep=True)
-    loaded = corpus.loaded
+    corpus = CorpusFiles(root)
     files = (corpus.file(store.PAPERS), corpus.file(store.EXCLUSIONS))
+    for file in files:
+        file.on_record = file.kept.append
+    loaded = corpus.loaded
     no_records = [
         file.location(node.at) for file in files for node in file.kept if not isinstance(node, reader.Mapping)
     ]

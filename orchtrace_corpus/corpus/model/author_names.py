@@ -51,11 +51,6 @@ class Comparison(NamedTuple):
     nobody: bool
     forms: tuple[tuple[int, str], ...]
 
-    @property
-    def differs(self) -> bool:
-        """Return True if other people are listed, or the same in another order."""
-        return bool(self.foreign or self.absent or self.reordered or self.nobody)
-
 
 def typed(text: str) -> tuple[str, ...]:
     """Return authors as people type them: `Family, Given; Family, Given`, or joined by `and` as in BibTeX.

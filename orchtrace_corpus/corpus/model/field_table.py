@@ -35,7 +35,9 @@ class FieldKind(StrEnum):
 
 
 _LISTS = (FieldKind.TEXTS, FieldKind.AUTHORS, FieldKind.URLS)
-_BARE = (FieldKind.YEAR, FieldKind.NUMBER, FieldKind.FLAG)
+
+BARE_KINDS = (FieldKind.YEAR, FieldKind.NUMBER, FieldKind.FLAG)
+"""The kinds of values that are no text, so that YAML has them without quotes."""
 
 
 class Section(StrEnum):
@@ -135,16 +137,6 @@ class RecordField(NamedTuple):
     def is_list(self) -> bool:
         """Return True if it holds several texts."""
         return self.kind in _LISTS
-
-    @property
-    def is_bare(self) -> bool:
-        """Return True if its value is no text, so that YAML has it without quotes."""
-        return self.kind in _BARE
-
-    @property
-    def is_optional(self) -> bool:
-        """Return True if a taxonomy can switch it off."""
-        return not self.required and self.kind is not FieldKind.PARTS
 
 
 def field_label(field: RecordField) -> str:

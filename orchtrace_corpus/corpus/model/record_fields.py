@@ -8,7 +8,7 @@ from orchtrace_corpus.base.yamlfile.writer import Style
 from orchtrace_corpus.corpus.model.candidates import Candidate, candidate_field_names
 from orchtrace_corpus.corpus.model.decode import field_names
 from orchtrace_corpus.corpus.model.disputes import Argument, Dispute
-from orchtrace_corpus.corpus.model.field_table import CANDIDATE_FIELDS, EXCLUSION_FIELDS, RecordField
+from orchtrace_corpus.corpus.model.field_table import BARE_KINDS, CANDIDATE_FIELDS, EXCLUSION_FIELDS, RecordField
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, Record, Tag, Waiver
 from orchtrace_corpus.corpus.model.tagging import arising
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
@@ -98,7 +98,7 @@ def candidate_style(taxonomy: Taxonomy) -> Style:
 def _style(
     names: tuple[str, ...], record_fields: Iterable[RecordField], facets: Iterable[Facet], key: str = ""
 ) -> Style:
-    bare = frozenset(field.name for field in record_fields if field.is_bare)
+    bare = frozenset(field.name for field in record_fields if field.kind in BARE_KINDS)
     flow = frozenset(facet.field for facet in facets if facet.kind is Kind.LEVELS)
     return Style(names, bare, flow, key)
 

@@ -16,7 +16,7 @@ from orchtrace_corpus.base.yamlfile.decoders import Report, Schema, decode_value
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.field_table import FieldValue
-from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Facet, Kind, Noun, Role, Taxonomy, Term
+from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Role, Taxonomy, Term
 
 Tag: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
 """The value of a facet, by its kind: a term, several terms, or terms with their levels."""
@@ -373,9 +373,14 @@ class Loaded(NamedTuple):
         return None if is_unknown else frozenset(exclusion.id for exclusion in self.exclusions)
 
     @property
+    def taxonomy(self) -> Taxonomy:
+        """The vocabulary; an empty one if it has mistakes."""
+        return self.pool.taxonomy if self.pool else Taxonomy("")
+
+    @property
     def noun(self) -> Noun:
         """The survey's name for its records."""
-        return self.pool.taxonomy.noun if self.pool else PAPER_NOUN
+        return self.taxonomy.noun
 
     @property
     def exclusions(self) -> tuple[Exclusion, ...]:

@@ -245,7 +245,6 @@ class CorpusFiles:
         root: The corpus's folder, which holds `data/`.
         overrides: The bytes of files that are not to be read from the folder, by path: an edit that is not written
             yet, or the files of a git revision. None stands for a file that is missing.
-        keep: Whether files keep their records as read, for a second look at their form.
     """
 
     published: "Decoded[PublishedPool | None]" = Decoded()
@@ -258,12 +257,9 @@ class CorpusFiles:
     protocol: "Decoded[ProtocolFile]" = Decoded()
     searches: "Decoded[Entries[Run]]" = Decoded()
 
-    def __init__(
-        self, root: str, overrides: Mapping[str, bytes | None] = MappingProxyType({}), *, keep: bool = False
-    ) -> None:
+    def __init__(self, root: str, overrides: Mapping[str, bytes | None] = MappingProxyType({})) -> None:
         self.root = root
         self.overrides = overrides
-        self.keep = keep
         self._present: dict[str, bool] = {}
         self._files: dict[str, YamlFile] = {}
         self._text_files: dict[str, TextFile | None] = {}
@@ -307,8 +303,6 @@ class CorpusFiles:
                 hint = "Without exclusions it holds: []" if path == EXCLUSIONS else ""
                 raise DataFileError(f"cannot read {self.shown_path(path)}: No such file or directory", hint)
             file = self._files[path] = YamlFile(self.shown_path(path), b"[]\n" if data is None else data)
-            if self.keep:
-                file.on_record = file.kept.append
             if any(row.path == path and row.style for row in DATA_FILES):
                 file.merge_command = f'{MERGE_DRIVER} && git checkout --merge "{file.path}"'
         return file

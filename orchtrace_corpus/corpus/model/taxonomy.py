@@ -486,7 +486,7 @@ _FACET = decoders.schema_of(
     **{part: decoders.record_list(part, _TERM, Term) for part in ("terms", "levels")},
 )
 _RELAXABLE = tuple(field.name for field in PAPER_FIELDS if field.is_relaxable)
-_OPTIONAL = tuple(field.name for field in PAPER_FIELDS if field.is_optional)
+_OPTIONAL = tuple(field.name for field in PAPER_FIELDS if not field.required and field.kind is not FieldKind.PARTS)
 _KINDS = tuple(kind for kind in FieldKind if kind is not FieldKind.PARTS)
 _FIELD = Schema(
     "a field",

@@ -19,10 +19,8 @@ def check_rules(loaded: Loaded, open_tags: Sequence[Collection[str]] = ()) -> It
 
     `open_tags` are those of each candidate; no rule is broken if an open tag may decide it.
     """
-    if loaded.pool is None:
-        return
-    attributes = paper_attributes(loaded.pool.taxonomy)
-    for rule in loaded.pool.taxonomy.rules:
+    attributes = paper_attributes(loaded.taxonomy)
+    for rule in loaded.taxonomy.rules:
         wrong = []
         for condition in (*rule.when, *rule.require):
             try:
@@ -38,7 +36,7 @@ def _check_rule(
 ) -> Iterator[Finding]:
     when, require = parse_rule(rule, attributes)
     error, warning = ("E101", "E102") if rule.evidence else ("X101", "X102")
-    facts = frozenset(loaded.pool.taxonomy.facts if loaded.pool is not None else ())
+    facts = frozenset(loaded.taxonomy.facts)
     broken = {finding.record for finding in loaded.findings}  # whose tags may be incomplete
     for index, paper in enumerate(loaded.papers):
         if when.matches(paper) and not _meets(paper, rule, require, facts) and paper.key not in broken:
@@ -133,13 +131,11 @@ def _terms_with_levels(facet: Facet) -> tuple[str, ...]:
 
 def check_sparse(loaded: Loaded) -> Iterator[Finding]:
     """Papers with a sparse term, and no evidence that names its field."""
-    rules = [rule for rule in loaded.pool.taxonomy.rules if rule.sparse] if loaded.pool is not None else []
-    if loaded.pool is None or not rules:
-        return
+    rules = [rule for rule in loaded.taxonomy.rules if rule.sparse]
     broken = {finding.record for finding in loaded.findings}  # whose tags may be incomplete
     for rule in rules:
         try:
-            when = parse_conditions(rule.when, paper_attributes(loaded.pool.taxonomy))
+            when = parse_conditions(rule.when, paper_attributes(loaded.taxonomy))
         except CommandUseError:  # a finding of the rule itself
             continue
         for field, limit in rule.sparse.items():
@@ -158,12 +154,10 @@ def check_sparse(loaded: Loaded) -> Iterator[Finding]:
 
 def check_sourced(loaded: Loaded) -> Iterator[Finding]:
     """Tags of sourced fields without evidence."""
-    taxonomy = loaded.pool.taxonomy if loaded.pool is not None else None
-    sourced = [facet.field for facet in taxonomy.papers if facet.sourced] if taxonomy is not None else []
-    if taxonomy is None or not sourced:
-        return
+    taxonomy = loaded.taxonomy
+    sourced = [facet.field for facet in taxonomy.papers if facet.sourced]
     broken = {finding.record for finding in loaded.findings}  # whose evidence may be incomplete
-    for index, paper in enumerate(loaded.papers):
+    for index, paper in enumerate(loaded.papers if sourced else ()):
         for field in sourced if paper.key not in broken else ():
             if is_tagged(paper, field) and not evidence_for(paper, field, taxonomy):
                 message = f"no evidence says what {field} rests on; add an item whose source is not the survey itself"
@@ -172,10 +166,10 @@ def check_sourced(loaded: Loaded) -> Iterator[Finding]:
 
 def check_own_sources(loaded: Loaded) -> Iterator[Finding]:
     """Evidence whose level says that the paper itself was read, while its source is another work."""
-    for index, paper in enumerate(loaded.papers if loaded.pool is not None else ()):
+    taxonomy, noun = loaded.taxonomy, loaded.noun.one
+    for index, paper in enumerate(loaded.papers):
         for number, item in enumerate(paper.evidence):
-            if loaded.pool and asks_for_own_work(item, loaded.pool.taxonomy) and not is_own(paper, item):
-                noun = loaded.noun.one
+            if asks_for_own_work(item, taxonomy) and not is_own(paper, item):
                 message = f"level {quote(item.level)} asks for the {noun} itself, but the source is another address;"
                 message += f' correct the level, or add copy: "yes" if a copy of the {noun} is there'
                 place = loaded.paper_places.locate(index, "evidence", number, "source")
