@@ -1,4 +1,4 @@
-"""Reads the members of zip archives, those that are compressed with zstd too, which Python before 3.14 cannot."""
+"""Read the members of zip archives, also those compressed with zstd, which Python reads from 3.14 on."""
 
 import os
 import struct
@@ -22,14 +22,7 @@ _CONVERT = "If you trust it, make it JSON first: inspect log convert --to json -
 
 
 class Archive:
-    """A zip archive, opened once; a context manager.
-
-    Attributes:
-        names: The names of its members; of a name that is given twice the last member counts.
-
-    Raises:
-        DataFileError: It cannot be read, is none, or has too many members.
-    """
+    """A zip archive, opened once; a context manager that raises DataFileError for one that is broken or too large."""
 
     def __init__(self, file: LogFile) -> None:
         self._file = file
@@ -51,7 +44,7 @@ class Archive:
                     f"at most {budget.MAX_ARCHIVE_MEMBERS:,} are read"
                 )
                 raise DataFileError(message, f"{_CONVERT} {budget.how_to_raise('MAX_ARCHIVE_MEMBERS')}")
-            self._members = {member.filename: member for member in members}
+            self._members = {member.filename: member for member in members}  # the last of each name
             self.names = tuple(self._members)
             self._max_expanded_bytes = max(budget.MAX_EXPANSION_RATIO * self._size, budget.UNCHECKED_EXPANSION_BYTES)
             self._stack = stack.pop_all()
@@ -61,11 +54,7 @@ class Archive:
         self._stack.close()
 
     def read(self, name: str) -> bytes:
-        """Return a member.
-
-        Raises:
-            DataFileError: It cannot be read, is too large, expands too far, or needs pyarrow, which is not installed.
-        """
+        """Return the content of a member; without pyarrow, one that is compressed with zstd is a DataFileError."""
         where = f"{quote(name)} in {quote_path(self._file.path)}"
         member = self._members[name]
         left = self._max_expanded_bytes - self._expanded_bytes

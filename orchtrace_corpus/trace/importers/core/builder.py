@@ -21,7 +21,6 @@ from orchtrace_corpus.trace.model.trace import Agent, Edge, Event, Source, Token
 _Pair: TypeAlias = tuple[Event, Event]
 _MICRO = 1e6
 _SPAWN, _RESULT = EventType.SPAWN, EventType.TOOL_RESULT  # Python 3.11 is slow to look up a member
-_TYPE, _TOOL, _IS_COPIED = attrgetter("type"), attrgetter("tool"), attrgetter("copied_context")
 
 
 OUTSIDE_TOOLS = frozenset(
@@ -64,11 +63,11 @@ class Builder:
         if source and target and source != target:
             self._edges[source, target, kind] = Edge(source, target, kind)
 
-    def call_id(self, wanted: str, place: str) -> str:
+    def call_id(self, wanted: str, place: object) -> str:
         """Return the id of a call, with a number behind it if another call of the run has the same id."""
         call_id = self._call_ids.new(wanted)
         if call_id != wanted:
-            self.report.note(Problem.CALL_ID_USED_TWICE, place)
+            self.report.note(Problem.CALL_ID_USED_TWICE, str(place))
         return call_id
 
     def agent(self, name: str, *, kind: AgentKind | UnsetType = UNSET, **fields: str) -> None:
@@ -93,20 +92,18 @@ class Builder:
     ) -> Trace:
         """Return the finished trace, its events by time; the parameters are those of `Run.trace`."""
         events = list(self.events.values())
-        if not OUTSIDE_TOOLS.isdisjoint(map(_TOOL, events)):
-            brought = [event for event in events if event.tool in OUTSIDE_TOOLS]
-            answered = {event.call_id for event in brought if event.type is _RESULT}
-            for event in brought:  # results are not to be trusted, nor calls without a result
-                if event.type is _RESULT or (event.type is EventType.TOOL_CALL and event.call_id not in answered):
-                    event.trusted = False
-        spawns = [event for event in events if event.type is _SPAWN] if _SPAWN in map(_TYPE, events) else []
+        brought = [event for event in events if event.tool in OUTSIDE_TOOLS]
+        answered = {event.call_id for event in brought if event.type is _RESULT}
+        for event in brought:  # results are not to be trusted, nor calls without a result
+            if event.type is _RESULT or (event.type is EventType.TOOL_CALL and event.call_id not in answered):
+                event.trusted = False
+        kinds = [event.type for event in events]
+        spawns = [event for event in events if event.type is _SPAWN] if _SPAWN in kinds else []
         if spawns:
             events = [*spawns, *(event for event in events if event.type is not _SPAWN)]
         events.sort(key=attrgetter("t"))  # those of one instant stay in this order
         zero = events[0].t if events else 0.0
-        counted = events
-        if any(map(_IS_COPIED, events)):
-            counted = [event for event in events if not event.copied_context]
+        is_copied = False
         begun = next((event.t for event in events if not event.warm_up), None)
         first = last = zero if begun is None else begun
         for place, event in enumerate(events):
@@ -118,6 +115,8 @@ class Builder:
             shown = event.t = round((begin - zero) * _MICRO) / _MICRO  # four times as fast as `round` to 6 digits
             if end is not None:
                 event.t_end = shown if end == begin else round((end - zero) * _MICRO) / _MICRO
+            if event.copied_context:
+                is_copied = True
             if requested is not None:
                 event.t_request = shown if requested == begin else max(round(requested - zero, 6), 0.0)
             if event.t_first_token is not None:
@@ -127,6 +126,10 @@ class Builder:
             turn.t = max(round(turn.t - zero, 6), 0.0)
             turn.t_end, turn.run_time = max(round(turn.t_end - zero, 6), turn.t), round(turn.run_time, 6)
         edges = self._forward_edges(events, spawns)
+        counted = events
+        if is_copied:
+            counted = [event for event in events if not event.copied_context]
+            kinds = [event.type for event in counted]
         totals = token_totals(counted)
         reason = unknown_total(missing, self.report.unread if unread is None else unread)
         if not reason and all(event.tokens is UNSET for event in counted):
@@ -135,7 +138,6 @@ class Builder:
         reasons = {"costs.tokens": reason} if reason else {}
         if unit is Unit.STEP:
             reasons["costs.wall_clock_s"] = NO_TIMES
-        kinds = list(map(_TYPE, counted))
         return Trace(
             trace_id,
             task_id,

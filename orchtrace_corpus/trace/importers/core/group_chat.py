@@ -1,4 +1,4 @@
-"""A group chat: agents that take turns, each of which reads what people wrote and what the agent before it said."""
+"""A group chat: agents take turns, and each reads what people wrote and what the agent before it said."""
 
 from msgspec import Struct
 
@@ -12,8 +12,8 @@ class Utterance(NamedTuple):
 
     agent: str
     step: Step
-    ref: str = ""  # what refers to what it said
-    answer: ModelCall | None = None  # the answer that decided who is next, if one has
+    ref: str = ""  # the reference to its text
+    answer: ModelCall | None = None  # the answer that decided who speaks next
 
 
 class _OpenCall(Struct):
@@ -25,31 +25,27 @@ class _OpenCall(Struct):
 
 
 class GroupChat:
-    """The last speaker in a run of peers, what the next one has to read, and the calls inside which agents work.
-
-    Attributes:
-        last: The last turn; None where a person has spoken since, or nobody has.
-    """
+    """The last speaker in a run of peers, what the next one has to read, and the calls inside which agents work."""
 
     def __init__(self, run: Run) -> None:
-        self.last: Utterance | None = None
+        self.last: Utterance | None = None  # the last turn; None if nobody spoke, or a person did since
         self._run = run
         self._typed: list[UserInput] = []
         self._handoff: tuple[ToolCall, str] | None = None
         self._open_calls: dict[str, _OpenCall] = {}
 
     def hear(self, typed: UserInput) -> None:
-        """Take what a person has typed, for whoever speaks next."""
+        """Keep the input of a person for the agent that speaks next."""
         self._typed.append(typed)
         self.last = None
 
     def hand_over(self, call: ToolCall, receiver: str) -> None:
-        """Note that an agent lets another take over, by a call."""
+        """Note that an agent hands over to another by a call."""
         self._run.address(call, receiver)
         self._handoff = call, receiver
 
     def deliver(self, receiver: str) -> None:
-        """Let an agent read, when its turn comes, what people wrote, and what the one before it said."""
+        """Give an agent, when its turn comes, what people wrote and what the agent before it said."""
         agent = self._run.agent(receiver)
         for typed in self._typed:
             agent.add(typed)
@@ -105,6 +101,6 @@ class GroupChat:
         return True
 
     def end(self) -> None:
-        """End the run with the last word of an agent that nobody has spawned."""
+        """End the run with the last agent's turn: it is the root unless another spawned it."""
         if self.last is not None:
             self._run.agent(self.last.agent).is_root = not self._run.is_spawned(self.last.agent)

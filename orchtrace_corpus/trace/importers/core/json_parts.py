@@ -1,6 +1,6 @@
-"""Takes a JSON document apart undecoded: each part is decoded alone, so that the whole is never held as objects.
+"""Parts of a JSON document, each decoded alone, so that the whole is never in memory as objects.
 
-Where a part begins follows from the length of what is in front of it, and so does its line.
+The place and line of a part follow from the length of the text in front of it.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from orchtrace_corpus.base.json_places import children
 from orchtrace_corpus.base.json_syntax import MAX_DEPTH, exceeds_depth
 
 NOTHING = msgspec.Raw(b"null")
-"""Stands for a content that is absent, and for one that is left undecoded."""
+"""The value of a member that is absent."""
 
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _ANYTHING = msgspec.json.Decoder()
@@ -21,14 +21,7 @@ _Shape = TypeVar("_Shape", bound=msgspec.Struct)
 
 
 class Part:
-    """A value of a JSON document.
-
-    Args:
-        document: The document.
-        raw: The value in it.
-        at: The byte at which it begins.
-        line: The line on which it begins.
-    """
+    """A value of a JSON document, which begins at a byte and on a line of it."""
 
     def __init__(self, document: bytes, raw: Any, at: int, line: int) -> None:
         self.line = line
@@ -42,7 +35,7 @@ class Part:
         return self._document[self._at : self._at + 1] == b"["
 
     def value(self, shape: Any = Any) -> Any:
-        """Return the value decoded; None where it does not fit a shape."""
+        """Return the value decoded; None if it does not fit a shape."""
         return decoded(self._raw, shape)
 
     def elements(self) -> "Iterator[Part]":
@@ -51,10 +44,7 @@ class Part:
             yield from (part for _, part in self._children())
 
     def members(self) -> "dict[str, Part]":
-        """Return the members of an object by name; nothing for anything else.
-
-        Of a name that is given twice the last value counts.
-        """
+        """Return the members of an object by name, the last of each name; nothing for anything else."""
         return {} if self.is_array else {str(name): part for name, part in self._children()}
 
     def _children(self) -> "Iterator[tuple[str | int, Part]]":
@@ -69,10 +59,7 @@ class Part:
 
 
 def decoded(raw: Any, shape: Any = Any) -> Any:
-    """Return the value that was left undecoded; None where there is none, or where it does not fit a shape.
-
-    Bytes that are no UTF-8 are replaced.
-    """
+    """Return the value of undecoded JSON; None if it is none or does not fit a shape. Bad UTF-8 is replaced."""
     try:
         return _ANYTHING.decode(raw) if shape is Any else msgspec.json.decode(raw, type=shape)
     except UnicodeDecodeError:
@@ -82,9 +69,9 @@ def decoded(raw: Any, shape: Any = Any) -> Any:
 
 
 def lenient(value: Any, shape: type[_Shape]) -> _Shape | None:
-    """Return a decoded object as a struct, whatever is wrong with it: members of another kind than they should be go.
+    """Return an object as a struct without the members of a wrong kind; None for anything but an object.
 
-    Members are found in either spelling: as JSON has them, or as the struct names its fields. None for no object.
+    Members may be spelled as in the JSON of the struct or as its fields are named.
     """
     if type(value) is not dict:
         return None
@@ -107,7 +94,7 @@ def lenient(value: Any, shape: type[_Shape]) -> _Shape | None:
 
 @cache
 def _plan(shape: type[msgspec.Struct]) -> list[tuple[str, str, bool, Any, bool, bool]]:
-    """Return the fields of a struct: name, name in JSON, is it text, the struct in it, is it a list, of any kind."""
+    """Return for each field of a struct: name, name in JSON, is text, struct in it, is a list, takes other kinds."""
     plan = []
     for member in msgspec.structs.fields(shape):
         options = [member.type, *get_args(member.type)]

@@ -1,6 +1,6 @@
-"""Finds and reads log files: nothing outside the given paths, no line that would take all memory.
+"""Find and read log files: only inside the given paths, and no line that would take all memory.
 
-A log may be cut off, mixed up or enormous. What cannot be read is counted in the report, and the rest is read.
+A log may be cut off, mixed up or enormous. Parts that cannot be read are counted in the report.
 """
 
 import os
@@ -34,67 +34,53 @@ _CHUNK_BYTES = 128 * 1024
 _HEAD_BYTES = 256 * 1024
 _FIRST_BYTES = 8 * 1024  # most files tell their format within these
 HEAD_ROWS = 50
-"""So many rows of a file are looked at when its format is recognised."""
+"""The number of rows that are read to recognise the format of a file."""
 _SQLITE = b"SQLite format 3\0"
 _MARK = re.compile(rb'"((?:[^"\\]++|\\.)*+)"?(\s*+:)?|[{}\[\]]')  # a name with its colon, a text, a bracket
-_MOST_MARKS = 5_000  # so many are looked at to recognise the format of a document
-_MOST_NAMES = 4  # so many names are taken from it at once
+_MOST_MARKS = 5_000  # the number of marks that are read to recognise the format of a document
+_MOST_NAMES = 4  # the number of names that are taken from it at once
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_MAX_TORN_PARTS = 20  # of one line: each costs a look at all of its rest
-_MAX_NAMES = 8  # of skipped entries
+_MAX_TORN_PARTS = 20  # of one line: after each the whole rest is searched
+_MAX_NAMES = 8  # of skipped entries in a message
 _Shape = TypeVar("_Shape")
 _NOTHING = object()  # the value of a line that has none; `null` is one
 
 
 class EmptyLogError(DataFileError):
-    """A log of a known format in which nothing ran: nobody spoke, no model and no tool was called."""
+    """A log of a known format without any message, model call or tool call."""
 
 
 class LogFile(NamedTuple):
-    """A file that may be a log.
-
-    Attributes:
-        path: Where it is.
-        name: Its path below the given folder, or its file name, without what is private; for events and messages.
-    """
+    """A file that may be a log."""
 
     path: str
-    name: str
+    name: str  # its path below the given folder, or its file name, without private parts; for events and messages
 
     @property
     def stem(self) -> str:
-        """Its file name without what it ends in, as others may see it."""
+        """Return its file name without extension, masked."""
         return masked_path(os.path.splitext(os.path.basename(self.path_text))[0])
 
     @property
     def path_text(self) -> str:
-        """Its path in UTF-8, whatever bytes are in it: what names are made of, and not what is opened."""
+        """Return its path in UTF-8, whatever bytes are in it: for names, not to open the file."""
         return self.path.encode("utf-8", "backslashreplace").decode()
 
 
 class Found(NamedTuple):
-    """The logs in a folder.
+    """The logs in a folder."""
 
-    Attributes:
-        files: The files that may be logs.
-        passed_over: What could hold more, and was not looked into: sentences, one for each reason.
-    """
-
-    files: list[LogFile]
-    passed_over: list[str]
+    files: list[LogFile]  # the files that may be logs
+    passed_over: list[str]  # sentences about entries that may hold logs and were not read, one for each reason
 
 
 def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
-    """Return the file itself, or the files in a folder and below it that may be logs, by name; and what was skipped.
+    """Return the file itself, or the files in a folder and below it whose names end in a suffix, by name.
 
-    Links that lead out of the folder are left out: a log names no file that is not its own. So are pipes and devices.
-
-    Args:
-        path: The file or folder.
-        suffixes: What the names of logs in a folder end in.
+    Pipes, devices and links that lead out of the folder are skipped.
 
     Raises:
-        DataFileError: There is nothing of that name, it is no regular file, or the folder holds no such file.
+        DataFileError: The path does not exist or is no regular file, or the folder has no such file.
     """
     if os.path.isfile(path):
         return Found([LogFile(path, masked_path(os.path.basename(path)))], [])
@@ -155,16 +141,14 @@ def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
 def rows(
     file: LogFile, report: ImportReport, shape: Any = Any, *, keep_others: bool = False
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the records of a JSON Lines file, one in memory at a time; what is no record is counted in the report.
-
-    Each comes with the line on which it stands.
+    """Yield the records of a JSON Lines file, each with its line, one in memory at a time; report other lines.
 
     Args:
         file: The file.
-        report: Where what is no record is counted.
-        shape: The type of struct that records are made into, or `Raw`; what it does not name is skipped, which saves
-            most of the time, and members of another kind than they should be are lost.
-        keep_others: Whether records of another shape come as objects instead.
+        report: Where lines that are no record are counted.
+        shape: The struct that records become, or `Raw`; members that it does not name are skipped undecoded, members of
+            another kind than its fields are lost.
+        keep_others: Yield records of another shape as objects instead.
 
     Raises:
         DataFileError: The file cannot be read.
@@ -209,7 +193,7 @@ def rows(
 
 
 def _decode_leniently(line: bytes, report: ImportReport) -> list[Any]:
-    """Return the values on a line that is not one, `_NOTHING` for a part that is none; bad UTF-8 is replaced."""
+    """Return the values on a line that is no single value, `_NOTHING` for a torn part; bad UTF-8 is replaced."""
     try:
         return [msgspec.json.decode(line)]
     except UnicodeDecodeError:
@@ -222,10 +206,10 @@ def _decode_leniently(line: bytes, report: ImportReport) -> list[Any]:
 
 
 def _decode_objects(line: str) -> list[Any]:
-    """Decode the objects on one line, `_NOTHING` for a part that is none.
+    """Return the objects on one line, `_NOTHING` for a torn part.
 
-    A program whose writing was broken off goes on behind what it had written, so a line may hold several rows, or the
-    beginning of one and then a whole one. Rows of a log begin alike, which tells a row behind a torn one.
+    A program that was interrupted while it wrote a row continues on the same line. A row behind a torn one is found
+    because the rows of a log begin alike.
     """
     import json  # few logs have such lines
 
@@ -252,7 +236,7 @@ def _decode_objects(line: str) -> list[Any]:
 
 
 def _find_row(line: str, opening: str, at: int) -> int:
-    """Return where the next row begins on a line, as all rows of a log do; its end where none does."""
+    """Return where the next row of the same beginning is on a line; the line's end if there is none."""
     while (at := line.find(opening, at)) >= 0:
         before = at - 1
         while line[before].isspace():
@@ -264,7 +248,7 @@ def _find_row(line: str, opening: str, at: int) -> int:
 
 
 def contents(file: LogFile) -> bytes:
-    """All that is in a file.
+    """Return all bytes of a file.
 
     Raises:
         DataFileError: The file cannot be read, or is too large.
@@ -317,13 +301,9 @@ IsEvent = Callable[[Mapping[str, Any]], bool]
 def event_in(
     record: Mapping[str, Any], is_event: IsEvent, marks: Sequence[str], depth: int = 0
 ) -> tuple[dict[str, Any], float]:
-    """Return the event inside a record, as an object or as a text, and the time of the record; empty if it has none.
+    """Return the event inside a record, as an object or as a text, and the record's time; empty if it has none.
 
-    Args:
-        record: The record.
-        is_event: Tells an event from other objects.
-        marks: Words of which each event has one.
-        depth: How many records are around this one.
+    `marks` are words of which each event has one, `depth` is the number of records around this one.
     """
     for value in record.values():
         inner = mapping(value)
@@ -340,7 +320,7 @@ def event_in(
 
 
 def _time_of(record: Mapping[str, Any]) -> float:
-    """Return when a record was made; `NO_TIME` for a clock time without its zone, which may be any."""
+    """Return the time of a record; `NO_TIME` for a clock time without a zone."""
     for name in _TIMES:
         value = record.get(name)
         value = value.get("timestamp") if type(value) is dict else value
@@ -353,13 +333,7 @@ def _time_of(record: Mapping[str, Any]) -> float:
 
 
 def events_of_text(file: LogFile, report: ImportReport, marks: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects at the ends of lines, each with its line; other lines are of other loggers.
-
-    Args:
-        file: The file.
-        report: Where events that cannot be read are counted.
-        marks: Words of which each event has one.
-    """
+    """Yield the objects at the ends of lines, each with its line; report torn events, by the `marks` that all have."""
     with open_regular(file.path) as handle:
         for line, text in enumerate(iter(lambda: handle.readline(budget.MAX_LINE_BYTES), b""), 1):
             event = parts.decoded(text[max(text.find(b'{"'), 0) :])
@@ -371,11 +345,7 @@ def events_of_text(file: LogFile, report: ImportReport, marks: Sequence[str]) ->
 
 
 def object_lines(file: LogFile) -> int:
-    """Count the lines of a log that are objects, whole or not; others are what programs print besides.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
+    """Count the lines of a log that are objects, whole or not; other lines are output of programs."""
     try:
         with open_regular(file.path) as handle:
             return sum(line.lstrip()[:1] == b"{" for line in iter(lambda: handle.readline(budget.MAX_LINE_BYTES), b""))
@@ -384,11 +354,7 @@ def object_lines(file: LogFile) -> int:
 
 
 class Head:
-    """The beginning of a file, by which its format is recognised.
-
-    Attributes:
-        text: Its first bytes as text.
-    """
+    """The beginning of a file, by which its format is recognised; `text` is its first bytes as text."""
 
     def __init__(self, data: bytes, most_rows: int) -> None:
         self._data, self.text = data, data.decode("utf-8", "replace")
@@ -398,19 +364,16 @@ class Head:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """Its first records, where it is JSON Lines."""
+        """Return its first records if it is JSON Lines."""
         return _first_rows(self._data, dict[str, Any], self._most_rows)
 
     @cached_property
     def outline(self) -> frozenset[str]:
-        """The names of the members that a document begins with, those of the outer three objects or arrays.
-
-        For lines, the members of the first objects, whatever is in them.
-        """
+        """Return the first member names of a document, in its outer three levels; for JSON Lines those of the rows."""
         return frozenset(_outlined(self._data, self.rows))
 
     def has_any(self, groups: Iterable[Set[str]]) -> bool:
-        """Return True if the outline, made only as far as that takes, has all names of one of these groups."""
+        """Return True if the outline has all names of one of these groups; it is made only as far as needed."""
         self._further = further = self._further or _outlined(self._data, self.rows)
         while names := set(islice(further, _MOST_NAMES)):
             self._known |= names
@@ -425,13 +388,10 @@ class Head:
 
 
 class Opened:
-    """A file of which the beginning is looked at: opened once, and read only as far as is asked for.
+    """A file, opened once and read only as far as asked for; a context manager.
 
-    A context manager.
-
-    Args:
-        file: The file.
-        of_folders: What importers have found out about folders of files that are looked at together.
+    Its methods raise DataFileError if the file cannot be read. `of_folders` is a cache in which importers note facts
+    about folders of files that are read together.
     """
 
     def __init__(self, file: LogFile, of_folders: dict[Hashable, str] | None = None) -> None:
@@ -450,7 +410,7 @@ class Opened:
             os.close(self._descriptor)
 
     def status(self) -> os.stat_result | None:
-        """Return what the system says of the file; None where it cannot be opened."""
+        """Return the status of the file; None if it cannot be opened."""
         try:
             self._first(0)
         except DataFileError:
@@ -470,21 +430,13 @@ class Opened:
         return self._data[:most].removeprefix(BOM_UTF8)
 
     def first(self) -> "Head":
-        """Return the first of its rows and little more, which mostly tells the format.
-
-        Raises:
-            DataFileError: The file cannot be read.
-        """
+        """Return its first row and little more, which is mostly enough to recognise the format."""
         if self._start is None:
             self._start = Head(self._first(_FIRST_BYTES), 1)
         return self._start
 
     def head(self) -> "Head":
-        """Its beginning.
-
-        Raises:
-            DataFileError: The file cannot be read.
-        """
+        """Return its beginning."""
         if self._whole is None:
             data = self._first(_HEAD_BYTES)
             if data.startswith(_SQLITE):  # whose tables may still be in its write-ahead log alone
@@ -494,15 +446,11 @@ class Opened:
         return self._whole
 
     def contents(self) -> bytes:
-        """All that is in it.
-
-        Raises:
-            DataFileError: The file cannot be read.
-        """
+        """Return all of its bytes, up to the limit for documents."""
         return self._first(budget.MAX_DOCUMENT_BYTES)
 
     def read_into(self, piece: memoryview, at: int) -> int:
-        """Fill memory with what is in the file from a byte on, and return how much that is."""
+        """Fill a piece of memory with the bytes of the file from a place on, and return their number."""
         self._first(0)
         with FileIO(self._descriptor, closefd=False) as handle:
             handle.seek(at)
@@ -511,14 +459,7 @@ class Opened:
         return size or 0
 
     def rows(self, shape: type[_Shape]) -> list[_Shape]:
-        """Return the first records of a JSON Lines file as structs of a shape, from which follows what the file is.
-
-        Args:
-            shape: The type of struct; what it does not name is passed over, which saves most of the time.
-
-        Raises:
-            DataFileError: The file cannot be read.
-        """
+        """Return the first records of a JSON Lines file as structs of a shape."""
         return _first_rows(self._first(_HEAD_BYTES), shape, HEAD_ROWS)
 
 
@@ -533,7 +474,7 @@ def head(file: LogFile) -> Head:
 
 
 def _outlined(data: bytes, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the names of an outline, the first first."""
+    """Yield the names of an outline in order."""
     for row in rows[:5]:
         yield from row
     depth = 0

@@ -156,16 +156,16 @@ class Run:
             arguments: What it was given.
             answer: The answer that asked for it.
         """
-        earlier = self.calls.get((key, call_id)) if call_id else None
-        if earlier is not None:
+        known = key, call_id
+        if call_id and known in self.calls:
             self.report.note(Problem.CALL_WRITTEN_TWICE, str(place))
-            return earlier
+            return self.calls[known]
         ref = self.privacy.reference(arguments)
         call = ToolCall(time, place, 0.0, steps.TOOL, answer, masked(call_id), self.masked(tool), ref)
         if answer is not None:
             answer.final = False
         if call_id:
-            self.calls[key, call_id] = call
+            self.calls[known] = call
         (self.agents.get(key) or self.agent(key)).add(call)
         return call
 
@@ -434,8 +434,9 @@ class Run:
             settled = self.result_of(key, call_id)
             if settled is not None:
                 settled.status, settled.error = status, error
+        calls, report = self.calls, self.report
         for key, call_id, result in self._results:
-            steps.join(self.calls.get((key, call_id)), result, self.report)
+            steps.join(calls.get((key, call_id)), result, report)
         for key in (*self._tasks, *(key for key, _ in self._asides)):
             self.agent(key)  # also one without rows has a name
         names = Names()
@@ -521,9 +522,11 @@ class Run:
     def _count_silent(self, acting: Sequence[Transcript]) -> None:
         """Enter in the ledger the answers without usage, if they were not refused, and the missing transcripts."""
         known = self._explained | self._covered
-        answers = [step for transcript in acting for step in transcript.steps if type(step) is ModelCall]
-        unspent = [answer for answer in answers if answer.spent is None and id(answer) not in known]
-        silent = sum(not (answer.error and answer.final and not answer.ref) for answer in unspent)
+        silent = 0
+        for transcript in acting:
+            for step in transcript.steps:
+                if type(step) is ModelCall and step.spent is None and id(step) not in known:
+                    silent += not (step.error and step.final and not step.ref)
         self.missing[Missing.USAGE] += silent
         if silent:
             self.report.enter(LedgerLine.NO_USAGE, silent)

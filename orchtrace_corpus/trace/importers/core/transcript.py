@@ -213,13 +213,13 @@ class Transcript(Struct):
 
     def add(self, step: Step) -> None:
         """Append a step in the order of the log."""
-        step.order = float(len(self.steps))
+        step.order = len(self.steps)
         self.steps.append(step)
 
     @property
     def model(self) -> str:
         """Return the model of most of its answers; empty if none is named."""
-        models = [step.model for step in self.steps if isinstance(step, ModelCall) and step.model]
+        models = [step.model for step in self.steps if type(step) is ModelCall and step.model]
         return max(dict.fromkeys(models), key=models.count, default="")
 
     def fill_times(self) -> Step | None:

@@ -25,13 +25,13 @@ from orchtrace_corpus.trace.model.trace import Event, Tokens, Turn
 
 _INFERENCE, _MESSAGE, _CAUSAL, _TOOL = EventType.INFERENCE, EventType.MESSAGE, EdgeType.CAUSAL, EdgeType.TOOL
 _TOOL_CALL, _TOOL_RESULT = EventType.TOOL_CALL, EventType.TOOL_RESULT
-_TOOL_USE, _T, _TIME = steps.TOOL, attrgetter("t"), attrgetter("time")
+_TOOL_USE, _ASK, _SEND, _REJECTED = steps.TOOL, steps.ASK, steps.MESSAGE, steps.REJECTED
+_T, _TIME = attrgetter("t"), attrgetter("time")
 _TEMPORAL = EdgeType.TEMPORAL
 _TURN_TOLERANCE = 1.0
 """A row is written a moment after what it is about: by so many seconds may a turn be longer than its rows."""
 _STARTS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.SPAWN))
 """Events with which an agent begins its work."""
-_DECISION, _AGGREGATE, _ERROR = EventType.DECISION, EventType.AGGREGATE, Status.ERROR
 _FROM_OTHERS = frozenset((steps.Delivery, steps.Return))
 _OF_OTHERS = frozenset((EventType.RETURN, EventType.MESSAGE))
 """Events that are about another agent as well: what an agent has done last is none of them."""
@@ -239,38 +239,39 @@ class _TranscriptEvents:
     def add(self) -> None:
         all_steps = self._thread.steps
         all_steps.sort(key=attrgetter("order"))
-        all_steps.sort(key=_TIME)  # what has a moment in common stays in the order of the log
+        all_steps.sort(key=_TIME)  # steps of one time stay in the order of the log
         local = steps.local_commands(all_steps) if self._thread.is_root else ()
         for step in all_steps:
-            if isinstance(step, ModelCall):
+            if type(step) is ModelCall:
                 self._take_call(step)
                 continue
-            if isinstance(step, ToolCall):
+            time = step.time
+            if type(step) is ToolCall:
                 self._take_tool_call(step)
-                if step.time > self._busy:
-                    self._busy = step.time
+                if time > self._busy:
+                    self._busy = time
                 continue
-            if isinstance(step, ToolResult):
+            if type(step) is ToolResult:
                 self._take_answer(step)
-                if step.time > self._busy:
-                    self._busy = step.time
-                if step.error == steps.REJECTED:
+                if time > self._busy:
+                    self._busy = time
+                if step.error == _REJECTED:
                     self._is_over = True
-                step.tool_call = None  # in a circle with its call, it would stay in memory where no collector runs
+                step.tool_call = None  # in a circle with its call, it would stay in memory if no collector runs
             elif id(step) in local:
                 continue
             elif isinstance(step, steps.TurnEnd):
                 self._end_turn(step)
                 continue
             else:
-                # a turn begins with what is entered while none is going on, or with what a person typed
+                # a turn begins with the first text after the turn before, or with what a person typed
                 is_typed = isinstance(step, steps.UserInput) and step.waited
                 is_first = is_typed or (self._is_over and not self._is_prompted)
                 if is_first and not (isinstance(step, steps.Note) and step.prolongs):
-                    self._turn_starts.append(step.time)
+                    self._turn_starts.append(time)
                     self._is_prompted = True
                 self._take_other(step)
-            self._ready = step.time
+            self._ready = time
 
     def _end_turn(self, step: steps.TurnEnd) -> None:
         starts, self._turn_starts, self._is_prompted = self._turn_starts, [], False
@@ -312,11 +313,15 @@ class _TranscriptEvents:
 
     def _take_call(self, call: ModelCall) -> None:
         life, end = self._life, call.end
-        kind = _AGGREGATE if self._returned else _INFERENCE
+        kind = _INFERENCE
+        if call.decides:
+            kind = EventType.DECISION
+        elif self._returned:
+            kind = EventType.AGGREGATE
         time, begin, previous = call.time, self._ready if self._ready > self._busy else self._busy, self._call
         if not call.is_dated and NO_TIME != begin < time:
             time = begin
-        event = self._begin(_DECISION if call.decides else kind, life, call, time, end)
+        event = self._begin(kind, life, call, time, end)
         call.event = self._call = event.id
         event.inferred = True
         if call.is_dated:
@@ -325,9 +330,10 @@ class _TranscriptEvents:
         if call.spent is not None:
             event.tokens = call.spent
         if call.error:
-            event.status, event.error_type = _ERROR, call.error
-        for name, value in call.more.items() if call.more else ():
-            setattr(event, name, value)
+            event.status, event.error_type = Status.ERROR, call.error
+        if call.more:
+            for name, value in call.more.items():
+                setattr(event, name, value)
         if end >= life.last:
             life.last, life.step = end, call
         if self._inputs:
@@ -348,41 +354,45 @@ class _TranscriptEvents:
         self._is_over = call.final
 
     def _take_tool_call(self, tool_call: ToolCall) -> None:
-        purpose, answer, asked_by = tool_call.purpose, tool_call.answer, tool_call.call
-        cause = asked_by.event if asked_by is not None else self._call
-        if asked_by is not None and (purpose is steps.SPAWN or purpose is steps.MESSAGE):
-            asked_by.decides = True  # its event is mostly there already
-            if asked_by.event:
-                self._builder.events[asked_by.event].type = _DECISION
-        if purpose is _TOOL_USE or purpose is steps.ASK or purpose is steps.MESSAGE:
-            event = self._begin(
-                _MESSAGE if purpose is steps.MESSAGE else _TOOL_CALL, self._life, tool_call, tool_call.time
-            )
-            if purpose is steps.MESSAGE:
+        purpose, answer = tool_call.purpose, tool_call.answer
+        cause = tool_call.call.event if tool_call.call is not None else self._call
+        if purpose is _TOOL_USE or purpose is _ASK or purpose is _SEND:
+            event = self._begin(_MESSAGE if purpose is _SEND else _TOOL_CALL, self._life, tool_call, tool_call.time)
+            if purpose is _SEND:
                 event.target = tool_call.target
+                self._decide(tool_call.call)
             elif tool_call.id:
-                tool_call.id = self._builder.call_id(tool_call.id, str(tool_call.place))
+                tool_call.id = self._builder.call_id(tool_call.id, tool_call.place)
             tool_call.event = event.id
             event.tool, event.call_id, event.content_ref = tool_call.tool, tool_call.id, tool_call.ref
-            for name, value in tool_call.more.items() if tool_call.more else ():
-                setattr(event, name, value)
+            if tool_call.more:
+                for name, value in tool_call.more.items():
+                    setattr(event, name, value)
         elif purpose is steps.SPAWN:
             self._run.spawn(self._agent, tool_call)
+            self._decide(tool_call.call)
         elif purpose is steps.CLOSE:
             self._run.closed[tool_call.target] = self._agent, tool_call
         self._edge(cause, tool_call.event, _CAUSAL)
-        if self._is_script and self._inputs:  # a script goes on when the last of its agents is back
+        if self._is_script and self._inputs:  # a script continues when the last of its agents has returned
             self._edge(self._inputs[-1][0], tool_call.event, _TEMPORAL)
-        if answer is not None and (purpose is steps.ASK or answer.error == steps.REJECTED):
+        if answer is not None and (purpose is _ASK or answer.error == _REJECTED):
             asked = self._emit(EventType.HUMAN, steps.USER, tool_call, end=answer.time, target=self._agent)
             self._edge(tool_call.event, asked, _CAUSAL)
+
+    def _decide(self, answer: ModelCall | None) -> None:
+        """Make an answer that spawns or addresses an agent a decision, whether its event is written or not."""
+        if answer is not None:
+            answer.decides = True
+            if answer.event:
+                self._builder.events[answer.event].type = EventType.DECISION
 
     def _take_answer(self, answer: ToolResult) -> None:
         if answer.is_repeated:
             return
         tool_call = answer.tool_call
-        if tool_call is not None and tool_call.purpose is not _TOOL_USE and tool_call.purpose is not steps.ASK:
-            if tool_call.purpose is steps.MESSAGE and tool_call.event:
+        if tool_call is not None and tool_call.purpose is not _TOOL_USE and tool_call.purpose is not _ASK:
+            if tool_call.purpose is _SEND and tool_call.event:
                 message = self._builder.events[tool_call.event]
                 message.status, message.error_type = answer.status, answer.error
             return
