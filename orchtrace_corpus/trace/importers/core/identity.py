@@ -1,7 +1,7 @@
-"""Identity: of names, of the files of a session, of answers in several sessions, of programs whose logs are alike.
+"""Identity: unique names, the files of one session, answers that several sessions have, programs with similar logs.
 
-iFlow writes nearly the rows of Claude Code, with usage that is always 0. To read them as Claude Code's would lose
-tokens without a word.
+iFlow writes nearly the rows of Claude Code, with usage that is always 0: read as Claude Code's, they would lose tokens
+without a warning.
 """
 
 from collections import Counter
@@ -18,13 +18,13 @@ _ANSWERS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGA
 
 
 class Names:
-    """Names in use; of those that are asked for again, each gets a number behind it."""
+    """Names in use; a name that is in use gets a number behind it."""
 
     def __init__(self) -> None:
-        self._last: dict[str, int] = {}  # the last number that was given to each name, so that none is tried twice
+        self._last: dict[str, int] = {}  # the last number of each name, so that none is tried twice
 
     def new(self, wanted: str) -> str:
-        """Return the name itself, or, where it is in use, with the first number from 2 on that makes it a new one."""
+        """Return the name itself, or, if it is in use, with the first number from 2 on that makes it a new one."""
         if wanted not in self._last:
             self._last[wanted] = 1
             return wanted
@@ -36,11 +36,9 @@ class Names:
 
 
 def tied(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator[tuple[LogFile, ...]]:
-    """Yield the groups of files that are tied together, directly or by others.
+    """Yield the groups of files, each given with its ties, that have ties in common, directly or by other files.
 
-    Args:
-        files: The files, each with its ties: of two files with a tie in common, both are in one group. Files of
-            the same first tie follow one another.
+    Files of the same first tie follow one another.
     """
     same: dict[str, str] = {}
 
@@ -66,10 +64,9 @@ def tied(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator[tuple[LogFi
 
 
 def families(below: Mapping[str, Iterable[str]]) -> Iterator[list[str]]:
-    """Yield each name that is below no other, with all that is below it; last those in a circle.
+    """Yield each name that is below no other, with all below it; last those in a circle.
 
-    Args:
-        below: What is directly below each name.
+    `below` has the names directly below each name.
     """
     tops = below.keys() - {name for above, names in below.items() for name in names if name != above}
     reached: set[str] = set()
@@ -85,18 +82,18 @@ def families(below: Mapping[str, Iterable[str]]) -> Iterator[list[str]]:
 
 
 class SeenRows:
-    """Tells rows that an earlier file of the same session has, too: copies of a session that was saved as it grew."""
+    """The rows of earlier files of a session: programs save a growing session in several files."""
 
     def __init__(self) -> None:
         self._known: set[tuple[Hashable, int]] = set()
         self._here = Counter[Hashable]()
 
     def begin_file(self) -> None:
-        """Go on with another file: rows of one file are never copies of one another."""
+        """Begin another file; rows of the same file are never copies of one another."""
         self._here = Counter()
 
     def is_new(self, row: Hashable) -> bool:
-        """Return True for a row, given by what tells it from others, that no earlier file has this many times."""
+        """Return True for a row, given by its identity, that no earlier file has as often as this file so far."""
         self._here[row] += 1
         occurrence = row, self._here[row]
         is_new = occurrence not in self._known
@@ -105,39 +102,29 @@ class SeenRows:
 
 
 class Answers:
-    """The answers of models in a session, each known by the ids that the service gave its message and its request.
+    """The ids of the answers of models in a session: those that the service gave its message and its request.
 
-    A context manager: while it lasts, importers get these answers from `current_answers`.
+    A context manager: inside it, `current_answers` returns these answers.
     """
 
     def __init__(self) -> None:
-        self._ids: dict[tuple[str, int], tuple[str | Sequence[object], str]] = {}
-        self._further: dict[tuple[str, int], list[tuple[str | Sequence[object], str]]] = {}
+        self._ids: dict[tuple[str, int], list[tuple[str | Sequence[object], str]]] = {}  # by file and line
 
     def note(self, answer: str | Sequence[object], request: str, file: str, line: int) -> None:
-        """Note an answer, which begins in this line; of an id of several values the text is made when it is taken."""
-        if (file, line) in self._ids:  # several records may stand on one line
-            self._further.setdefault((file, line), []).append((answer, request))
-        else:
-            self._ids[file, line] = answer, request
+        """Note the id of an answer, or its parts, which `take` joins; the answer begins on this line."""
+        self._ids.setdefault((file, line), []).append((answer, request))
 
     def take(self, trace: Trace) -> dict[int, str]:
-        """Return the ids of the answers of a trace, by the numbers of their events; each is given once."""
-        known, answers = self._ids, dict[int, str]()
-        for index, event in enumerate(trace.events if known else ()):
-            if event.type in _ANSWERS:
-                source = event.source
-                if not isinstance(source, Source):
-                    continue
-                place = source.file, source.line
-                ids = known.pop(place, None)  # type: ignore[arg-type]
-                if ids is None:
-                    continue
-                if further := self._further.get(place):  # type: ignore[arg-type]
-                    known[place] = further.pop(0)  # type: ignore[index]
-                answer, request = ids
-                text = answer if isinstance(answer, str) else " ".join(map(str, answer))
-                answers[index] = f"{text}\0{request}"
+        """Return the ids of the answers of a trace, by the index of their events; each is returned once."""
+        answers = dict[int, str]()
+        for index, event in enumerate(trace.events if self._ids else ()):
+            source = event.source
+            if event.type in _ANSWERS and isinstance(source, Source):
+                noted = self._ids.get((source.file, source.line))  # type: ignore[arg-type]
+                if noted:
+                    answer, request = noted.pop(0)
+                    text = answer if isinstance(answer, str) else " ".join(map(str, answer))
+                    answers[index] = f"{text}\0{request}"
         return answers
 
     def __enter__(self) -> None:
@@ -159,12 +146,12 @@ _UUID_DIGITS = 36
 
 
 def program_of(beginning: Head) -> str:
-    """Return the program that wrote a file which begins like this; empty for none of those known here."""
+    """Return the program without an importer that wrote a file of this beginning; empty for any other."""
     return next((name for row in beginning.rows for name, wrote in _BY_ROW.items() if wrote(row)), "")
 
 
 def is_qwen(row: dict[str, Any]) -> bool:
-    """Return True if a row is of Qwen Code: it has nearly those of Claude Code, with messages in parts."""
+    """Return True for a row of Qwen Code, which is like one of Claude Code with a message in parts."""
     return (
         "parts" in object_field(row, "message")
         or "systemPayload" in row
@@ -173,7 +160,7 @@ def is_qwen(row: dict[str, Any]) -> bool:
 
 
 def _is_iflow(row: dict[str, Any]) -> bool:
-    """Its session ids are `session-` and a UUID; what its tools return is in the form of Gemini CLI."""
+    """Return True for a row of iFlow: a session id of `session-` and a UUID, or tool results as in Gemini CLI."""
     if object_field(row, "toolUseResult").keys() >= {"toolName", "status", "timestamp"}:
         return True
     session = row.get("sessionId")

@@ -1,4 +1,4 @@
-"""Keeps what people wrote out of traces: contents become salted hashes, names lose addresses, folders and keys."""
+"""Keep private texts out of traces: contents become salted hashes, names lose addresses, home folders and keys."""
 
 import re
 from collections.abc import Iterator
@@ -17,9 +17,9 @@ _MASKED = "…"
 _TAG_DIGITS = 4
 _MOST_NAME = 200
 _MOST_READ = 1_000
-"""So much of a name is looked at."""
+"""The length of a name that is searched."""
 _TORN = 100
-"""So much before the end of what is looked at may be the beginning of something private, too short to be known."""
+"""The length before the end of what is searched that may be the beginning of a private text, cut short."""
 
 _FOLDERS = ("home", "users", "scratch", "root")
 _HINTS_IN_RUNS = (
@@ -37,16 +37,16 @@ _HINTS = (
     "secret_", "pa-", "al-", "ssws ",
     *_HINTS_IN_RUNS,
 )  # fmt: skip
-"""A name without any of these, whatever their case, holds nothing private, which is quickly seen."""
+"""A name without any of these, in any case, is not private: this is checked before the slower search."""
 _BEGINNING = 3
 _OWN_HINTS = frozenset(_HINTS)
 _SHORT_HINTS = tuple(hint for hint in _HINTS if len(hint) < _BEGINNING)
-"""Hints that are shorter than the beginnings by which all others are looked for at once."""
+"""Hints that are shorter than the beginnings by which all others are searched at once."""
 _CALL_ID = re.compile(r"(?:toolu_|call_)?[A-Za-z0-9]*").fullmatch
-"""The id of a call, of which there are very many: a run in which only the keys that have no mark could hide."""
+"""An id of a call: no key with a mark of its own can be in such a run of letters and digits."""
 _VAULT = re.compile(r"(?<![\w.])s\.").search  # the mark of a token of Vault; `s.` alone ends a word in `events.jsonl`
-_SHORTEST_KEY = 15  # of these: a token with `eyJ` in front
-_NUMBER = re.compile(r"(?:toolu_|call_|adk-)?[0-9a-fx-]*").fullmatch  # such as a UUID: no key could hide in it
+_SHORTEST_KEY = 15  # of the keys that are such a run: a token that begins with `eyJ`
+_NUMBER = re.compile(r"(?:toolu_|call_|adk-)?[0-9a-fx-]*").fullmatch  # such as a UUID: it contains no key
 
 _SLASH = r"(?:[\\/]|%2[Ff]|%5[Cc])+"
 _REST = r"[^\s\"']*"
@@ -63,12 +63,12 @@ _HOMES = "home|HOME|homes|Users|USERS|users|scratch"
 
 _PRIVATE = "|".join(
     (
-        r"(?<=://)[^\s/?#\"']*@",  # who logs in, and with which password
+        r"(?<=://)[^\s/?#\"']*@",  # user and password
         r"[\w.+-]{1,64}(?:@|%(?:25)*40)(?:[\w-]+\.)+[^\W\d_][\w-]+",  # e-mail addresses
         rf"(?:[A-Za-z]:|[\\/][A-Za-z]){_SLASH}(?i:users){_SLASH}[^\\/\"']*{_REST}",  # homes; Windows has blanks in them
         rf"{_SLASH}(?i:homes?|users|scratch){_SLASH}{_REST}",
         rf"/root\b{_REST}",
-        rf"(?<![\w:.\\])\\\\+[\w.$-]+\\{_REST}",  # what another machine shares
+        rf"(?<![\w:.\\])\\\\+[\w.$-]+\\{_REST}",  # folders that another machine shares
         rf"(?:{_APART}~(?=[A-Za-z])|~(?=[\w.-]*[\\/])){_REST}",
         rf"{_APART}(?:[A-Za-z]-)?-(?:[\w.]*-){{0,6}}?(?:{_HOMES})-{_REST}",  # the same, made into names
         rf"(?:(?<![A-Za-z0-9_])|(?<=__))_(?:home|HOME|homes|Users|USERS)_{_REST}",
@@ -107,10 +107,10 @@ _FOLDER = rf"(?<![A-Za-z0-9])(?:[A-Za-z]-)?[-_](?:[\w.]*-){{0,6}}?(?:{_HOMES}|ro
 """A home folder in the name of a file or folder, as programs make it that have a folder for each project."""
 
 _NO_SERVICE = 40
-"""No service that has keys without a mark of its own has shorter ones that are a run."""
+"""The length of the shortest keys, of services without a mark in their keys, that are one run."""
 _IS_RANDOM = re.compile(r"(?=[A-Za-z]*\d)[A-Za-z0-9]{6,}|[A-Za-z0-9]{30,}").search
 _IS_RANDOM_LOOSELY = re.compile(r"(?=[A-Za-z]*\d)[A-Za-z0-9]{8,}|[A-Za-z0-9]{30,}").search
-"""A run such as no word of a name is; longer in shapes that allow words with hyphens between them."""
+"""A run of characters that is no word; it is longer in shapes that allow words with hyphens between them."""
 
 _SETS = re.compile("[=>:|,]").search
 """The separators between the name of a service and its key."""
@@ -123,15 +123,15 @@ class Privacy(NamedTuple):
     """The way to refer to contents.
 
     Attributes:
-        salt: Makes hashes of guessable contents useless to others; the same salt gives the same hashes.
-        keep_content: Whether contents are kept in full instead.
+        salt: A secret that makes the hashes of guessable contents useless to others.
+        keep_content: True to keep contents in full instead of their hashes.
     """
 
     salt: bytes
     keep_content: bool = False
 
     def reference(self, content: Any) -> str:
-        """Return what an event keeps of a content: a hash that shows repetitions, or the content itself; or nothing."""
+        """Return the reference to a content: a hash, which is the same for the same content, or the content itself."""
         if not content and (content is None or content in ("", [], {})):
             return ""
         if type(content) is str:
@@ -149,7 +149,7 @@ class Privacy(NamedTuple):
 
     @contextmanager
     def names_apart(self) -> Iterator[None]:
-        """While this lasts, `masked` marks what it cuts out, by this salt: names of two people stay two names."""
+        """Let `masked` put a tag, made with this salt, in place of a private text: two people keep two names."""
         before = _SALT.set(self.salt)
         try:
             yield
@@ -159,18 +159,18 @@ class Privacy(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _salted(salt: bytes) -> Any:
-    """Return the hash of a salt, of which a copy is made sooner than a new one."""
+    """Return the hash of a salt; a copy of it is faster than a new hash."""
     return sha256(salt)
 
 
 def masked(name: str) -> str:
-    """Return a name as it may leave the machine: e-mail addresses, home folders and keys are cut out."""
-    is_number = len(name) <= _MOST_NAME and _NUMBER(name)  # mostly the id of one call, which no cache is for
+    """Return a name without e-mail addresses, home folders and keys."""
+    is_number = len(name) <= _MOST_NAME and _NUMBER(name)  # mostly the id of one call, which is not cached
     return name if is_number else _masked(name[: _MOST_READ + 1], _SALT.get())
 
 
 def masked_path(path: str) -> str:
-    """Return how a file may be called where others see it, in UTF-8: its folders and its name masked."""
+    """Return the path of a file in UTF-8, its folders and its name masked."""
     salt = _SALT.get()
     if _has_any(_FOLDERS, path.casefold()):
         path = re.sub(_FOLDER, lambda match: _MASKED + _tag(match.group(), salt), path)
@@ -193,22 +193,15 @@ def _masked(name: str, salt: bytes) -> str:
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """A shape of keys from `secret_shapes.json`.
-
-    Attributes:
-        pattern: What such a key matches.
-        marks: What a name holds that has such a key, in lower case.
-        is_loose: Whether words with hyphens between them could match, too.
-        is_named: Whether the mark is the name of a service, behind which the key is set.
-    """
+    """A shape of keys from `secret_shapes.json`."""
 
     pattern: str
-    marks: tuple[str, ...]
-    is_loose: bool = False
-    is_named: bool = False
+    marks: tuple[str, ...]  # one of these, in lower case, is in each name with such a key
+    is_loose: bool = False  # True if words with hyphens between them match, too
+    is_named: bool = False  # True if the mark is the name of a service, which is in front of the key
 
     def cut(self, name: str, salt: bytes) -> str:
-        """Return the name without keys of this shape; one that goes on is cut out whole."""
+        """Return the name without keys of this shape, each cut out to the end of its run."""
         is_random = _IS_RANDOM_LOOSELY if self.is_loose else _IS_RANDOM
 
         def cut(found: re.Match[str]) -> str:
@@ -219,10 +212,10 @@ class Shape(msgspec.Struct, frozen=True):
 
 
 def _suspicions(name: str) -> tuple[bool, tuple[Shape, ...]]:
-    """Return whether a name may hold what `_PRIVATE` knows, and the collected shapes of which it has a mark."""
+    """Return True if a name may match `_PRIVATE`, and the collected shapes that have a mark in it."""
     if (is_run := _CALL_ID(name) is not None) and len(name) < _SHORTEST_KEY:
         return False, ()
-    # Keys whose beginning is too short to look for in any case.
+    # keys with a beginning that is too short to search in any case
     may_hold_secrets = "SK" in name or "AC" in name or _VAULT(name) is not None
     may_hold_secrets = may_hold_secrets or (len(name) > 57 and name.count(".") > 1)  # as a token of Discord has parts
     folded = name.casefold()
@@ -240,7 +233,7 @@ def _suspicions(name: str) -> tuple[bool, tuple[Shape, ...]]:
 
 @cache
 def _marks(with_named: bool) -> tuple[frozenset[Any], dict[Any, list[str]], dict[str, list[Shape]]]:
-    """Return how marks begin, the marks by that, and the collected shapes by their marks; named ones if asked for."""
+    """Return the beginnings of marks, the marks by beginning, and the collected shapes by mark, named ones if asked."""
     data = text_beside(__file__, "secret_shapes.json")
     shapes_by_mark: dict[str, list[Shape]] = {}
     for shape in msgspec.convert(msgspec.json.decode(data)["shapes"], tuple[Shape, ...]):
@@ -258,7 +251,7 @@ def _has_any(words: tuple[str, ...], name: str) -> bool:
 
 
 def _tag(private: str, salt: bytes) -> str:
-    """Few digits by which two masked names differ: too few to find out what was there, for who knows the salt."""
+    """Return a few digits by which two masked names differ: too few to guess the text even with the salt."""
     if not salt:
         return ""
     import hmac

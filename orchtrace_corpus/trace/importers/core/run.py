@@ -1,9 +1,8 @@
-"""One run of a team of agents while its log is read: what each agent did and spent, who spawned whom, what came back.
+"""One run of a team of agents while its log is read.
 
-An importer reads its rows into a `Run`, in the order of the log, and asks it for the trace. Agents go by the keys that
-they have in the log, and calls by their ids. A call, its result, the agent that it spawned and the rows of that agent
-may come in any order: when all is read, results go to their calls, sub-agents to those who spawned them, messages to
-their receivers, and the whole becomes a trace.
+An importer reads its rows into a `Run`, in the order of the log, and asks it for the trace. Agents are named by their
+keys in the log, calls by their ids. A call, its result, the agent that it spawned and the rows of that agent may come
+in any order: `Run.trace` joins results to calls, sub-agents to their parents and messages to their receivers.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,41 +26,42 @@ from orchtrace_corpus.trace.model.terms import Status, TokenBasis, Topology, Uni
 from orchtrace_corpus.trace.model.trace import Tokens, Trace
 
 ROOT = ""
-"""The key of the agent that people talk to, where the log has one."""
+"""The key of the agent that people talk to, if the log has one."""
 
 _MAIN = "main"
 _Session = TypeVar("_Session")
-_OWN, _REPORTED, _OK, _ERROR = LedgerLine.OWN, TokenBasis.REPORTED, Status.OK, Status.ERROR  # soonest found so
+_OWN, _REPORTED = LedgerLine.OWN, TokenBasis.REPORTED  # Python 3.11 is slow to look up a member
+_OK, _ERROR = Status.OK, Status.ERROR
 
 
 class Task(NamedTuple):
     """The task of a sub-agent, given with its spawn or later."""
 
     parent: str  # the key of the agent that called
-    call: ToolCall | str  # the call, or its id; empty where the log does not say
-    place: Place | None  # where the log says so; None for where the sub-agent begins
-    waits: bool  # whether the result of the call is what the sub-agent gives back
+    call: ToolCall | str  # the call, or its id; empty if the log does not say
+    place: Place | None  # the place in the log; None for the place where the sub-agent begins
+    waits: bool  # True if the result of the call is the sub-agent's result
 
 
 class Run:
-    """The agents of a run, each by the key that it has in the log.
+    """The agents of a run, by their keys in the log.
 
     Attributes:
-        name: What the run is called.
-        trace_id: What its trace is called, if not as the run.
-        system: What ran, if that is not called as the format of its log.
+        name: The name of the run.
+        trace_id: The id of its trace, if not its name.
+        system: The system that ran, if not named as the format of the log.
         version: The version of the program that wrote the log.
-        report: What becomes of the records of the log.
+        report: The report of the import.
         privacy: How contents are referred to.
-        agents: What each agent did.
+        agents: The transcript of each agent.
         calls: The calls of each agent, by its key and their ids.
-        missing: How many records lack their tokens, for what the run cannot see by itself.
+        missing: The number of records without tokens, by what they are; importers add those that only they know.
 
     Args:
         form: The format of the log.
         privacy: How contents are referred to.
         report: A report that has been begun.
-        are_peers: Whether no agent is known by `ROOT`, and none needs to be spawned, as in a group chat.
+        are_peers: True if no agent has the key `ROOT`, and none needs to be spawned, as in a group chat.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Run:
         self.agents: dict[str, Transcript] = {}
         self.calls: dict[tuple[str, str], ToolCall] = {}
         self.missing = dict.fromkeys((Missing.TRANSCRIPTS, Missing.USAGE, Missing.NUMBERS, Missing.INPUT), 0)
-        self.masked = cache(masked)  # of models and tools there are few, which are met again and again
+        self.masked = cache(masked)  # for the few names of models and tools
         self._form, self._are_peers = form, are_peers
         self._spent, self._unused = dict[LedgerLine, list[Tokens]](), ImportReport()
         self._called: dict[str, str] = {}
@@ -91,12 +91,12 @@ class Run:
         self._covered: set[int] = set()  # answers whose usage is counted with another, by `id`
 
     def agent(self, key: str, name: str = "", role: str = "") -> Transcript:
-        """Return what an agent did, to which steps are added; empty when it is first asked for.
+        """Return the transcript of an agent, to which steps are added; a new one for a new key.
 
         Args:
             key: Its key in the log.
-            name: What it is called, where that is not its key; the first name counts.
-            role: What it is for; the first role counts.
+            name: Its name, if not its key; the first name counts.
+            role: Its role; the first role counts.
         """
         transcript = self.agents.get(key)
         if transcript is None:
@@ -108,19 +108,19 @@ class Run:
         return transcript
 
     def aside(self, key: str, what: str = "side calls", file: str = "") -> Transcript:
-        """Return what a program let a model do beside the conversation of an agent, such as to find a title.
+        """Return the transcript of model calls outside an agent's conversation, such as to find a title.
 
         Args:
             key: The agent.
-            what: What is done.
-            file: The key of the transcript in the log, where it has one of its own.
+            what: The purpose of the calls.
+            file: The key of the transcript in the log, if it has its own.
         """
         return self._asides.setdefault((key, file), Transcript("", file or key, aside=what))
 
     def answer(
         self, key: str, time: float, place: Place, model: str = "", *, error: str = "", ref: str = ""
     ) -> ModelCall:
-        """Add an answer of a model to what an agent did; more may be said of it."""
+        """Add an answer of a model to an agent's transcript, and return it, to which further fields are added."""
         call = ModelCall(time, place, end=time, model=model, error=error, ref=ref)
         (self.agents.get(key) or self.agent(key)).add(call)
         return call
@@ -128,16 +128,16 @@ class Run:
     def prompt(
         self, key: str, time: float, place: Place, content: Any, *, waited: bool = True, is_command: bool = False
     ) -> None:
-        """Add what a person typed for an agent."""
+        """Add the input of a person to an agent."""
         ref = self.privacy.reference(content)
         self.agent(key).add(steps.UserInput(time, place, ref=ref, waited=waited, is_command=is_command))
 
     def interrupt(self, key: str, time: float, place: Place) -> None:
-        """Add that a person broke off what an agent did."""
+        """Add that a person interrupted an agent."""
         self.agent(key).add(steps.UserInput(time, place, waited=False, status=Status.CANCELLED))
 
     def note(self, key: str, time: float, place: Place) -> steps.Note:
-        """Add that an agent was given something else to read."""
+        """Add another text that an agent was given to read."""
         note = steps.Note(time, place)
         self.agent(key).add(note)
         return note
@@ -145,15 +145,15 @@ class Run:
     def call(
         self, key: str, call_id: str, tool: str, time: float, place: Place, arguments: Any, answer: ModelCall | None
     ) -> ToolCall:
-        """Add a call of a tool by an agent; one that is written again is the same call.
+        """Add a call of a tool by an agent; a second one with the same id is the same call.
 
         Args:
             key: The agent.
-            call_id: The id of the call; empty where it has none.
+            call_id: The id of the call; empty if it has none.
             tool: The tool.
-            time: When it was called.
-            place: Where the log says so.
-            arguments: What it was given.
+            time: The time of the call.
+            place: The place in the log.
+            arguments: The arguments of the call.
             answer: The answer that asked for it.
         """
         known = key, call_id
@@ -179,7 +179,7 @@ class Run:
         status: Status | None = None,
         error: str = "",
     ) -> steps.ToolResult:
-        """Add the result of a call, which may be read before the call is; with an error, it has failed."""
+        """Add the result of a call, which may be read before the call; with an error, its status is an error."""
         if status is None:
             status = _ERROR if error else _OK
         result = steps.ToolResult(time, place, 0.0, None, False, status, error, self.privacy.reference(content))
@@ -188,25 +188,25 @@ class Run:
         return result
 
     def result_of(self, key: str, call_id: str) -> steps.ToolResult | None:
-        """Return the first result of a call of an agent; None where there is none."""
+        """Return the first result of a call of an agent; None if it has none so far."""
         for agent, other_id, result in self._results[self._indexed :]:
             self._first_results.setdefault((agent, other_id), result)
         self._indexed = len(self._results)
         return self._first_results.get((key, call_id))
 
     def settle(self, key: str, call_id: str, error: str, status: Status = _ERROR) -> None:
-        """Say how a call of an agent ended, where the log says so apart from its result, which may be read later."""
+        """Set how a call ended, for a log that says so outside the result, which may be read later."""
         self._settled.append((key, call_id, error, status))
 
     def address(self, call: ToolCall, receiver: str, purpose: Purpose = steps.MESSAGE) -> None:
-        """Say that a call is about another agent: a message to it, a wait for it, or its end."""
+        """Note that a call is about another agent: a message to it, a wait for it, or its end."""
         call.purpose = purpose
         self._addressed.append((call, self.agent(receiver)))
 
     def message(
         self, sender: str, receiver: str, time: float, place: Place, ref: str = "", answer: ModelCall | None = None
     ) -> None:
-        """Add a message that an agent sends without a call of a tool, and that another receives."""
+        """Add a message from one agent to another that is sent without a call of a tool."""
         reader, sent = self.agent(receiver), ToolCall(time, place, 0.0, steps.MESSAGE, answer, "", "", ref)
         self._addressed.append((sent, reader))
         self.agent(sender).add(sent)
@@ -215,17 +215,17 @@ class Run:
     def spawn(
         self, child: str, parent: str, call: ToolCall | str = "", place: Place | None = None, *, waits: bool = True
     ) -> None:
-        """Say that an agent was spawned by a call of another, or, if it is known already, that it was told more.
+        """Note that a call of an agent spawned another; for one that is spawned already, the call is a message to it.
 
-        Without a call, the spawn is concluded from where the child begins. A spawn by which an agent would be above
-        itself is left out.
+        Without a call, the spawn is inferred from the child's first step. A spawn that would make an agent its own
+        ancestor is left out.
 
         Args:
             child: The agent.
             parent: The agent that called.
-            call: The call, or its id, which may be read later; empty where the log does not say.
-            place: Where the log says so; None for where the child begins.
-            waits: Whether the result of the call is what the agent gives back.
+            call: The call, or its id, which may be read later; empty if the log does not say.
+            place: The place in the log; None for that of the child's first step.
+            waits: True if the result of the call is the child's result.
         """
         if child != ROOT or self._are_peers:
             self._children.setdefault((parent, call if isinstance(call, str) else call.id), child)
@@ -244,15 +244,15 @@ class Run:
             self.returned(child, self.note(receiver, time, place), status)
 
     def is_spawned(self, child: str) -> bool:
-        """Return True if anybody is known to have spawned an agent."""
+        """Return True if a spawn of an agent is noted."""
         return child in self._tasks
 
     def waits_for(self, child: str) -> bool:
-        """Return True if the result of a call is what an agent gives back."""
+        """Return True if the result of a call is an agent's result."""
         return any(task.waits for task in self._tasks.get(child, ()))
 
     def child_of(self, parent: str, call_id: str) -> str:
-        """Return the agent that a call has spawned; empty where that is none."""
+        """Return the agent that a call spawned; empty if it spawned none."""
         return self._children.get((parent, call_id), "")
 
     def returned(
@@ -266,25 +266,23 @@ class Run:
         *,
         is_inferred: bool = False,
     ) -> None:
-        """Say that a sub-agent has told whoever spawned it, at a step of theirs, what came of its work.
-
-        This goes before the results of the calls that spawned it.
+        """Note that a sub-agent's result arrived at a step of its parent, in place of the results of its calls.
 
         Args:
             child: The sub-agent.
             step: The step at which its result arrived.
             status: How it ended.
-            ref: What refers to its result.
-            error: What went wrong, if `status` says so.
-            receiver: Whose step it is; None for that of the agent that spawned it.
-            is_inferred: Whether the log does not say so.
+            ref: The reference to its result.
+            error: The kind of error, for a status of error.
+            receiver: The agent of the step, if not the parent.
+            is_inferred: True if the log does not say so.
         """
         done = steps.Return.at_step(step, "", status, error if status is _ERROR else "", ref)
         done.is_inferred = is_inferred
         self._returned.append((child, done, receiver))
 
     def sent_by(self, delivery: steps.Delivery, sender: str) -> None:
-        """Say who sent a message that arrives, where the log has no call that did."""
+        """Note the sender of a message that arrives, if the log has no call that sent it."""
         self._senders.append((delivery, self.agent(sender)))
 
     def spend(
@@ -296,17 +294,14 @@ class Run:
         caches_apart: bool = False,
         reasoning_apart: bool = False,
     ) -> tuple[int | None, ...]:
-        """Count what an answer spent, as the log states it.
+        """Count the tokens of an answer as the log states them; return the same with None for values that are no count.
 
         Args:
             call: The answer.
-            stated: Input, output, cache reads, cache writes, reasoning; None for what is not stated.
+            stated: Input, output, cache reads, cache writes, reasoning; None for a count that is not stated.
             line: The line of the ledger.
-            caches_apart: Whether the input is stated without what came from and went to caches.
-            reasoning_apart: Whether the output is stated without reasoning.
-
-        Returns:
-            The same with None for what is no count.
+            caches_apart: True if the input excludes the tokens from and to caches.
+            reasoning_apart: True if the output excludes reasoning.
         """
         known = counts(stated)
         if known is not stated and has_odd(stated, known):
@@ -321,38 +316,38 @@ class Run:
         return known
 
     def _enter(self, line: LedgerLine, tokens: Tokens) -> None:
-        """Enter a usage record on a line, whose place in the ledger is that of the first."""
+        """Enter a usage record on a line of the ledger, whose place is that of its first record."""
         if line not in self._spent:
             self.report.enter(line, 0)
             self._spent[line] = []
         self._spent[line].append(tokens)
 
     def miss_number(self, call: ModelCall | None) -> None:
-        """Say that something is stated for the tokens of an answer that is no number; None for one without a row."""
+        """Note that the stated tokens of an answer are no number; None for an answer without a row."""
         self.report.enter(LedgerLine.NO_NUMBER)
         self.missing[Missing.NUMBERS] += 1
         if call is not None:
             self._explained.add(id(call))
 
     def miss_zero(self, call: ModelCall) -> None:
-        """Say that the tokens of an answer are stated as 0, which no answer takes."""
+        """Note that the tokens of an answer are stated as 0, which cannot be true."""
         self.report.enter(LedgerLine.ZERO)
         self.missing[Missing.USAGE] += 1
         self._explained.add(id(call))
 
     def spend_counts(self, usage: Usage, line: LedgerLine) -> Tokens:
-        """Count what was spent by no answer that is a step, such as by a span, and return it."""
+        """Count and return the tokens of a usage that belongs to no step, such as that of a span."""
         tokens = divided(usage, self.report)
         self._enter(line, tokens)
         return tokens
 
     def count(self, call: ModelCall, tokens: Tokens, line: LedgerLine) -> None:
-        """Count what an answer spent, for formats that find that out themselves, with the basis that the answer has."""
+        """Count tokens of an answer that the importer computed, with the basis that the answer has."""
         call.spent = tokens
         self._enter(line, tokens)
 
     def spend_output(self, call: ModelCall, stated: Any) -> None:
-        """Count the output of an answer, of which the log states nothing else; leave it out where that is counted."""
+        """Count the output of an answer if the log states nothing else of it; note it if more is counted already."""
         usage = (None, stated, None, None, None)
         if call.spent is not None or id(call) in self._covered:
             self.leave_out(LedgerLine.REPEATED_USAGE, usage)
@@ -361,17 +356,17 @@ class Run:
             self.missing[Missing.INPUT] += 1
 
     def restate(self, line: LedgerLine, call: ModelCall) -> None:
-        """Note that the log states the usage of an answer again, which is counted."""
+        """Note that the log states the usage of an answer again."""
         self._enter(line, call.spent or Tokens())
 
     def leave_out(
         self, line: LedgerLine, stated: tuple[Any, ...], *, caches_apart: bool = False, reasoning_apart: bool = False
     ) -> None:
-        """Note usage that is counted elsewhere, stated as for `spend`."""
+        """Note a usage that is counted elsewhere; the parameters are those of `spend`."""
         self._enter(line, divided(counts(stated), self._unused, caches_apart, reasoning_apart))
 
     def cover(self, calls: Iterable[ModelCall]) -> None:
-        """Say of answers without usage that it is counted with another."""
+        """Note that the usage of answers is counted with that of another answer."""
         before = len(self._covered)
         self._covered.update(map(id, calls))
         if len(self._covered) > before:
@@ -389,9 +384,9 @@ class Run:
 
         Args:
             topology: How the agents are arranged, if no spawn says so.
-            unit: `STEP` where the log has no times, and those of the steps only count.
-            unread: How many lines could not be read, of which nobody knows what they say; None for all.
-            nothing: The message of the error if nothing ran, where the run has no name to be known by.
+            unit: `STEP` if the log has no times, and the times of the steps are their positions.
+            unread: The number of unreadable lines that may have been of this run; None for those of the report.
+            nothing: The message of the error if nothing ran.
 
         Raises:
             EmptyLogError: Nothing ran.
@@ -417,14 +412,11 @@ class Run:
 
     @cached_property
     def builder(self) -> Builder:
-        """Return the writer of events, made on first use with the version that is known then.
-
-        Formats whose rows have both ends and say what belongs to what, as spans do, write events themselves.
-        """
+        """Return the writer of events, made on first use with the version known then; span formats use it directly."""
         return Builder(self._form, masked(self.version), self.report)
 
     def _link(self) -> list[Transcript]:
-        """Return the transcripts of those who did something, linked to one another."""
+        """Return the transcripts that have steps, linked to one another."""
         transcripts = [*self.agents.values(), *self._asides.values()]
         for transcript in transcripts:
             undated = transcript.fill_times()
@@ -438,7 +430,7 @@ class Run:
         for key, call_id, result in self._results:
             steps.join(calls.get((key, call_id)), result, report)
         for key in (*self._tasks, *(key for key, _ in self._asides)):
-            self.agent(key)  # also one without rows has a name
+            self.agent(key)  # an agent without rows has a name, too
         names = Names()
         names.new(steps.USER)
         for key, transcript in self.agents.items():  # of equal names, later ones get a number
@@ -457,7 +449,7 @@ class Run:
         for delivery, sender in self._senders:
             delivery.sender = sender.agent
         acting = [transcript for transcript in transcripts if transcript.steps]
-        for line, spent in self._spent.items():  # summed up at once, kinds in the order in which they were met
+        for line, spent in self._spent.items():  # kinds in the order of their first count
             columns = zip(Tokens.__struct_fields__, zip(*map(astuple, spent), strict=True), strict=True)
             counted = [(kind, numbers) for kind, numbers in columns if numbers.count(None) < len(numbers)]
             counted.sort(key=lambda column: next(at for at, count in enumerate(column[1]) if count is not None))
@@ -467,7 +459,7 @@ class Run:
         return acting
 
     def _assign(self, child: str, task: Task) -> None:
-        """Let a call spawn an agent; to one that lives already, it is a message."""
+        """Make a call the spawn of an agent, or a message to one that is spawned already."""
         transcript, parent = self.agents[child], self.agents.get(task.parent)
         if parent is None or not parent.steps:
             return
@@ -483,7 +475,7 @@ class Run:
             return
         call = self.calls.get((task.parent, task.call)) if isinstance(task.call, str) else task.call
         is_known = child in self._parents
-        if call is None or call.target:  # one that nobody noted, or that has spawned another, too
+        if call is None or call.target:  # a call that is not in the log, or that has spawned another agent, too
             begin = min(transcript.steps, key=lambda step: step.at, default=call)
             if is_known or begin is None:
                 return
@@ -503,7 +495,7 @@ class Run:
                 self.report.note(Problem.NO_TRANSCRIPT, str(call.place))
 
     def _returns(self) -> Iterator[tuple[Transcript, steps.Return]]:
-        """Yield what comes back from sub-agents: what the log records, else the results of the calls that waited."""
+        """Yield the returns of sub-agents: those that the log records, else the results of the calls that waited."""
         recorded = {child for child, _, _ in self._returned}
         for child, done, receiver in self._returned:
             receiver = self._parents.get(child) if receiver is None else receiver

@@ -1,4 +1,4 @@
-"""Token counts as logs state them: which of them are counts, and how they divide into the kinds of the schema."""
+"""Token counts as logs state them, and as the schema divides them into kinds."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,26 +10,23 @@ from orchtrace_corpus.trace.model.trace import Tokens
 
 
 class Usage(NamedTuple):
-    """Token counts as formats have them: `input` with all that was read from or written to a cache.
+    """Token counts as most formats have them; None for a count that is unknown."""
 
-    A count that is None is unknown. `total` is given where the log does not divide it.
-    """
-
-    input: int | None = None
+    input: int | None = None  # includes what was read from or written to a cache
     output: int | None = None
     cache_read: int | None = None
     cache_write: int | None = None
     reasoning: int | None = None
-    total: int | None = None
+    total: int | None = None  # for a log that does not divide it
 
     @property
     def is_known(self) -> bool:
-        """Return True if anything is known of what went in or out."""
+        """Return True if the input or the output is known."""
         return self.input is not None or self.output is not None
 
 
 def counts(stated: tuple[Any, ...]) -> tuple[int | None, ...]:
-    """Return stated numbers of tokens with None for what is no count; the same tuple where all are counts."""
+    """Return stated token counts with None for values that are no count; the same tuple if all are counts."""
     for value in stated:
         if value is not None and (type(value) is not int or not 0 <= value <= MAX_COUNT):
             return tuple(map(count, stated))
@@ -37,7 +34,7 @@ def counts(stated: tuple[Any, ...]) -> tuple[int | None, ...]:
 
 
 def has_odd(stated: tuple[Any, ...], known: tuple[int | None, ...]) -> bool:
-    """Return True if something is stated for tokens that is no count of them, given the `counts` of it."""
+    """Return True if a stated value is no count, given the `counts` of all."""
     if known is stated:
         return False
     return any(count is None and value is not None for value, count in zip(stated, known, strict=True))
@@ -50,7 +47,7 @@ _APART = frozenset(("cache_creation_input_tokens", "cache_read_input_tokens"))
 
 
 def usage_of_service(stated: Mapping[str, Any]) -> Usage:
-    """Return the usage that the answer of a service states: in the words of OpenAI, Anthropic, Google or LangChain."""
+    """Return the usage in a service's answer, by the names of OpenAI, Anthropic, Google or LangChain."""
     of_input, of_output = dict[str, Any](), dict[str, Any]()
     for member, details in stated.items():
         if type(details) is dict and member in _OF_INPUT:
@@ -73,7 +70,7 @@ def usage_of_service(stated: Mapping[str, Any]) -> Usage:
 
 
 def _first(values: Mapping[str, Any], *names: str, others: Mapping[str, Any] = {}) -> int | None:
-    """Return the count that the first of several members has which is there, if need be in another object."""
+    """Return the count of the first of several members that is there, in the values or else in others."""
     for name in names:
         value = values[name] if name in values else others.get(name)
         if value is not None:

@@ -1,13 +1,13 @@
-"""JSON values of a log: one coercer for each kind, which gives an empty value for what is of another kind."""
+"""Coercers for JSON values of a log: each returns an empty value for anything of another kind."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 MAX_COUNT = 10**12
-"""A larger count is none: no call takes so many tokens. Sums of thousands of them still are exact as floats."""
+"""The largest count of tokens; sums of thousands of such counts are still exact as floats."""
 
 MAX_DOLLARS = 1e9
-"""A larger cost is none."""
+"""The largest cost."""
 
 
 def count(value: Any) -> int | None:
@@ -20,7 +20,7 @@ def count(value: Any) -> int | None:
 
 
 def dollars(value: Any) -> float | None:
-    """Return a cost in US dollars; None for anything else, and for 0, which programs write where they know no price."""
+    """Return a cost in US dollars; None for anything else, and for 0, which programs write if they know no price."""
     is_cost = type(value) in (float, int) and 0 < value <= MAX_DOLLARS
     return float(value) if is_cost else None
 
@@ -46,26 +46,26 @@ def objects(value: Any) -> list[dict[str, Any]]:
 
 
 def text_of(content: Any) -> str:
-    """Return the texts of the parts of a content, one under another, or the content itself where it is a text."""
+    """Return a text, or the texts of the parts of a content, one line each."""
     if type(content) is str:
         return content
     return "\n".join([text for part in items(content) if (text := text_field(part, "text"))])
 
 
 def text_field(value: Any, name: str) -> str:
-    """Return the text of a member of an object; empty where there is none."""
+    """Return the text of a member of an object; empty if there is none."""
     member = value.get(name) if type(value) is dict else None
     return member if type(member) is str else ""
 
 
 def object_field(value: Any, name: str) -> dict[str, Any]:
-    """Return the object that is a member of an object; empty where there is none."""
+    """Return the object that is a member of an object; empty if there is none."""
     member = value.get(name) if type(value) is dict else None
     return member if type(member) is dict else {}
 
 
 def first_text(values: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return the first text that is not empty under any of several names; empty where there is none."""
+    """Return the first non-empty text under any of several names; empty if there is none."""
     for name in names:
         if (value := values.get(name)) and type(value) is str:
             return value

@@ -1,4 +1,4 @@
-"""Files of spans: told by how they begin, grouped by their traces, read record by record, made into traces."""
+"""Files of spans: read record by record, grouped by trace, made into traces."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,12 +27,7 @@ _FIRST_LINES = 3
 
 
 class Gathering:
-    """Spans by trace while files are read; what is wrong with the files stands in the first trace's report.
-
-    Args:
-        files: The files.
-        privacy: How contents are referred to.
-    """
+    """The spans of files by trace; the first trace's report has the problems of the files."""
 
     def __init__(self, files: Sequence[LogFile], privacy: Privacy) -> None:
         self.report = ImportReport()
@@ -47,15 +42,14 @@ class Gathering:
 
     def traces(self, form: str, system: str) -> Iterator[Trace]:
         """Yield the traces of all bundles that hold an event."""
-        from orchtrace_corpus.trace.importers.spans.events import (
-            write_events,  # not to be loaded for other formats' files
-        )
+        # not at the top: a file of another format is recognised without it
+        from orchtrace_corpus.trace.importers.spans.events import write_events
 
         report, is_empty = self.report, True
-        unread = report.unread  # nobody knows of whose trace these lines were
+        unread = report.unread  # these lines may have been of any of the traces
         total = sum(len(bundle.spans) for bundle in self._bundles.values())
         for trace_id in list(self._bundles):
-            bundle = self._bundles.pop(trace_id)  # a trace that is done is not held any longer
+            bundle = self._bundles.pop(trace_id)  # frees the memory of a trace once it is read
             bundle.system = bundle.system or system
             with suppress(EmptyLogError):
                 run = Run(form, self._privacy, report)
@@ -73,9 +67,9 @@ class Gathering:
 
 
 def grade(trace: Trace, scores: Mapping[str, float]) -> None:
-    """Keep the scores that a log states: as metrics, and the one that is called a reward, or the only one, as reward.
+    """Add scores to a trace as metrics, and the one named a reward, or the only one, as its reward.
 
-    A score of success from 0 to 1 is the `task_success` that measures ask for.
+    A score of success from 0 to 1 is also the metric `task_success`.
     """
     trace.metrics.update((f"feedback.{name}", score) for name, score in scores.items())
     of_reward = next((name for name in _REWARDS if name in scores), next(iter(scores)) if len(scores) == 1 else "")
@@ -87,13 +81,9 @@ def grade(trace: Trace, scores: Mapping[str, float]) -> None:
 
 
 def items(file: LogFile, report: ImportReport, shape: Any, lists: Sequence[str]) -> Iterator[tuple[Any, int]]:
-    """Yield the items of a file as structs, each with its line; None for what does not fit.
+    """Yield the items of a file as structs, each with its line; None for an item that does not fit the shape.
 
-    Args:
-        file: The file.
-        report: Where what is no record is counted.
-        shape: The type of struct.
-        lists: The members of records that are requests or answers, of which the items are those of these lists.
+    `lists` are the members with which a record is a request or answer, whose items are those of these lists.
     """
     for value, line in records(file, report, shape):
         if isinstance(value, shape):
@@ -108,9 +98,9 @@ def items(file: LogFile, report: ImportReport, shape: Any, lists: Sequence[str])
 
 
 def records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[tuple[Any, int]]:
-    """Yield the values of a file, each with its line: those of its lines, or the document that it is.
+    """Yield the values of the lines of a file, or the document that it is, each with its line.
 
-    A value is a struct where a line has the expected shape, else a `Part`.
+    A value is a struct if a line has the shape, else a `Part`.
     """
     failure = None
     if not _is_of_lines(file):
@@ -138,7 +128,7 @@ def _is_of_lines(file: LogFile) -> bool:
             lines = (line for line in iter(lambda: handle.readline(budget.MAX_LINE_BYTES), b"") if not line.isspace())
             for line in islice(lines, _FIRST_LINES):
                 start = line.lstrip()[:1]
-                if start in (b"[", b'"'):  # a document, of which a line may be a whole element
+                if start in (b"[", b'"'):  # a document, in which a line may be a whole element
                     return False
                 if start == b"{":
                     with suppress(msgspec.DecodeError, RecursionError):
@@ -150,5 +140,5 @@ def _is_of_lines(file: LogFile) -> bool:
 
 
 def ties(opened: Opened) -> list[str]:
-    """Return what ties a file to others: the traces that it begins with, since exporters divide a trace among files."""
+    """Return the ids of the first traces in a file: exporters divide a trace among files."""
     return [opened.file.path, *re.findall(r'"trace_?[iI]d"\s*:\s*"([^"]{1,100})"', opened.head().text)]

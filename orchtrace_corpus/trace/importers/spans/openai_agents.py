@@ -39,11 +39,11 @@ _ERRORS = {
     "Guardrail tripwire triggered": "guardrail_triggered",
     "Invalid JSON": "invalid_output",
 }
-"""The SDK's own messages; others may hold content."""
+"""The kinds of error by the SDK's own messages; other messages may have content in them."""
 
 
 class _Data(Struct):
-    """The fields particular to a kind of span; contents are decoded only where needed."""
+    """The fields that only some kinds of spans have; contents are decoded if needed."""
 
     type: Any = None
     name: Any = None
@@ -137,6 +137,6 @@ def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> S
 
 
 def _usage(usage: Any) -> Usage | None:
-    """Return the usage of a model call, of a turn or task, or as the exporter to OpenAI writes it (`details`)."""
+    """Return the usage of a model call, turn or task, with the `details` that the exporter to OpenAI adds."""
     stated = mapping(usage)
     return usage_of_service({**stated, **mapping(stated.get("details"))}) if stated else None

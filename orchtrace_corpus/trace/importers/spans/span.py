@@ -1,9 +1,7 @@
-"""Spans: what the log formats of span trees have in common, and the way from their files to traces.
+"""Spans, into which the modules of the span formats turn their records, and what several of these formats share.
 
-OpenAI Agents SDK, OpenTelemetry, LangSmith, Inspect AI and ATOF all write spans: something with a beginning, an end
-and a parent. The module of each format turns its records into `Span`s. From there on all go one way: `tree` makes a
-tree of whatever the records say and decides which token counts are counted, `team` finds the agents, and `events`
-writes the events.
+OpenAI Agents SDK, OpenTelemetry, LangSmith, Inspect AI and ATOF write spans: records with a beginning, an end and a
+parent. `tree` makes a tree of them and counts their tokens, `team` finds the agents, `events` writes the events.
 """
 
 import re
@@ -23,7 +21,7 @@ from orchtrace_corpus.trace.model.terms import Status
 _OK = {"status": Status.OK}
 
 PARENT_COMMAND = "ParentCommand"
-"""With this, LangGraph's tasks hand over to another graph: it is raised like an error, and is none."""
+"""The exception with which a LangGraph task hands over to another graph; it is no error."""
 
 
 class Kind(StrEnum):
@@ -39,7 +37,7 @@ class Kind(StrEnum):
 
 
 AGENT, INFERENCE, TOOL, HANDOFF, GUARDRAIL, PERSON, CHAIN = Kind
-"""The kinds once more: Python 3.11 takes long to find a member of an enumeration, and every span is asked."""
+"""The kinds once more: Python 3.11 is slow to look up a member of an enumeration."""
 
 
 class Call(NamedTuple):
@@ -51,89 +49,89 @@ class Call(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A node of a LangGraph graph at work, as the metadata of its runs tell."""
+    """A LangGraph task: one run of a node of a graph."""
 
     step: int  # the superstep in which it ran
     node: str  # the node's name
     triggers: tuple[str, ...]  # the channels that made it run
-    namespace: str  # tells this task from all others; runs inside the task carry it, too
+    namespace: str  # the id of the task, which the runs inside it have, too
 
 
 class Span(msgspec.Struct, gc=False):
     """One span of a log."""
 
-    id: str  # its id, unique in its trace
-    parent: str  # the id of the span that it belongs to; empty for none
-    kind: Kind  # what it stands for
-    name: str  # its name: of an agent or a tool, the agent's or the tool's
-    file: str  # the file it was read from, as events call it
+    id: str  # unique in its trace
+    parent: str  # the id of the span around it; empty for none
+    kind: Kind
+    name: str  # the name of the agent or tool, for spans of these
+    file: str  # the file, by the name that events have
     line: int  # the line on which it begins
-    other_parent: str = ""  # the id of a span that it belongs to where the parent is not in the log
-    start: float | None = None  # when it began, in seconds since 1970; None where the log does not say
+    other_parent: str = ""  # the id of its parent if the log does not have `parent`
+    start: float | None = None  # when it began, in seconds since 1970; None if the log does not say
     end: float | None = None  # when it ended
-    is_named: bool = False  # whether an agent's name was given as such, not taken from the span's
-    agent: str = ""  # the agent that the span says it belongs to, which counts where it lies in no agent's span
-    target: str = ""  # of a handoff, the agent that takes over
-    follows: str = ""  # the agent that acted before this one, where the log says so by name
+    is_named: bool = False  # True if the log names the agent; else the name is that of the span
+    agent: str = ""  # the agent that the span names; it counts if the span is inside no agent's span
+    target: str = ""  # the agent that takes over, for a handoff
+    follows: str = ""  # the agent that acted before this one, if the log names it
     usage: Usage | None = None  # its token counts
-    is_cumulative: bool = False  # whether the counts are the state of a shared counter rather than the span's own
+    is_cumulative: bool = False  # True if the counts are those of a shared counter, not of the span alone
     model: str = ""  # the model that answered
     call_id: str = ""  # the id of the tool call that the span carries out
-    calls: tuple[Call, ...] = ()  # of a model's answer, the tool calls that it asks for
-    arguments: str = ""  # a reference to what a tool was given
-    output: str = ""  # a reference to what came out
-    is_error: bool = False  # whether it failed
+    calls: tuple[Call, ...] = ()  # the tool calls that a model's answer asks for
+    arguments: str = ""  # a reference to the arguments of a tool
+    output: str = ""  # a reference to the output
+    is_error: bool = False  # True if it failed
     error_type: str = ""  # the kind of error
-    is_triggered: bool = False  # whether a guardrail has stopped something
-    is_interrupted: bool = False  # whether it stopped to ask a person
+    is_triggered: bool = False  # True if a guardrail stopped something
+    is_interrupted: bool = False  # True if it stopped to ask a person
     task: Task | None = None  # the LangGraph task that it belongs to
-    routes: tuple[str, ...] = ()  # the nodes that the task says shall run next
-    unknown: str = ""  # what the log calls it, if the format does not know it
-    library: str = ""  # what wrote it: the instrumentation, or else the dialect of its attributes
-    is_free: bool = False  # whether it is an answer that nobody paid for, since it was kept from an earlier run
+    routes: tuple[str, ...] = ()  # the nodes that run next, according to the task
+    unknown: str = ""  # its kind in the log, if the importer does not know it
+    library: str = ""  # the library that wrote it, or else the dialect of its attributes
+    is_free: bool = False  # True if the answer came from a cache of an earlier run, and cost nothing
     more: dict[str, Any] | None = None  # further fields of its event, such as `run_time`; times are seconds since 1970
 
     @property
     def has_failed(self) -> bool:
-        """Return True if it failed; one that stopped to ask a person did not."""
+        """Return True if it failed; a span that stopped to ask a person did not."""
         return self.is_error and not self.is_interrupted
 
     @property
     def failure(self) -> dict[str, Any]:
-        """Return how it failed, in the schema's words; empty if it did not."""
+        """Return the status and the kind of error of a span that failed; empty for others."""
         return {"status": Status.ERROR, "error_type": masked(self.error_type)} if self.has_failed else {}
 
     @property
     def ending(self) -> dict[str, Any]:
-        """Return how it ended, in the schema's words; empty if it has not."""
+        """Return the status of a span that ended, with its kind of error; empty for others."""
         return self.failure or (_OK if self.end is not None else {})
 
     @property
     def where(self) -> str:
-        """Its place in the log, for the report."""
+        """Return its place in the log, for the report."""
         return f"{self.file}:{self.line}"
 
 
 class Bundle(msgspec.Struct):
     """The spans of one trace, in the order of the log."""
 
-    trace_id: str  # the trace's id
-    name: str = ""  # what ran, if the log names it
+    trace_id: str
+    name: str = ""  # the name of the run, if the log has one
     system: str = ""  # the system that ran, if the log names it
     version: str = ""  # the version of the program that wrote the log
     spans: list[Span] = []
-    scores: dict[str, float] = {}  # what people or evaluators gave the run, by the name of the score
+    scores: dict[str, float] = {}  # the scores that people or evaluators gave the run, by name
 
 
 _HOLDERS = ("parts", "output", "message", "kwargs", "generations", "messages", "choices", "content")
-"""The members of an answer in which calls are looked for."""
+"""The members of an answer that may hold calls."""
 
 
 def calls_of(answer: Any, privacy: Privacy) -> tuple[Call, ...]:
     """Return the tool calls in an answer of a model, given as JSON or as values.
 
-    Known are the message parts of GenAI, the items of OpenAI's Responses, the blocks of Anthropic, and messages with
-    `tool_calls`, as in Chat Completions and LangChain.
+    These are message parts of GenAI, items of OpenAI's Responses, blocks of Anthropic, and messages with `tool_calls`,
+    as in Chat Completions and LangChain.
     """
     if isinstance(answer, str):
         answer = decoded(answer) if "_call" in answer else None
@@ -159,7 +157,7 @@ def calls_of(answer: Any, privacy: Privacy) -> tuple[Call, ...]:
 
 
 def error_kind(message: Any) -> str:
-    """Return the kind of an error by how its message begins, such as `ValueError`; the message itself is content."""
+    """Return the kind of an error with which its message begins, such as `ValueError`; the message is content."""
     match = re.match(
         r"[A-Za-z_][\w.]{0,80}?(?:Error|Exception|Exceeded|Timeout|Interrupt|Warning|Exit)\b", string(message)
     )
@@ -167,7 +165,7 @@ def error_kind(message: Any) -> str:
 
 
 def langgraph_task(metadata: Mapping[str, Any]) -> Task | None:
-    """Return the LangGraph task that metadata tell of; None if they tell of none."""
+    """Return the LangGraph task that metadata describe; None if there is none."""
     namespace = string(metadata.get("langgraph_checkpoint_ns"))
     node = string(metadata.get("langgraph_node"))
     step = count(metadata.get("langgraph_step"))
@@ -178,7 +176,7 @@ def langgraph_task(metadata: Mapping[str, Any]) -> Task | None:
 
 
 def langgraph_routes(output: Any) -> tuple[str, ...]:
-    """Return the nodes that run next by a task's output: a `Command`, or what a conditional edge has answered."""
+    """Return the nodes that run next according to a task's output: a `Command`, or the result of a conditional edge."""
     if isinstance(output, dict):
         output = output["goto"] if "goto" in output and "update" in output else output.get("output")
         if isinstance(output, dict):
