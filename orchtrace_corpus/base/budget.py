@@ -1,7 +1,7 @@
-"""The most that one input may take, so that none exhausts the machine.
+"""Limits for inputs, so that no input exhausts the machine.
 
-What exceeds a limit is a clear error that names the limit. Who trusts an input can raise those that are
-read from the environment: `ORCHTRACE_MAX_LINE_BYTES=200000000`.
+An input that exceeds a limit gives an error that names it. Users can raise a limit in the environment for an input that
+they trust: `ORCHTRACE_MAX_LINE_BYTES=200000000`.
 """
 
 import os
@@ -11,11 +11,7 @@ from orchtrace_corpus.base.findings import quote
 
 
 def _limit(name: str, default: int) -> int:
-    """Return a limit: what the environment says, else the default.
-
-    Raises:
-        CommandUseError: The environment says something else than a whole number.
-    """
+    """Return the limit in the environment, else the default; raise `CommandUseError` if it is not a whole number."""
     variable = f"ORCHTRACE_{name}"
     text = os.environ.get(variable, "")
     if not text:
@@ -28,45 +24,42 @@ def _limit(name: str, default: int) -> int:
 
 
 def how_to_raise(name: str) -> str:
-    """Return what to do to have a larger input read."""
+    """Return a hint how to raise a limit."""
     return f"Set ORCHTRACE_{name} to a higher number, if you trust the input."
 
 
 MAX_EXPANDED_CHARACTERS = _limit("MAX_EXPANDED_CHARACTERS", 16 * 1024 * 1024)
-"""The characters that names in one file may be replaced by; a library of 50,000 entries takes about 5 million."""
+"""The characters that the strings of a BibTeX file may expand to; 50,000 entries take about 5 million."""
 
 REQUEST_SECONDS = float(_limit("REQUEST_SECONDS", 150))
-"""For one request over HTTP, from the first byte of its answer's head to the last of its body, redirects included.
-
-arXiv has taken 124 s for a 429.
-"""
+"""The time for one request over HTTP, redirects included. arXiv has taken 124 s for a 429."""
 
 TRIES_SECONDS = float(_limit("TRIES_SECONDS", 600))
-"""For all tries of the requests of one run that have met trouble, waits included."""
+"""The time for all repeated requests of one run after errors, waits included."""
 
 MAX_BODY_BYTES = _limit("MAX_BODY_BYTES", 16 * 1024 * 1024)
 """The bytes of an answer over HTTP; a hundred of arXiv's records take about 300 kB."""
 
 MAX_LINE_BYTES = _limit("MAX_LINE_BYTES", 64 * 1024 * 1024)
-"""The bytes of a line of a log; a longer one is dropped and reported: no event is that large."""
+"""The bytes of a line of a log; a longer line is skipped and reported, because no event is that large."""
 
 MAX_DOCUMENT_BYTES = _limit("MAX_DOCUMENT_BYTES", 1024 * 1024 * 1024)
-"""The bytes of a JSON document; the same as JSON Lines is read line by line."""
+"""The bytes of a JSON document. JSON Lines have no such limit, because they are read line by line."""
 
 MAX_ARCHIVE_MEMBERS = _limit("MAX_ARCHIVE_MEMBERS", 200_000)
 """The members of an archive: 100,000 samples with their summaries. Each takes about a kilobyte of memory."""
 
 MAX_EXPANSION_RATIO = _limit("MAX_EXPANSION_RATIO", 200)
-"""The bytes that all members of an archive may expand to, for each byte of the archive; JSON compresses to a tenth."""
+"""The bytes that the members of an archive may expand to, per byte of the archive; JSON compresses to a tenth."""
 
 UNCHECKED_EXPANSION_BYTES = 64 * 1024 * 1024
-"""An archive may expand to so many bytes, however small it is."""
+"""The bytes that any archive may expand to, however small it is."""
 
 MAX_FINDINGS = 10_000
-"""The problems of one file that are kept; more are counted."""
+"""The problems of one file that are reported; further ones are only counted."""
 
 MAX_COUNTED_FINDINGS = 10_000_000
-"""The problems of one file that are counted; behind them, no further record is read."""
+"""The problems of one file that are counted; after them, reading stops."""
 
 MAX_EDIT_TRIES = 25
-"""The number of times an edit is repeated on a file that others changed meanwhile."""
+"""The number of times an edit is repeated if others change the file meanwhile."""

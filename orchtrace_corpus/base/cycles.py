@@ -1,4 +1,4 @@
-"""Cycles: the links without which a graph has none, and an order of a graph that has none."""
+"""The links to remove from a graph so that it has no cycle, and the topological order of a graph without cycles."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -7,7 +7,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 class CycleError(Exception):
-    """The edges go round in a circle: `events` are the numbers of the nodes on one, in the order of its edges."""
+    """The edges have a cycle: `events` are the indices of its nodes, in the order of its edges."""
 
     def __init__(self, events: list[int]) -> None:
         super().__init__()
@@ -15,15 +15,9 @@ class CycleError(Exception):
 
 
 def closing_links(leaving: Mapping[Node, Iterable[Node]]) -> list[tuple[Node, Node]]:
-    """The links without which the rest has no cycle, found by walking along them in their order.
+    """Return links, as source and target, without which the others have no cycle, by a walk in their order.
 
-    Linear in the number of links, and not recursive.
-
-    Args:
-        leaving: Where the links of each node lead.
-
-    Returns:
-        The source and the target of each such link.
+    The time is linear in the number of links. `leaving` has the targets of each node's links.
     """
     closing: list[tuple[Node, Node]] = []
     done: set[Node] = set()
@@ -46,16 +40,16 @@ def closing_links(leaving: Mapping[Node, Iterable[Node]]) -> list[tuple[Node, No
 def sort_topologically(
     sources: Sequence[int], targets: Sequence[int], timely: Sequence[int], rank: Sequence[int]
 ) -> list[int]:
-    """A topological order (Kahn 1962) that takes the earliest node first among those that may come next.
+    """Return a topological order (Kahn 1962) in which the earliest of several possible nodes comes first.
 
     Args:
-        sources: For each edge the number of its earlier node.
-        targets: For each edge the number of its later node.
-        timely: The numbers of the nodes by time.
+        sources: For each edge the index of its earlier node.
+        targets: For each edge the index of its later node.
+        timely: The indices of the nodes by time.
         rank: For each node its place in `timely`.
 
     Raises:
-        CycleError: The edges go round in a circle.
+        CycleError: The edges have a cycle.
     """
     from heapq import heapify, heappop, heappush
 
@@ -66,21 +60,21 @@ def sort_topologically(
         later[source].append(target)
     ready = [rank[index] for index in timely if not waiting[index]]
     heapify(ready)
-    found = []
+    ordered = []
     while ready:
         index = timely[heappop(ready)]
-        found.append(index)
+        ordered.append(index)
         for target in later[index]:
             waiting[target] -= 1
             if not waiting[target]:
                 heappush(ready, rank[target])
-    if len(found) < len(timely):
-        raise CycleError(_circle(later, waiting))
-    return found
+    if len(ordered) < len(timely):
+        raise CycleError(_find_cycle(later, waiting))
+    return ordered
 
 
-def _circle(later: list[list[int]], waiting: list[int]) -> list[int]:
-    """One circle among the nodes that still wait for another."""
+def _find_cycle(later: list[list[int]], waiting: list[int]) -> list[int]:
+    """Return a cycle among the nodes that still wait for another; it starts at its lowest index."""
     earlier: dict[int, int] = {}
     for index, targets in enumerate(later):
         if waiting[index]:
@@ -88,12 +82,11 @@ def _circle(later: list[list[int]], waiting: list[int]) -> list[int]:
                 if waiting[target]:
                     earlier[target] = index
     place = min(earlier)
-    seen: dict[int, int] = {}
-    path: list[int] = []
-    while place not in seen:
-        seen[place] = len(path)
-        path.append(place)
+    path: dict[int, None] = {}
+    while place not in path:
+        path[place] = None
         place = earlier[place]
-    found = path[seen[place] :][::-1]
-    first = found.index(min(found))
-    return [*found[first:], *found[:first]]
+    nodes = list(path)
+    cycle = nodes[nodes.index(place) :][::-1]
+    first = cycle.index(min(cycle))
+    return [*cycle[first:], *cycle[:first]]

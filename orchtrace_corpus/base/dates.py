@@ -1,4 +1,4 @@
-"""The current day, and the only look at a clock; without `datetime`, whose import takes a millisecond."""
+"""The current day, without `datetime`, whose import takes a millisecond. No other module asks for the day."""
 
 import os
 import time
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def day_text(later: int = 0) -> str:
-    """Return the current day, or the one that is so many days later, as `YYYY-MM-DD`.
+    """Return the current day, or a day so many days later, as `YYYY-MM-DD`.
 
-    With `SOURCE_DATE_EPOCH` set, the current day is that of that moment (https://reproducible-builds.org/specs/source-date-epoch/).
+    `SOURCE_DATE_EPOCH` sets the current time (https://reproducible-builds.org/specs/source-date-epoch/).
 
     Raises:
         CommandUseError: `SOURCE_DATE_EPOCH` is not a number of seconds.
@@ -37,7 +37,7 @@ def today() -> "date":
 
 
 def is_iso_date(text: str) -> bool:
-    """Return True if a text is a day of the calendar as `YYYY-MM-DD`."""
+    """Return True if a text is a valid date as `YYYY-MM-DD`."""
     year, month, day = text[:4], text[5:7], text[8:]
     if len(text) != 10 or text[4] != "-" or text[7] != "-" or not text.isascii() or not (year + month + day).isdigit():
         return False

@@ -1,6 +1,6 @@
 """The errors that stop a command, each with its exit code.
 
-An exception means "could not do it". Problems found *in* the data are values: see `findings`.
+An exception means that the command could not do its work. Problems *in* the data are values: see `findings`.
 """
 
 import os
@@ -25,7 +25,7 @@ class CorpusError(Exception):
     """Base of all errors that a user can act on.
 
     Attributes:
-        hint: What to do about it, empty where the message already says so.
+        hint: What to do about it; empty if the message says so.
     """
 
     exit_code: ClassVar[ExitCode] = ExitCode.UNREADABLE
@@ -40,76 +40,62 @@ class CorpusError(Exception):
 
 
 class CommandUseError(CorpusError):
-    """The words of the command line ask for something that does not exist."""
+    """The command line asks for something that does not exist."""
 
     exit_code = ExitCode.USAGE
 
 
 class MissingLibraryError(CommandUseError):
-    """Something needs a library that is not installed; the hint is the command that installs it here.
+    """A feature needs a library that is not installed; the hint is the command that installs it, with an extra."""
 
-    Args:
-        what: What needs it.
-        library: The library.
-        extra: The extra of our package that brings it.
-    """
-
-    def __init__(self, what: str, library: str, extra: str) -> None:
+    def __init__(self, feature: str, library: str, extra: str) -> None:
         import shlex
 
         tree = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         is_editable = os.path.isfile(os.path.join(tree, "pyproject.toml"))
-        wanted = ["-e", f"{_shown(tree)}[{extra}]"] if is_editable else [f"orchtrace-corpus[{extra}]"]
-        command = shlex.join([_shown(sys.executable) if sys.executable else "python", "-m", "pip", "install", *wanted])
-        super().__init__(f"{what} needs {library}, which is not installed", f"Install it: {command}")
+        packages = ["-e", f"{_relative(tree)}[{extra}]"] if is_editable else [f"orchtrace-corpus[{extra}]"]
+        python = _relative(sys.executable) if sys.executable else "python"
+        command = shlex.join([python, "-m", "pip", "install", *packages])
+        super().__init__(f"{feature} needs {library}, which is not installed", f"Install it: {command}")
 
 
-def need(what: str, module: str, extra: str = "scale") -> None:
-    """See that an optional library is there.
-
-    Args:
-        what: What needs it.
-        module: The library.
-        extra: The extra of this package that brings it.
-
-    Raises:
-        MissingLibraryError: It is not installed.
-    """
+def require_library(feature: str, module: str, extra: str = "scale") -> None:
+    """Raise `MissingLibraryError` unless the library that a feature needs, from an extra of this package, is there."""
     from importlib import import_module
 
     try:
         import_module(module)
     except ImportError as error:
-        raise MissingLibraryError(what, module, extra) from error
+        raise MissingLibraryError(feature, module, extra) from error
 
 
-def _shown(path: str) -> str:
-    """A path as seen from the working folder, if it is below it."""
+def _relative(path: str) -> str:
+    """Return a path relative to the working folder if it is below it."""
     near = os.path.relpath(path)
     return path if near.startswith(os.pardir) else near
 
 
 class DataFileError(CorpusError):
-    """A data file is absent or cannot be read, so nothing can be said about it."""
+    """A data file is missing or cannot be read."""
 
 
 class OutputError(CorpusError):
-    """The output could not be written, for instance because the disk is full."""
+    """The output could not be written, for example because the disk is full."""
 
 
 class UpstreamError(CorpusError):
-    """A service outside did not answer, or not with anything that can be used."""
+    """A service did not answer, or not with anything usable."""
 
     exit_code = ExitCode.UPSTREAM
 
 
 class InvalidCorpusError(CorpusError):
-    """The corpus has errors, so no count taken from it would be true."""
+    """The corpus has errors, so its counts would be wrong."""
 
     exit_code = ExitCode.FINDINGS
 
 
 class MalformedCorpusError(InvalidCorpusError):
-    """The corpus has errors of syntax: parts of it could not even be read."""
+    """The corpus has syntax errors, so parts of it could not be read."""
 
     exit_code = ExitCode.UNREADABLE

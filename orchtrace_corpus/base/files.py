@@ -1,6 +1,6 @@
-"""Writes files: whole or not at all, one writer at a time; opens regular files, and nothing else, to read.
+"""Write files as a whole or not at all, with one writer at a time; open only regular files to read.
 
-Nothing else in the package writes below a corpus's folder.
+No other module writes below the folder of a corpus.
 """
 
 import os
@@ -20,21 +20,21 @@ _TEMPORARY_SUFFIX = ".tmp"
 
 
 def text_beside(module: str, name: str) -> str:
-    """A text file of the package that lies beside a module, given by its `__file__`."""
+    """Return a text file that lies beside a module of the package, given by the module's `__file__`."""
     with open(os.path.join(os.path.dirname(module), name), encoding="utf-8") as file:
         return file.read()
 
 
 _FOR_READING = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-"""O_NONBLOCK: opening a pipe does not wait for a writer; on regular files it has no effect."""
+"""O_NONBLOCK: opening a pipe does not wait for a writer. On regular files it has no effect."""
 
 
 def check_regular(path: str, mode: int) -> None:
-    """See that a path leads to a regular file: a pipe or a device may never end, and may never begin.
+    """Raise an error unless a mode is that of a regular file: reading a pipe or a device may never end.
 
     Args:
-        path: The path, to show.
-        mode: The mode that the system states for it.
+        path: The path for the message.
+        mode: The `st_mode` of the path.
 
     Raises:
         IsADirectoryError: It is a folder.
@@ -70,34 +70,29 @@ def regular_descriptor(path: str) -> int:
 
 
 def open_regular(path: str, buffering: int = -1) -> BinaryIO:
-    """Open a regular file to read bytes; as `regular_descriptor`.
-
-    Args:
-        path: Where it is.
-        buffering: As for `open`; 0 is not possible.
-    """
+    """Open a regular file to read bytes; errors as of `regular_descriptor`. `buffering` is as in `open`, but not 0."""
     return os.fdopen(regular_descriptor(path), "rb", buffering)
 
 
 def installed_path(name: str) -> str:
-    """Return the path of a file of the source tree, in an installed wheel or in the tree; empty if in neither."""
+    """Return the path of a file that is in the wheel or in the source tree; empty if it is in neither."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     places = (os.path.join(folder, name) for folder in (os.path.join(package, "bundled"), os.path.dirname(package)))
     return next(filter(os.path.exists, places), "")
 
 
 class ChangedError(DataFileError):
-    """A file is no longer what it was when it was read."""
+    """A file was changed after it was read."""
 
 
 class Document(NamedTuple):
-    """A file with the text it has and the text it should have.
+    """A file with its text on disk and the text that it should have.
 
     Attributes:
         name: The path below the corpus's folder.
-        present: The text on disk; None where there is no such file.
+        present: The text on disk; None if the file is missing.
         wanted: The text that it should have.
-        is_orphan: Whether it was made before and is made no longer, so that it goes.
+        is_orphan: True if it was generated before, but is not any more, so that it is to be removed.
     """
 
     name: str
@@ -119,7 +114,7 @@ class Document(NamedTuple):
     @property
     def diff(self) -> str:
         """Return the change to the file as a unified diff; empty if only line ends change."""
-        from orchtrace_corpus.base.linediff import unified_diff  # only for who shows one
+        from orchtrace_corpus.base.linediff import unified_diff  # costs start-up, and most commands show none
 
         present = self.present or ""
         if "\r\n" not in self.wanted:
@@ -128,35 +123,35 @@ class Document(NamedTuple):
 
 
 class TextFile(NamedTuple):
-    """A file as text, line ends as in the file, and its path as messages show it."""
+    """The text of a file with its own line ends, and its path for messages."""
 
     path: str
     text: str
 
 
 def with_line_feeds(text: str) -> str:
-    """Return a text whose lines end with a line feed alone."""
+    """Return a text with CRLF replaced by LF."""
     return text.replace("\r\n", "\n")
 
 
 def document(root: str, name: str, wanted: str) -> Document:
-    """A file of a corpus, by its name below the folder, with the text that it should have.
+    """Return a file of a corpus, by its name below the folder, with the text that it should have.
 
     Raises:
-        DataFileError: What is there now cannot be read.
+        DataFileError: The present file cannot be read.
     """
     return Document(name, read_text(root, name), wanted)
 
 
 def read_text(root: str, name: str) -> str | None:
-    """The text of a file of a corpus; None where there is no such file.
+    """Return the text of a file of a corpus; None if it is missing.
 
     Raises:
-        DataFileError: It cannot be read, or a symbolic link leads out of the corpus, where nothing is to be written.
+        DataFileError: It cannot be read, or a symbolic link leads out of the corpus, where nothing may be written.
     """
     path = os.path.join(root, name)
     below = accumulate(name.split("/"), os.path.join)
-    # In a fraction of the time of realpath; Windows has other links, too.
+    # This takes a fraction of the time of realpath. Windows also has links of other kinds.
     may_lead_out = os.name != "posix" or any(os.path.islink(os.path.join(root, part)) for part in below)
     if may_lead_out and not os.path.realpath(path).startswith(os.path.join(os.path.realpath(root), "")):
         raise DataFileError(f"{name} leads out of the corpus", "Put a file in place of the symbolic link.")
@@ -171,11 +166,11 @@ def read_text(root: str, name: str) -> str | None:
 
 
 def write_stale(root: str, documents: Sequence[Document]) -> list[str]:
-    """Write those documents that are stale, or remove them, in their order, and return their names.
+    """Write or remove the stale documents, in their order, and return their names.
 
     Raises:
         DataFileError: A file cannot be written or removed.
-        ChangedError: A file is no longer what it was when the documents were made; none is written.
+        ChangedError: A file was changed after the documents were made; none is written.
     """
     stale = [document for document in documents if document.is_stale]
     if stale:
@@ -192,8 +187,9 @@ def write_stale(root: str, documents: Sequence[Document]) -> list[str]:
                     message = f"cannot make the folder {os.path.relpath(folder)}: {error.strerror}"
                     raise DataFileError(message) from error
                 sweep(os.path.dirname(os.path.realpath(path)))
-            write_together({os.path.join(root, one.name): one.wanted for one in stale if not one.is_orphan})
-            for name in (one.name for one in stale if one.is_orphan):
+            kept = [document for document in stale if not document.is_orphan]
+            write_together({os.path.join(root, document.name): document.wanted for document in kept})
+            for name in (document.name for document in stale if document.is_orphan):
                 try:
                     os.remove(os.path.join(root, name))
                 except OSError as error:
@@ -202,10 +198,10 @@ def write_stale(root: str, documents: Sequence[Document]) -> list[str]:
 
 
 def write_atomic(path: str, content: str | bytes) -> None:
-    """Replace a file's content, or create it, so that a reader sees the old content or the new, never a part.
+    """Replace or create a file, so that a reader sees the whole old content or the whole new content.
 
-    The content goes to a temporary file in the same folder, is flushed to the disk, and takes the
-    file's name. A symbolic link stays one: what it points to is replaced. Permissions are kept.
+    The content is written to a temporary file in the same folder, flushed to the disk, and renamed. Of a symbolic link,
+    the target is replaced. Permissions stay.
 
     Raises:
         DataFileError: The folder or the disk does not allow it; the old file is untouched.
@@ -214,17 +210,16 @@ def write_atomic(path: str, content: str | bytes) -> None:
 
 
 def write_together(contents: Mapping[str, str | bytes]) -> None:
-    """Replace the contents of several files, each as `write_atomic` does, in the order given.
+    """Replace the contents of several files in order, each as `write_atomic` does.
 
-    All new contents are on the disk before the first file is replaced, so whatever the folder or the
-    disk does not allow is noticed while nothing has changed. Then the files take their names one right
-    after the other; if one cannot, those before it get their old contents back. Only a process killed at
-    that very moment leaves some of them new and some old.
+    All new contents are on the disk before the first file is replaced, so most errors happen before anything has
+    changed. Then the temporary files are renamed, one right after the other. If that fails, the files before it get
+    their old contents back; only a process that is killed in between leaves some files new and some old.
 
     Raises:
-        DataFileError: A file cannot be written; the message says if others were.
+        DataFileError: A file cannot be written; the message names the others that were.
     """
-    import tempfile  # only for who writes: most commands compare
+    import tempfile  # costs start-up, and most commands write nothing
 
     targets: dict[str, str] = {}
     replaced: dict[str, bytes | None] = {}
@@ -284,11 +279,11 @@ def _restored(path: str, old: bytes | None) -> bool:
 
 @contextmanager
 def new_file(path: str) -> Iterator[TextIO]:
-    """Write a new file, which is there only when all of it is written.
+    """Write a new file, which appears when all of it is written.
 
     Raises:
-        FileExistsError: There is one.
-        OSError: The disk does not allow it; nothing is left.
+        FileExistsError: It exists.
+        OSError: It cannot be written; nothing is left.
     """
     beside = f"{path}.{os.getpid()}.part"
     try:
@@ -303,7 +298,7 @@ def new_file(path: str) -> Iterator[TextIO]:
 
 
 def _name_file(beside: str, path: str) -> None:
-    """Give a written file its name, without replacing another: a link does neither, where the disk knows links."""
+    """Give a written file its name without replacing another file: by a link, if the file system has links."""
     try:
         os.link(beside, path)
     except FileExistsError:
@@ -315,21 +310,21 @@ def _name_file(beside: str, path: str) -> None:
 
 
 def replace_folder(path: str, files: Iterable[tuple[str, str | bytes]], is_ours: Callable[[str], bool]) -> int:
-    """Write many files as one folder, in place of the one that was there: whole or not at all.
+    """Write many files as one folder, which replaces the old folder as a whole or not at all.
 
-    They are written into a folder beside it, which then takes its name. Nothing is flushed to the disk file by file:
-    what is written can be made again.
+    They are written into a temporary folder beside it, which is then renamed. They are not flushed to the disk one by
+    one, because they can be generated again.
 
     Args:
-        path: The folder; made if it is absent.
+        path: The folder; created if missing.
         files: The files, each with its path below the folder.
-        is_ours: Whether a folder that is there, and not empty, may be replaced.
+        is_ours: Returns True if an existing folder that is not empty may be replaced.
 
     Returns:
-        How many files were written.
+        The number of files written.
 
     Raises:
-        DataFileError: There is something else at the path, or it cannot be written; then nothing has changed.
+        DataFileError: Something else is at the path, or it cannot be written; then nothing has changed.
     """
     import shutil
     import tempfile
@@ -347,12 +342,12 @@ def replace_folder(path: str, files: Iterable[tuple[str, str | bytes]], is_ours:
     with locked(parent):
         staged = old = ""
         try:
-            for left in os.listdir(parent):  # by killed writers: nobody else is writing
-                if left.startswith(prefix) and left.endswith(_TEMPORARY_SUFFIX):
-                    shutil.rmtree(os.path.join(parent, left), ignore_errors=True)
+            for entry in os.listdir(parent):  # left by killed writers: the lock keeps other writers out
+                if entry.startswith(prefix) and entry.endswith(_TEMPORARY_SUFFIX):
+                    shutil.rmtree(os.path.join(parent, entry), ignore_errors=True)
             staged = tempfile.mkdtemp(dir=parent, prefix=prefix, suffix=_TEMPORARY_SUFFIX)
             old = tempfile.mkdtemp(dir=parent, prefix=prefix, suffix=_TEMPORARY_SUFFIX)
-            number = _write_all(staged, files)
+            count = _write_all(staged, files)
             umask = os.umask(0)  # the only way to read it
             os.umask(umask)
             os.chmod(staged, 0o777 & ~umask)
@@ -366,44 +361,44 @@ def replace_folder(path: str, files: Iterable[tuple[str, str | bytes]], is_ours:
         finally:
             for folder in filter(None, (staged, old)):
                 shutil.rmtree(folder, ignore_errors=True)
-    return number
+    return count
 
 
 def _write_all(folder: str, files: Iterable[tuple[str, str | bytes]]) -> int:
-    made = {""}
-    number = 0
+    folders = {""}
+    count = 0
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)  # which only Windows has
     for name, content in files:
-        number += 1
+        count += 1
         below = name.rpartition("/")[0]
-        if below not in made:
+        if below not in folders:
             os.makedirs(os.path.join(folder, below), exist_ok=True)
-            made.add(below)
-        left = memoryview(content.encode("utf-8") if isinstance(content, str) else content)
-        file = os.open(os.path.join(folder, name), flags, 0o666)  # a file object asks the system twice as much
+            folders.add(below)
+        rest = memoryview(content.encode("utf-8") if isinstance(content, str) else content)
+        file = os.open(os.path.join(folder, name), flags, 0o666)  # a file object makes twice as many system calls
         try:
-            while left:
-                left = left[os.write(file, left) :]
+            while rest:
+                rest = rest[os.write(file, rest) :]
         finally:
             os.close(file)
-    return number
+    return count
 
 
 @contextmanager
 def locked(folder: str, wait_seconds: float = 10.0) -> Iterator[None]:
     """Be the only writer in a folder, among all processes and users of this machine.
 
-    The system drops the lock when the process ends, however it ends. The locked file is empty and lies in the
-    system's folder for temporary files, never in the folder itself. Other users may lock it, too.
+    The system drops the lock when the process ends, however it ends. The locked file is empty and is in the system's
+    folder for temporary files. Other users may lock it, too.
 
     Raises:
-        DataFileError: Another process held the lock all the time that we were willing to wait; or the folder is not
-            there, or the lock cannot be made.
+        DataFileError: Another process held the lock for all of `wait_seconds`; or the folder is missing, or the lock
+            cannot be made.
     """
     import tempfile
     from hashlib import sha256
 
-    from filelock import FileLock, Timeout  # only for who writes
+    from filelock import FileLock, Timeout
 
     try:
         os.stat(folder)
@@ -427,7 +422,7 @@ def locked(folder: str, wait_seconds: float = 10.0) -> Iterator[None]:
 
 
 def sweep(folder: str) -> None:
-    """Remove what killed writers left in a folder. Only for the holder of the lock: nobody else is writing."""
+    """Remove the temporary files of killed writers in a folder. Only the holder of the lock may call it."""
     with suppress(OSError):
         for name in os.listdir(folder):
             if name.startswith(_TEMPORARY_PREFIX) and name.endswith(_TEMPORARY_SUFFIX):

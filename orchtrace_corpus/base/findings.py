@@ -1,7 +1,7 @@
-"""Problems found in data, as values: what is wrong, where, and how bad.
+"""Problems in data, as values: what is wrong, where, and how severe.
 
-Every code a finding can carry is declared once, by the part of the project whose findings it is for: the reader of
-YAML, the corpus and the traces each `register` theirs when they are imported.
+Every code of a finding is declared once: the YAML reader, the corpus and the traces each `register` their codes when
+they are imported.
 """
 
 import os
@@ -43,10 +43,7 @@ class Location(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One problem at one place.
-
-    `record` is the key or id of the record concerned, empty where there is none.
-    """
+    """A problem at a place; `record` is the key or id of its record, or empty."""
 
     code: str
     message: str
@@ -55,7 +52,7 @@ class Finding(NamedTuple):
 
     @property
     def severity(self) -> Severity:
-        """The severity that `RULES` gives the code."""
+        """The severity of the code in `RULES`."""
         return RULES[self.code].severity
 
     def __str__(self) -> str:
@@ -65,13 +62,13 @@ class Finding(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """The explanation of one rule in a `rules.toml`.
+    """The explanation of a rule in a `rules.toml`.
 
     Attributes:
         why: Why the rule exists, and what it tolerates.
-        bad: The least YAML that breaks it: fields of a record, records, or files under a comment with their name.
-        good: The same, mended.
-        fixable: Whether the mend needs no decision, so that a program can make it.
+        bad: The shortest YAML that breaks it: fields of a record, records, or files under a comment with their name.
+        good: The same, corrected.
+        fixable: True if a program can correct it, because that needs no decision.
     """
 
     why: str
@@ -84,8 +81,8 @@ class Section(NamedTuple):
     """The rules whose codes begin with one letter.
 
     Attributes:
-        rank: Its place in the rulebook; sections of one rank stand as they were registered.
-        title: What the rules are about.
+        rank: Its place in the rulebook; sections of equal rank are in the order of registration.
+        title: The subject of the rules.
         file: The file that explains them.
     """
 
@@ -95,7 +92,7 @@ class Section(NamedTuple):
 
 
 RULES: dict[str, Rule] = {}
-"""Every rule that is registered, by its code."""
+"""Every registered rule, by its code."""
 
 SECTIONS: dict[str, Section] = {}
 """Every section of the rulebook, by the first letter of its codes."""
@@ -112,12 +109,12 @@ def register(
     """Declare rules.
 
     Args:
-        module: The file of the module that declares them; `rules.toml` beside it explains them.
+        module: The file of the module that declares them; `rules.toml` in its folder explains them.
         errors: The titles of errors, by code.
         warnings: The titles of warnings, by code.
-        sections: The titles of the rulebook's sections, by the letter that their codes begin with.
+        sections: The titles of the rulebook's sections, by the first letter of their codes.
         rank: The place of these sections among others.
-        waivable: The sections whose warnings are about records, which can waive them.
+        waivable: The sections whose warnings a record can waive.
     """
     for severity, titles in ((Severity.ERROR, errors), (Severity.WARNING, warnings)):
         for code, title in titles.items():
@@ -138,7 +135,7 @@ def explanation(code: str) -> Entry:
 @cache
 def explanations(file: str) -> dict[str, Entry]:
     """Return the explanations of a `rules.toml`, by code."""
-    import tomllib  # only for who explains
+    import tomllib  # costs start-up
 
     with open(file, "rb") as handle:
         return {code: Entry(**entry) for code, entry in tomllib.load(handle).items()}
@@ -150,46 +147,43 @@ def has_errors(findings: Iterable[Finding]) -> bool:
 
 
 def ranked(findings: Sequence[Finding], limit: int) -> Sequence[Finding]:
-    """Return findings of which `limit` are shown, 0 for all; if that leaves some out, errors come before warnings."""
+    """Return findings with errors first if only `limit` of them are shown; 0 shows all."""
     if not limit or len(findings) <= limit:
         return findings
     return sorted(findings, key=lambda finding: finding.severity is not Severity.ERROR)
 
 
 def is_malformed(findings: Iterable[Finding]) -> bool:
-    """Return True if a finding is one of syntax, so that part of the data could not be read."""
+    """Return True if a finding is a syntax error, so that a part of the data could not be read."""
     return any(finding.code.startswith("Y") for finding in findings)
 
 
 def beyond(before: Iterable[Finding], after: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings of `after` that `before` does not have, wherever in their files they stand now.
-
-    With the two exchanged, those that have gone.
-    """
-    known = Counter(_identity(finding) for finding in before)
+    """Return the findings of `after` that `before` does not have, on whatever lines they are."""
+    counts = Counter(_identity(finding) for finding in before)
     new = []
     for finding in after:
         identity = _identity(finding)
-        if known[identity] > 0:
-            known[identity] -= 1
+        if counts[identity] > 0:
+            counts[identity] -= 1
         else:
             new.append(finding)
     return tuple(new)
 
 
 def _identity(finding: Finding) -> tuple[str, ...]:
-    """Return what stays of a finding when lines above it change; some messages name a line."""
+    """Return the parts of a finding that do not change with the lines above it; some messages name a line."""
     message = re.sub(r"\bline \d+", "line", finding.message)
     return finding.code, os.path.basename(finding.location.path), finding.record, message
 
 
 def is_noun(text: str) -> bool:
-    """Return True if a text is words of letters and digits alone, so that it is no markup in any form."""
+    """Return True if a text has only words of letters and digits, so that it is not markup in any format."""
     return len(text) <= 40 and re.fullmatch(r"[^\W_]+(?:[ -][^\W_]+)*", text) is not None
 
 
 def printable(text: str, *, limit: int = 80) -> str:
-    """Make text from outside safe to print on one line: escape what does not print, cut what is long."""
+    """Make text from outside safe to print on one line: escape characters that do not print, and shorten it."""
     shown = text if len(text) <= limit else text[: limit - 1] + "…"
     if shown.isprintable():
         return shown
@@ -202,26 +196,25 @@ def quote(text: str) -> str:
 
 
 def quote_path(path: str) -> str:
-    """Quote a path for a message, escaped but whole: what tells paths apart is at their ends."""
+    """Quote a path for a message, escaped but whole, because paths often differ only at the end."""
     return f"'{printable(path, limit=4096)}'"
 
 
-def unobeyed(text: str) -> str:
-    """JSON, in which a terminal obeys nothing: control characters and those that turn writing round become escapes.
+def escape_controls(text: str) -> str:
+    """Return JSON that is safe on a terminal: control characters and those that change the direction are escaped.
 
-    JSON lets them stand in texts as they are, but for those below U+0020, which every writer of JSON escapes.
+    Characters below U+0020 need no escape here: every JSON writer escapes them.
     """
     if text.isascii() and "\x7f" not in text:
         return text
-    obeyed = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
-    return re.sub(obeyed, lambda found: f"\\u{ord(found[0]):04x}", text)
+    controls = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+    return re.sub(controls, lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def suggestion(wrong: str, allowed: Sequence[str], *, always_list: bool = True) -> str:
-    """The end of a message about a word outside a vocabulary: the nearest spelling and what is allowed.
+    """Return the end of a message about an unknown word: the nearest known word and the allowed ones.
 
-    Returns text that begins with a space or is empty, such as
-    ` (did you mean 'debate'? allowed: centralized, debate, swarm)`.
+    It is empty, or begins with a space: ` (did you mean 'debate'? allowed: centralized, debate, swarm)`.
     """
     near = nearest(wrong, allowed)
     parts = [f"did you mean {quote(near)}?"] if near else []
@@ -231,36 +224,36 @@ def suggestion(wrong: str, allowed: Sequence[str], *, always_list: bool = True) 
 
 
 def near_suggestion(wrong: str, allowed: Sequence[str]) -> str:
-    """The same about a word outside so large a vocabulary that only the nearest spelling helps; empty without one."""
+    """Return the nearest known word as `suggestion` does, for a vocabulary that is too large to list; else empty."""
     return suggestion(wrong, allowed, always_list=False) if nearest(wrong, allowed) else ""
 
 
 def nearest(wrong: str, allowed: Sequence[str]) -> str:
-    """The word of a vocabulary that is spelled most like another one; empty if none is."""
-    from difflib import get_close_matches  # only for who has made a mistake
+    """Return the word of a vocabulary with the most similar spelling; empty if none is similar."""
+    from difflib import get_close_matches  # costs start-up
 
     near = get_close_matches(wrong[:80].lower(), [word.lower() for word in allowed], n=1, cutoff=0.6)
     return next((word for word in allowed if word.lower() in near), "")
 
 
 def codes(prefix: str) -> tuple[str, ...]:
-    """The codes that begin with a prefix, in capitals or not.
+    """Return the codes that begin with a prefix, in upper or lower case.
 
     Raises:
         CommandUseError: There is none; the message names the nearest.
     """
-    found = tuple(code for code in RULES if prefix and code.startswith(prefix.upper()))
-    if not found:
+    matching = tuple(code for code in RULES if prefix and code.startswith(prefix.upper()))
+    if not matching:
         alike = [code for code in RULES if code[0] == prefix[:1].upper()] or list(RULES)
         hint = suggestion(prefix, alike, always_list=False) if len(prefix) > 1 else ""
         raise CommandUseError(f"there is no rule {quote(prefix)}{hint}", "See corpus rule --all.")
-    return found
+    return matching
 
 
 def select(findings: Iterable[Finding], wanted: Sequence[str], ignored: Sequence[str]) -> tuple[Finding, ...]:
-    """The findings whose code is among `wanted` (if any is) and not among `ignored`.
+    """Return the findings whose code is in `wanted` (or any, if that is empty) and not in `ignored`.
 
-    Findings of syntax always stay: behind one, nothing is known about the rest of the file.
+    Syntax errors always stay, because the rest of their file is unread.
     """
     return tuple(
         finding

@@ -1,8 +1,7 @@
-"""Identifiers of papers: arXiv, DOI, OpenReview and ACL Anthology, in every spelling people use.
+"""Identifiers of papers: arXiv, DOI, OpenReview and ACL Anthology, in all usual spellings.
 
-References: arXiv's identifier scheme (https://info.arxiv.org/help/arxiv_identifier.html), the DOI
-Handbook section 2.2 (a DOI is compared without regard to case), the ACL Anthology's id formats of
-before and after 2020.
+References: arXiv's identifier scheme (https://info.arxiv.org/help/arxiv_identifier.html), the DOI Handbook, section 2.2
+(DOIs are case-insensitive), the ACL Anthology's id formats before and after 2020.
 """
 
 import re
@@ -13,7 +12,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 
 
 class IdentifierKind(StrEnum):
-    """The registries we know; the value is the field of a record that holds the id."""
+    """The registries; the value is the field of a record that holds the id."""
 
     ARXIV = "arxiv_id"
     DOI = "doi"
@@ -28,14 +27,14 @@ class Identifier(NamedTuple):
     value: str
 
 
-# Digits are those of ASCII: others would make an id that no registry knows. Blanks of any kind end a DOI.
+# Only ASCII digits: an id with others is in no registry. Blanks of any kind end a DOI.
 _MONTH = "[0-9]{2}(?:0[1-9]|1[0-2])"
 _ARXIV_FORM = rf"{_MONTH}\.[0-9]{{4,5}}|[a-z]+(?:-[a-z]+)*(?:\.[A-Z]{{2}})?/{_MONTH}[0-9]{{3}}"
 _DOI_FORM = r"10\.[0-9]{4,9}/\S+"
 _OPENREVIEW_FORM = r"[A-Za-z0-9_-]{6,20}"
 _ACL_FORM = r"[0-9]{4}\.[a-z0-9]+-[a-z0-9_]+\.[0-9]+|[A-Z][0-9]{2}-[0-9]{4}"
 
-# Patterns stay text: `re` compiles and keeps each when it is first used, which most runs never do.
+# Patterns are texts: `re` compiles each on first use, and most runs use few of them.
 _FORMS: dict[IdentifierKind, str] = {
     IdentifierKind.ARXIV: _ARXIV_FORM,
     IdentifierKind.DOI: _DOI_FORM,
@@ -67,7 +66,7 @@ ADDRESSES = {
     IdentifierKind.OPENREVIEW: "https://openreview.net/forum?id=",
     IdentifierKind.ACL: "https://aclanthology.org/",
 }
-"""The beginning of the URL of an id's page."""
+"""The beginning of the address of an id's page."""
 
 _USUAL = (
     *((kind, before, "/" if kind is IdentifierKind.ACL else "") for kind, before in ADDRESSES.items()),
@@ -75,15 +74,14 @@ _USUAL = (
     (IdentifierKind.OPENREVIEW, "OpenReview:", ""),
     (IdentifierKind.ACL, "ACL:", ""),
 )
-"""The usual text before and after ids: with it, no pattern of another spelling is compiled."""
+"""The usual text before and after ids. Ids in this form are recognised without compiling a pattern."""
 
 
 def recognise(text: str) -> Identifier | None:
-    """Recognise an identifier in a bare id, a prefixed id or a URL; None where there is none.
+    """Return the identifier in a bare id, a prefixed id or a URL; None if there is none.
 
-    A version (`v3`) is dropped: it names a revision of the same paper. An arXiv DOI
-    (`10.48550/arXiv.…`) is the arXiv id it stands for. A bare word is never taken for an OpenReview
-    id, since any word could be one.
+    A version (`v3`) is dropped, because it names a revision of the same paper. An arXiv DOI (`10.48550/arXiv.…`) gives
+    an arXiv id. A bare word is not recognised as an OpenReview id, because any word could be one.
     """
     candidate = text.strip()
     for kind, before, after in _USUAL:
@@ -96,13 +94,13 @@ def recognise(text: str) -> Identifier | None:
             if "%" not in value and is_normal(kind, value):
                 return Identifier(kind, value)
     if set(candidate).isdisjoint("0123456789") and "openreview" not in candidate.lower():
-        return None  # only an OpenReview id can do without digits, and only behind its name
+        return None  # only an OpenReview id can have no digit, and it needs its name in front
     for kind, patterns in _SPELLINGS.items():
         match = next(filter(None, (re.fullmatch(pattern, candidate) for pattern in patterns)), None)
         if match is not None:
             value = match["id"]
             if kind is IdentifierKind.DOI and "%" in value:
-                from urllib.parse import unquote  # takes as long to import as a corpus to check its identifiers
+                from urllib.parse import unquote  # the import takes as long as checking the ids of a corpus
 
                 value = unquote(value)
             return Identifier(kind, value.lower() if kind is IdentifierKind.DOI else value)
@@ -111,7 +109,7 @@ def recognise(text: str) -> Identifier | None:
 
 @lru_cache(maxsize=4096)
 def recognise_url(url: str) -> Identifier | None:
-    """Recognise the identifier in a URL, as `recognise` does, in a fraction of its time where there is none."""
+    """Return the identifier in a URL, as `recognise` does; faster if there is none."""
     lowered = url.lower()
     if "arxiv.org/" in lowered or "doi.org/" in lowered or "openreview.net/" in lowered or "aclanthology" in lowered:
         return recognise(url)
@@ -119,19 +117,19 @@ def recognise_url(url: str) -> Identifier | None:
 
 
 def arxiv_year(arxiv_id: str) -> int:
-    """The year in which an arXiv id in its normal form was given, from its first four digits (YYMM).
+    """Return the year of an arXiv id in its normal form, from its first digits (YYMM).
 
-    Ids of the old scheme (`astro-ph/0601001`) begin in 1991.
+    Ids of the old form (`astro-ph/0601001`) begin in 1991.
     """
     digits = int(arxiv_id.rpartition("/")[2][:2])
     return 1900 + digits if "/" in arxiv_id and digits >= 91 else 2000 + digits
 
 
 def is_normal(kind: IdentifierKind, value: str) -> bool:
-    """Return True if the value is an id of that kind in its normal form."""
+    """Return True if the value is an id of a kind in its normal form."""
     if kind is IdentifierKind.DOI and (value.startswith("10.48550/arxiv.") or value != value.lower()):
-        return False  # arXiv's own DOI says no more than the arXiv id
-    month, point, number = value[:4], value[4:5], value[5:]
-    if kind is IdentifierKind.ARXIV and point == "." and month.isdigit() and value.isascii():
-        return "01" <= month[2:] <= "12" and number.isdigit() and len(number) in (4, 5)  # nearly all
+        return False  # a paper on arXiv has its arXiv id instead
+    month, point, digits = value[:4], value[4:5], value[5:]
+    if kind is IdentifierKind.ARXIV and point == "." and month.isdigit() and value.isascii():  # nearly all ids
+        return "01" <= month[2:] <= "12" and digits.isdigit() and len(digits) in (4, 5)
     return re.fullmatch(_FORMS[kind], value) is not None

@@ -1,7 +1,7 @@
-"""Takes JSON documents apart undecoded, and finds the line and column of a path such as `events`, 3, `t`.
+"""Find the line and column of a path in a JSON document, such as `events`, 3, `t`.
 
-Nothing is remembered while a document is decoded, which would cost every sound one. Members and items are taken
-apart afterwards (`msgspec.Raw`): each gives its length, and the next one's place follows from it.
+Recording places while a document is decoded would slow down every valid one. Instead, members and items are split
+afterwards (`msgspec.Raw`): the length of each gives the place of the next one.
 """
 
 import re
@@ -21,7 +21,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 @cache
 def _decoders() -> "tuple[Decoder[dict[str, Raw]], Decoder[list[Raw]], Decoder[str]]":
-    """Return the decoders of members, items and names; made where a place is asked for: msgspec imports slowly."""
+    """Return the decoders of members, items and names. They are made on first use, because msgspec imports slowly."""
     from msgspec import Raw
     from msgspec.json import Decoder
 
@@ -29,13 +29,13 @@ def _decoders() -> "tuple[Decoder[dict[str, Raw]], Decoder[list[Raw]], Decoder[s
 
 
 def children(document: bytes, at: int, text: memoryview | bytes) -> Iterator[tuple[str | int, int, memoryview]]:
-    """Return the values of an object or list: by name or number, the byte of its beginning and its text.
+    """Yield the values of an object or list: the name or index, the offset in bytes, and the text.
 
-    A name that is given twice comes twice.
+    A repeated name is yielded twice. Other values have no children.
 
     Args:
         document: A well-formed document.
-        at: The byte at which the object or list begins; there is nothing in any other value.
+        at: The offset of the object or list.
         text: Its text.
 
     Raises:
@@ -60,19 +60,19 @@ def children(document: bytes, at: int, text: memoryview | bytes) -> Iterator[tup
             value = memoryview(members[name])
             after = document[at + len(value) : at + len(value) + 1]
             if not document.startswith(value, at) or after.isalnum() or after == b".":
-                # A name given twice: only its last value is known, which may be the beginning of a longer number.
+                # A repeated name: only its last value is known, which may be the beginning of a longer number.
                 value = memoryview(_text_at(document, at))
             yield name, at, value
             at = _end_of(between, document, at + len(value))
 
 
 def _end_of(pattern: re.Pattern[bytes], document: bytes, at: int) -> int:
-    found = pattern.match(document, at)
-    return found.end() if found else at
+    match = pattern.match(document, at)
+    return match.end() if match else at
 
 
 def _text_at(document: bytes, at: int) -> bytes:
-    """The text of the value that begins at a byte, found by counting brackets."""
+    """Return the text of the value at an offset, by counting brackets."""
     marks = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{}]|[^\s,:"\[\]{}]++')
     depth = 0
     for mark in marks.finditer(document, at):
@@ -83,13 +83,7 @@ def _text_at(document: bytes, at: int) -> bytes:
 
 
 class Places:
-    """Finds places in one well-formed JSON document.
-
-    Args:
-        data: The document.
-        path: The path of its file, to show.
-        first_line: The line of the file on which the document begins.
-    """
+    """Finds places in a well-formed JSON document, which begins on a line of a file."""
 
     def __init__(self, data: bytes, path: str, first_line: int = 1) -> None:
         self._data = data
@@ -100,20 +94,20 @@ class Places:
         self._texts: dict[int, memoryview] = {}
 
     def locate(self, path: Path) -> Location:
-        """The place of a value; where the path goes further than the document, that of the last thing there is."""
+        """Return the place of a value; if the path leads out of the document, the place of its last existing part."""
         return self.location(self._at(path))
 
     def line(self, path: Path) -> int:
-        """The line of a value, which takes no longer where lines are long."""
+        """Return the line of a value, faster than `locate` if lines are long."""
         return self._first_line + self._line_number(self._at(path))
 
     def _at(self, path: Path) -> int:
         at = _end_of(re.compile(rb"[ \t\r\n]*+"), self._data, 0)
         for step in path:
             if at not in self._children:
-                found = list(children(self._data, at, self._texts.get(at, self._data)))
-                self._children[at] = {name: begin for name, begin, _ in found}
-                self._texts.update((begin, text) for _, begin, text in found)
+                parts = list(children(self._data, at, self._texts.get(at, self._data)))
+                self._children[at] = {name: begin for name, begin, _ in parts}
+                self._texts.update((begin, text) for _, begin, text in parts)
             inner = self._children[at].get(step)
             if inner is None:
                 break
@@ -126,12 +120,12 @@ class Places:
         return bisect_right(self._line_starts, at) - 1
 
     def location(self, at: int) -> Location:
-        """The line and column of a byte of the document; columns count characters."""
+        """Return the line and column of an offset in bytes; columns count characters."""
         line = self._line_number(at)
         before = self._data[self._line_starts[line] : at].decode("utf-8", "replace")
         return Location(self._path, self._first_line + line, len(before) + 1)
 
 
 def json_path(path: Path) -> str:
-    """A path as JSONPath, such as `$.events[3].t`."""
+    """Return a path as JSONPath, such as `$.events[3].t`."""
     return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{printable(step)}" for step in path)

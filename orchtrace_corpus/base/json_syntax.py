@@ -1,8 +1,8 @@
-"""Find what keeps a text from being JSON, and at which place (RFC 8259).
+"""Find the first error that keeps a text from being JSON (RFC 8259), and its place.
 
-Python's decoder finds faults of syntax, and its words are kept. Its place of a comma too few or too many, of an escape
-and of a text that ends too early follows its version, or is far from the mistake: here it is where the mistake is. What
-only Python takes for JSON, such as `NaN` and repeated names, it takes without a place: that is found among the tokens.
+Python's decoder finds syntax errors, and its messages are kept. Its place of a missing or extra comma, of an escape and
+of a text that ends too early depends on its version, or is far from the mistake, and is corrected here. Python accepts
+`NaN` and repeated names, which are found among the tokens.
 """
 
 import re
@@ -14,10 +14,10 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 
 MAX_DEPTH = 500
-"""So many lists and objects may lie inside each other. Every supported Python decodes as many."""
+"""The levels of nested lists and objects. Every supported Python decodes as many."""
 
 MAX_DIGITS = 4300
-"""So many digits may a whole number have where it is read exactly."""
+"""The digits of a whole number that is read exactly."""
 
 _TOKEN = (
     r'(?P<name>"(?:[^"\\]++|\\.)*+")[ \t\r\n]*:|"(?:[^"\\]++|\\.)*+"?|(?P<mark>[][{}])|(?P<constant>NaN|-?Infinity)'
@@ -32,7 +32,7 @@ _NEITHER_BRACKET_NOR_QUOTE = bytes(set(range(256)) - set(b'[]{}"'))
 
 
 class Kind(Enum):
-    """The kinds of faults that callers tell apart."""
+    """The kinds of faults that callers distinguish."""
 
     SYNTAX = auto()
     EMPTY = auto()
@@ -50,10 +50,10 @@ class Fault(NamedTuple):
 
     Attributes:
         kind: Its kind.
-        message: What is wrong, and what to do about it where that is clear.
-        line: The line of the character at fault, counted from the given first one.
-        column: Its column, which counts characters from 1.
-        word: The word at fault, where the fault is one: `NaN`, or a name that is repeated.
+        message: What is wrong, and what to do about it if that is clear.
+        line: Its line, counted from that of the beginning of the text.
+        column: Its column in characters, from 1.
+        word: The word that is wrong: `NaN`, or a repeated name; empty for other faults.
     """
 
     kind: Kind
@@ -64,7 +64,7 @@ class Fault(NamedTuple):
 
 
 class JsonError(ValueError):
-    """A text is not JSON as data files have it. `line` and `column` count from 1."""
+    """A text is not JSON as data files need it. `line` and `column` count from 1."""
 
     def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
         super().__init__(message)
@@ -73,14 +73,10 @@ class JsonError(ValueError):
 
 
 def loads(text: str, first_line: int = 1) -> Any:
-    """Return the value of a text, without what only Python takes for JSON: repeated names and `NaN`.
-
-    Args:
-        text: The text.
-        first_line: The line of its file on which it begins.
+    """Return the value of a text that begins on a line of its file.
 
     Raises:
-        JsonError: It is not such JSON.
+        JsonError: It is not JSON, or has what only Python accepts: repeated names and `NaN`.
     """
     import json
 
@@ -107,13 +103,10 @@ def _refuse(_constant: str) -> None:
 
 
 def exceeds_depth(data: bytes) -> bool:
-    """Return True if well-formed JSON is nested more than `MAX_DEPTH` levels deep.
+    """Return True if well-formed JSON in UTF-8 is nested more than `MAX_DEPTH` levels deep.
 
-    Nothing here runs in Python for each character. Mostly few brackets are opened, which `replace` sees soonest. Those
-    in strings mostly come in pairs: strings are only taken out where brackets of any kind nest too deep or are left.
-
-    Args:
-        data: The text in UTF-8.
+    No Python code runs per character. Most documents open few brackets, which `replace` counts fastest. Strings, whose
+    brackets mostly come in pairs, are only removed if all brackets together nest too deep.
     """
     if len(data) <= 2 * MAX_DEPTH:
         return False
@@ -131,10 +124,10 @@ def exceeds_depth(data: bytes) -> bool:
 
 
 def _nests_too_deep(braces: bytes) -> bool:
-    """Return True if braces nest more than `MAX_DEPTH` deep, those counted in that have no partner."""
+    """Return True if braces nest more than `MAX_DEPTH` deep, braces without a partner included."""
     if b"{" * (MAX_DEPTH + 1) in braces:
         return True
-    for depth in range(MAX_DEPTH + 1):  # each round takes away the innermost level
+    for depth in range(MAX_DEPTH + 1):  # each round removes the innermost level
         outer = braces.replace(b"{}", b"")
         if len(outer) == len(braces) or depth + len(braces) <= MAX_DEPTH:
             return depth + len(braces) > MAX_DEPTH
@@ -143,24 +136,21 @@ def _nests_too_deep(braces: bytes) -> bool:
 
 
 def _marks(data: bytes) -> Iterator[bytes]:
-    """Yield the brackets, all as braces, and the quotes that begin or end a string; piece by piece, to save memory."""
+    """Yield the brackets, all as braces, and the quotes of strings, piece by piece to save memory."""
     begin = 0
     while begin < len(data):
         end = begin + _PIECE_BYTES
         while data[end - 1 : end] == b"\\":  # no piece ends inside an escape
             end += 1
-        piece = data[begin:end].replace(b"\\\\", b"__").replace(b'\\"', b"__")  # of equal length, which is faster
+        piece = data[begin:end].replace(b"\\\\", b"__").replace(b'\\"', b"__")  # equal length is faster
         yield piece.translate(_BRACES, _NEITHER_BRACKET_NOR_QUOTE)
         begin = end
 
 
 def first_fault(text: str, *, first_line: int = 1, is_strict: bool = False) -> Fault | None:
-    """The first thing that keeps a text from being JSON; None where nothing does.
+    """Return the first fault of a text that begins on a line of its file; None if it is valid JSON.
 
-    Args:
-        text: The text.
-        first_line: The line of its file on which it begins.
-        is_strict: Whether names that are repeated in an object, and numbers of too many digits, are faults as well.
+    Names that are repeated in an object, and numbers of too many digits, are faults if `is_strict`.
     """
     return _Scanner(text, first_line, is_strict).fault()
 
@@ -171,7 +161,7 @@ def _is_long(number: str) -> bool:
 
 
 class _Scanner:
-    """Looks for the first fault of a text: the mistake that Python's decoder finds, or a token before it."""
+    """Finds the first fault of a text: the error of Python's decoder, or a wrong token before it."""
 
     def __init__(self, text: str, first_line: int, is_strict: bool) -> None:
         self._text = text
@@ -190,7 +180,7 @@ class _Scanner:
             message = "begins with a byte order mark, which JSON does not have; save the file in UTF-8 without it"
             return self._fault(Kind.BYTE_ORDER_MARK, 0, message)
         try:
-            json.loads(self._text, parse_int=len, parse_float=len)  # for which a number may have any length
+            json.loads(self._text, parse_int=len, parse_float=len)  # `int` refuses long numbers
         except json.JSONDecodeError as error:
             return self._token_fault(error.pos) or self._mistake(error.pos, error.msg)
         except RecursionError:
@@ -203,7 +193,7 @@ class _Scanner:
         return self._fault(Kind.HALF_PAIR, half.start(), "half of a surrogate pair, which stands for no character")
 
     def _token_fault(self, end: int) -> Fault | None:
-        """Return the first fault that Python's decoder does not see, in a text that is sound to it up to an end."""
+        """Return the first fault that Python's decoder accepts, in the text up to the first error that it finds."""
         import json
 
         names: list[set[str]] = []
@@ -230,7 +220,7 @@ class _Scanner:
         return None
 
     def _mistake(self, at: int, mistake: str) -> Fault:
-        """Return the fault for the place and the mistake that the decoder gives, which it names by words alone."""
+        """Return the fault for an error of the decoder, by its place and message."""
         text, message = self._text, f"{mistake[:1].lower()}{mistake[1:]}".removesuffix(" at")
         before = len(text[:at].rstrip(" \t\r\n"))
         if text.startswith(("#", "//", "/*"), at):

@@ -1,7 +1,7 @@
-"""Text that looks like another: letters of several scripts in one word, hosts beyond ASCII, and what is invisible.
+"""Text that looks like other text: words with letters of several scripts, hosts beyond ASCII, invisible characters.
 
-Which scripts may stand together is that of "Highly Restrictive" in https://www.unicode.org/reports/tr39/: Latin letters
-with Chinese, Japanese and Korean ones. A word wholly of one script is a word of that script.
+As in "Highly Restrictive" of https://www.unicode.org/reports/tr39/, a word may combine Latin letters with Chinese,
+Japanese and Korean ones. A word of a single script is never reported.
 """
 
 import re
@@ -16,20 +16,20 @@ _LATIN, _EAST_ASIAN = "LATIN", "EAST ASIAN"
 _GROUPS = dict.fromkeys(
     ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "HALFWIDTH", "IDEOGRAPHIC"), _EAST_ASIAN
 ) | {"FEMININE": _LATIN, "MASCULINE": _LATIN, "MICRO": "GREEK", "OHM": "GREEK"}
-"""Scripts, by the first word of the names of their characters; those of others are that word."""
+"""Scripts by the first word of their characters' names; for other characters, the word is the script."""
 
 _FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
-"""Letters and marks that show nothing."""
+"""Invisible letters and marks."""
 
 _JOINERS = "\u200c\u200d\ufe0e\ufe0f"
-"""Part of words in some scripts, and of emoji; nothing behind a Latin letter."""
+"""Parts of words in some scripts, and of emoji; invisible after a Latin letter."""
 
-_MOST_NAMED = 4
+_MAX_NAMED = 4
 """The number of characters that are named by their code points."""
 
 
 class Oddity(StrEnum):
-    """The ways in which text looks like another."""
+    """The ways in which text looks like other text."""
 
     SCRIPTS = "scripts"
     HOST = "host"
@@ -37,7 +37,7 @@ class Oddity(StrEnum):
 
 
 class OddPart(NamedTuple):
-    """A word, a host or an invisible character, with those of its characters that make it look like another."""
+    """A word, a host or an invisible character, with the characters that make it look like other text."""
 
     kind: Oddity
     text: str
@@ -45,15 +45,15 @@ class OddPart(NamedTuple):
 
 
 def code_points(characters: Iterable[str]) -> str:
-    """Return different characters by code point and name, as ASCII text; the first of many."""
+    """Return the code points and names of the first different characters, as ASCII text."""
     different = list(dict.fromkeys(characters))
-    named = [f"U+{ord(c):04X} {unicodedata.name(c, '')}".rstrip() for c in different[:_MOST_NAMED]]
-    more = len(different) - _MOST_NAMED
-    return ", ".join(named) + (f" and {more} more" if more > 0 else "")
+    names = ", ".join(f"U+{ord(c):04X} {unicodedata.name(c, '')}".rstrip() for c in different[:_MAX_NAMED])
+    others = len(different) - _MAX_NAMED
+    return f"{names} and {others} more" if others > 0 else names
 
 
 def odd_parts(text: str, beyond_ascii: Collection[str] | None = None) -> Iterator[OddPart]:
-    """Yield the parts of a text that look like another; `beyond_ascii` has its characters, if they are known."""
+    """Yield the parts of a text that look like other text; `beyond_ascii` are its non-ASCII characters, if known."""
     if text.isascii():
         return
     hosts = set[int]()
@@ -88,7 +88,7 @@ def _is_suspect(character: str) -> bool:
 
 @lru_cache(4096)
 def _script(character: str) -> str:
-    """Return the script of a letter; empty for what is no letter, for marks, and for letters that modify others."""
+    """Return the script of a letter; empty for marks, for modifier letters, and for characters that are no letters."""
     if not character or unicodedata.category(character) not in ("Lu", "Ll", "Lt", "Lo"):
         return ""
     name = unicodedata.name(character, "").partition(" ")[0]
@@ -96,7 +96,7 @@ def _script(character: str) -> str:
 
 
 def _word(text: str, at: int) -> tuple[int, int]:
-    """Return where the word around an index begins and ends."""
+    """Return the start and end of the word around an index."""
     start = end = at
     while start and _is_of_word(text[start - 1]):
         start -= 1

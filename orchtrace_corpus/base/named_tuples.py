@@ -1,9 +1,8 @@
 """Named tuples that are cheap to declare: as `typing.NamedTuple`, but the constructor is made on first use.
 
-Start-up is most of the time of a command, and a command declares up to 150 of these classes and makes instances of
-half of them. Declaring one with `typing` compiles its constructor, which takes 110 µs. Here a declaration takes 15 µs,
-and one compiled constructor serves all classes with the same number of fields, under their names.
-Type checkers see `typing.NamedTuple`.
+Start-up takes most of the time of a command. A command declares up to 150 of these classes, and makes instances of half
+of them. `typing` compiles a constructor for each declaration, which takes 110 µs. Here a declaration takes 15 µs, and
+classes with the same number of fields share a compiled constructor. Type checkers see `typing.NamedTuple`.
 """
 
 from typing import TYPE_CHECKING
@@ -23,22 +22,22 @@ else:
         return eval(f"lambda _cls, {names}: _new(_cls, ({names},))", _GLOBALS).__code__
 
     class _Constructor:
-        """Stands for `__new__` until the class is called for the first time, or inspected."""
+        """The `__new__` of a class until it is called, or inspected, for the first time."""
 
         def __set_name__(self, owner, name):
             self._owner = owner
 
         def __get__(self, instance, owner):
-            made = self._owner
-            code = _constructor_code(len(made._fields)).replace(co_varnames=("_cls", *made._fields))
-            constructor = FunctionType(code, _GLOBALS, "__new__", tuple(made._field_defaults.values()))
-            constructor.__qualname__ = f"{made.__qualname__}.__new__"
-            constructor.__annotations__ = made.__annotations__
-            made.__new__ = constructor
+            declared = self._owner
+            code = _constructor_code(len(declared._fields)).replace(co_varnames=("_cls", *declared._fields))
+            constructor = FunctionType(code, _GLOBALS, "__new__", tuple(declared._field_defaults.values()))
+            constructor.__qualname__ = f"{declared.__qualname__}.__new__"
+            constructor.__annotations__ = declared.__annotations__
+            declared.__new__ = constructor
             return constructor
 
     class _Declaration(type):
-        """Makes the annotations of a class its fields."""
+        """Makes fields of the annotations of a class."""
 
         def __new__(meta, name, bases, namespace):
             if bases != (tuple,) and not hasattr(bases[0], "_fields"):
@@ -51,24 +50,24 @@ else:
             return super().__new__(meta, name, bases, namespace)
 
     class NamedTuple(tuple, metaclass=_Declaration):
-        """The base of classes whose annotations are the fields of a tuple, in their order."""
+        """The base of tuples whose fields are the annotations of the class, in their order."""
 
         __slots__ = ()
 
         @classmethod
         def _make(cls, values):
-            """Return an instance of as many values as there are fields."""
-            made = tuple.__new__(cls, values)
-            if len(made) != len(cls._fields):
-                raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
-            return made
+            """Return an instance with a value for each field."""
+            instance = tuple.__new__(cls, values)
+            if len(instance) != len(cls._fields):
+                raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(instance)}")
+            return instance
 
         def _replace(self, /, **values):
-            """Return the tuple with other values of some fields."""
-            made = self._make(map(values.pop, self._fields, self))
+            """Return a copy with other values of some fields."""
+            instance = self._make(map(values.pop, self._fields, self))
             if values:
                 raise ValueError(f"Got unexpected field names: {list(values)!r}")
-            return made
+            return instance
 
         def _asdict(self):
             """Return the values by field."""

@@ -1,16 +1,16 @@
-"""Progress of long work, as a value that the caller may show."""
+"""The progress of a long run, as a value for the caller."""
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 
 
 class Progress(NamedTuple):
-    """The progress of a piece of work.
+    """The progress of a run.
 
     Attributes:
-        done: How many of what is counted are done.
-        total: How many there are.
-        waiting_seconds: How long nothing will be asked yet; 0 while something is.
-        reason: Why that is; empty for the usual time between two requests.
+        done: The number of units that are done.
+        total: The number of all units.
+        waiting_seconds: How long the run waits yet; 0 if it does not wait.
+        reason: Why it waits; empty for the usual time between two requests.
     """
 
     done: int

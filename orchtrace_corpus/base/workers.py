@@ -1,8 +1,8 @@
-"""Processes that work for this one, and the same work on many documents by several of them.
+"""Worker processes, and work on many documents by several of them.
 
-A worker ends by itself when this process is gone, however that came about. That of a
-`concurrent.futures.ProcessPoolExecutor` does not: it holds both ends of the queue that it waits at, and outlives a
-process that was killed (`tests/base/test_workers.py` kills it). Nor does a pool say how a worker died.
+A worker ends when its parent process ends, even if that is killed. A worker of a
+`concurrent.futures.ProcessPoolExecutor` does not: it holds both ends of its queue, and outlives a parent that was
+killed (`tests/base/test_workers.py` kills one). Nor does a pool report how a worker died.
 """
 
 import os
@@ -21,10 +21,10 @@ Result = TypeVar("Result")
 Arguments = TypeVarTuple("Arguments")
 
 BATCH_BYTES = 1 << 20
-"""Documents are handed on in batches of at least so many bytes."""
+"""The least size of a batch of documents for a worker."""
 
-MOST_SENT_BYTES = 32 << 20
-"""A batch larger than this stays in this process, so that memory does not grow with the number of processes."""
+MAX_SENT_BYTES = 32 << 20
+"""A larger batch is processed here, so that memory does not grow with the number of workers."""
 
 
 class WorkerError(CorpusError):
@@ -32,23 +32,23 @@ class WorkerError(CorpusError):
 
 
 class Worker:
-    """A process that does what is sent to it, and is not interrupted by Ctrl-C: that is for this process to handle.
+    """A process that works on messages. Ctrl-C does not interrupt it, only its parent, which ends it.
 
     Attributes:
-        connection: Leads to it; for waiting until one of several workers answers.
+        connection: The connection to it, for waiting until one of several workers answers.
     """
 
     def __init__(self, serve: "Callable[[Connection, *Arguments], None]", *arguments: *Arguments) -> None:
         """Start the process.
 
         Args:
-            serve: What it runs, with its end of the connection and the arguments; other processes can import it. When
-                the connection raises `EOFError` or `OSError`, it returns: this process is gone.
+            serve: The function that it runs, with its end of the connection and further arguments; other processes can
+                import it. It returns when the connection raises `EOFError` or `OSError`: then the parent is gone.
             arguments: Further arguments of `serve`.
         """
         from multiprocessing import get_context
 
-        context = get_context("spawn")  # a fork would hold this process's ends of the other workers' pipes
+        context = get_context("spawn")  # a fork would inherit our ends of the other workers' pipes
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_begin, args=(serve, theirs, *arguments), daemon=True)
         with _interrupts_blocked():
@@ -67,25 +67,21 @@ class Worker:
             raise self._death() from error
 
     def receive(self) -> Any:
-        """Wait for a message, and return it.
-
-        Raises:
-            WorkerError: The process died, perhaps in the middle of the message.
-        """
+        """Wait for a message, and return it; errors as of `send`."""
         try:
             return self.connection.recv()
         except (EOFError, OSError) as error:
             raise self._death() from error
 
     def end(self) -> None:
-        """End the process, whatever it is doing."""
+        """Kill the process."""
         self._process.kill()
         self._process.join()
         self.connection.close()
 
     @property
     def exit_code(self) -> int | None:
-        """Return the exit code of the process: below zero for the signal that killed it; None while it runs."""
+        """The exit code of the process, negative for a signal; None while it runs."""
         return self._process.exitcode
 
     def _death(self) -> WorkerError:
@@ -98,7 +94,7 @@ class Worker:
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Block Ctrl-C, where the system can: a process that is started then begins, and stays, with it blocked."""
+    """Block Ctrl-C if the system can; a process that is started meanwhile keeps it blocked."""
     import signal
 
     if not hasattr(signal, "pthread_sigmask"):
@@ -115,7 +111,7 @@ def _interrupts_blocked() -> Iterator[None]:
 
 
 def _begin(serve: "Callable[[Connection, *Arguments], None]", connection: "Connection", *arguments: *Arguments) -> None:
-    """Run what each worker runs first."""
+    """Set up a worker process, and run its function."""
     import gc
     import signal
 
@@ -128,7 +124,7 @@ WorkerType = TypeVar("WorkerType", bound=Worker)
 
 
 def wait_for_any(workers: Sequence[WorkerType]) -> list[WorkerType]:
-    """Return the workers that have sent a message or died; wait until there is one."""
+    """Wait until a worker has sent a message or died, and return all that have."""
     from multiprocessing.connection import wait
 
     ready = wait([worker.connection for worker in workers])
@@ -143,16 +139,16 @@ def processors() -> int:
 def in_order(
     work: Callable[[Item], Result], documents: Iterable[Item], jobs: int = 0, *, size_bytes: Callable[[Item], int]
 ) -> Iterator[Result]:
-    """Yield the result of `work` for each document, in their order.
+    """Yield the result of `work` for each document, in order.
 
     Args:
-        work: A function that other processes can import: one of a module, or a `partial` of one.
-        documents: Read only as far ahead as there are processes to work on them.
-        jobs: How many processes; as many as there are processors if 0.
-        size_bytes: How large a document is.
+        work: A function that other processes can import: one of a module, or a `partial` of it.
+        documents: The documents; at most as many batches are read ahead as there are workers.
+        jobs: The number of processes; 0 for that of the processors.
+        size_bytes: Returns the size of a document.
 
     Raises:
-        WorkerError: A process died, for instance because memory was short.
+        WorkerError: A process died, for example because memory was short.
     """
     jobs = jobs or processors()
     workers: list[Worker] = []
@@ -172,7 +168,7 @@ def in_order(
     try:
         for index, batch in enumerate(_batches(documents, size_bytes)):
             size = sum(map(size_bytes, batch))
-            if index == 0 or jobs == 1 or size > MOST_SENT_BYTES:
+            if index == 0 or jobs == 1 or size > MAX_SENT_BYTES:
                 pending.append([work(document) for document in batch])
             else:
                 if len(workers) < jobs:

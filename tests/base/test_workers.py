@@ -57,7 +57,7 @@ def test_documents_are_read_only_as_far_ahead_as_they_are_worked_on() -> None:
 
 
 def test_a_large_batch_stays_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "MOST_SENT_BYTES", 5)
+    monkeypatch.setattr(parallel, "MAX_SENT_BYTES", 5)
 
     assert {process for _, process in in_order(doubled, numbered(50), 4, size_bytes=Document.size)} == {os.getpid()}
 

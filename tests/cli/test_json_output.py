@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchtrace_corpus.base.findings import unobeyed
+from orchtrace_corpus.base.findings import escape_controls
 from tests.conftest import run_corpus
 from tests.trace.traces import event, raw
 
@@ -30,14 +30,14 @@ RUN = raw(
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_escapes_mean_the_same_text(text: str) -> None:
-    written = unobeyed(json.dumps(text, ensure_ascii=False))
+    written = escape_controls(json.dumps(text, ensure_ascii=False))
 
     assert json.loads(written) == text
     assert not set(OBEYED) & set(written)
 
 
 def test_other_text_stays_as_it_is() -> None:
-    assert unobeyed('{"é": "中文 \u200d"}') == '{"é": "中文 \u200d"}'
+    assert escape_controls('{"é": "中文 \u200d"}') == '{"é": "中文 \u200d"}'
 
 
 @pytest.fixture

@@ -58,4 +58,4 @@ class Session(NamedTuple):
         if output_format is render.FindingsFormat.TEXT:
             self.output.show(render.text(findings[:limit]))
         else:
-            self.output.write(render.written(findings, output_format, limit))
+            self.output.write(render.serialize(findings, output_format, limit))

@@ -1,7 +1,7 @@
 """HTML pages: templates that escape by default, one style, and a policy that lets no data run as a script.
 
-Templates use Jinja2, which only this module imports. A page takes its styles and scripts either from files beside it
-(a site) or from inside (a page in one file), and the Content-Security-Policy of the page names exactly those.
+Only this module imports Jinja2. The styles and scripts of a page are in files beside it (a site) or inside it (a page
+in one file), and its Content-Security-Policy allows exactly those.
 """
 
 import os
@@ -25,22 +25,21 @@ _FILE = re.compile(
 """The address of a file in a repository, with its lines."""
 
 OWN_FILES = "'self'"
-"""The source, in a policy, of the files that lie beside a page."""
+"""In a policy, the source of files beside the page."""
 
 
 def environment(module: str) -> "Environment":
-    """The templates beside a module, given by its `__file__`; `base/NAME` reaches those of this package.
+    """Return the templates beside a module, given by its `__file__`; `base/NAME` is a template of this package.
 
-    Values are escaped unless they are `Markup`, and a name that is not defined is an error. In templates,
-    `value | inert_json` embeds data, `address | web_address` is an address that a link may have, and
-    `address | address_label` is what readers see of it.
+    Values are escaped unless they are `Markup`, and an undefined name is an error. In templates, `value | inert_json`
+    embeds data, `address | web_address` is the target of a link, and `address | address_label` its text.
     """
     from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 
     folders = [os.path.join(os.path.dirname(path), "templates") for path in (module, __file__)]
-    own, base = (FileSystemLoader(folder) for folder in folders)
-    made = Environment(
-        loader=ChoiceLoader([PrefixLoader({"base": base}), own]),
+    of_module, base = (FileSystemLoader(folder) for folder in folders)
+    templates = Environment(
+        loader=ChoiceLoader([PrefixLoader({"base": base}), of_module]),
         autoescape=True,
         undefined=StrictUndefined,
         auto_reload=False,
@@ -48,17 +47,14 @@ def environment(module: str) -> "Environment":
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters["inert_json"] = inert_json
-    made.filters["web_address"] = web_address
-    made.filters["address_label"] = address_label
-    return made
+    templates.filters |= {"inert_json": inert_json, "web_address": web_address, "address_label": address_label}
+    return templates
 
 
 def inert_json(value: object) -> str:
-    """JSON for `<script type="application/json">`, which browsers neither run nor take for markup.
+    """Return JSON for `<script type="application/json">`, as `Markup`, which templates do not escape again.
 
-    No character of it can end the element or start another: `<`, `>` and `&`, and all that is not ASCII, are written
-    as escapes. The result is `Markup`, so that templates do not escape it again.
+    No character can end the element or start another: `<`, `>`, `&` and all characters beyond ASCII are escaped.
 
     Raises:
         ValueError: A number is not finite.
@@ -67,56 +63,57 @@ def inert_json(value: object) -> str:
     import json
 
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    made: str = _markupsafe().Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
-    return made
+    return _markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
 def web_address(address: str) -> str:
-    """An address for `href`: itself with the schemes http and https, else "", so that no text becomes a script."""
+    """Return an http or https address for `href`; empty for any other text, so that no text becomes a script."""
     return address if address.lower().startswith(("https://", "http://")) else ""
 
 
 def address_label(address: str) -> str:
-    """Return a web address in short: its host and path; of a file in a repository, the file and its lines."""
+    """Return a short form of a web address: host and path; for a file in a repository, the file and its lines."""
     label = re.sub(r"^https?://(www\.)?|/$", "", address)
     if match := _FILE.match(label):
         first, last = match["first"], match["last"]
-        lines = f", lines {first} to {last}" if last else f", line {first}" if first else ""
+        lines = f", line {first}" if first else ""
+        if last:
+            lines = f", lines {first} to {last}"
         return f"{match['repository']}: {match['path']}{lines}"
     return label
 
 
 def content_security_policy(scripts: Sequence[str] = (), styles: Sequence[str] = (), images: Sequence[str] = ()) -> str:
-    """The policy of a page: nothing is loaded, run, sent or framed but what is named.
+    """Return the Content-Security-Policy of a page (https://www.w3.org/TR/CSP3/), which allows only these sources.
 
     Args:
         scripts: Sources of scripts: `OWN_FILES`, or `source_hash` of a script inside the page.
         styles: Sources of style sheets, likewise.
         images: Sources of images, `OWN_FILES` or `data:`.
-
-    Returns:
-        The value of the header `Content-Security-Policy`, or of the `meta` element that stands for it.
-        https://www.w3.org/TR/CSP3/
     """
-    allowed = {"script-src": scripts, "style-src": styles, "img-src": images}
-    named = [f"{directive} {' '.join(sources)}" for directive, sources in allowed.items() if sources]
-    return "; ".join(["default-src 'none'", *named, "base-uri 'none'", "form-action 'none'"])
+    sources = {"script-src": scripts, "style-src": styles, "img-src": images}
+    allowed = [f"{directive} {' '.join(places)}" for directive, places in sources.items() if places]
+    return "; ".join(["default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"])
 
 
 def source_hash(text: str) -> str:
-    """The source, in a policy, of a script or a style inside the page that has exactly this text."""
+    """Return the source, in a policy, of a script or style inside the page with exactly this text."""
     return f"'sha256-{b64encode(sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
 
 
-def joined(parts: Iterable[str]) -> str:
-    """Pieces of HTML, all of which templates have made, as one that templates do not escape again."""
-    made: str = _markupsafe().Markup("".join(parts))
-    return made
+def join_html(parts: Iterable[str]) -> str:
+    """Join pieces of HTML, all made by templates, as `Markup`, which templates do not escape again."""
+    return _markup("".join(parts))
 
 
-def escaped(text: str) -> str:
-    """A text as a template would write it."""
+def escape_text(text: str) -> str:
+    """Return a text as a template would write it."""
     return str(_markupsafe().escape(text))
+
+
+def _markup(text: str) -> str:
+    markup: str = _markupsafe().Markup(text)
+    return markup
 
 
 def notebook_table(
@@ -126,14 +123,14 @@ def notebook_table(
     heats: Sequence[Sequence[int]] = (),
     note: str = "",
 ) -> str:
-    """A table as a notebook shows it, every text escaped, its colours in the cells, since notebooks drop styles.
+    """Return a table for notebooks, with texts escaped, and colours in the cells, since notebooks drop style sheets.
 
     Args:
-        caption: What stands above it.
+        caption: The text above it.
         columns: The heads of the columns.
-        rows: The cells; the first of each row is its head, a number is set to the right.
-        heats: The shade of each cell behind the first, 0 for none, to 4; without them no cell is shaded.
-        note: What stands below it.
+        rows: The cells; the first cell of a row is its head, and numbers are aligned to the right.
+        heats: The shade of each cell after the first, from 0 (none) to 4.
+        note: The text below it.
     """
     from html import escape
 
@@ -157,7 +154,7 @@ def notebook_table(
 
 @cache
 def _markupsafe() -> Any:
-    """The library, imported by the first page: the statement costs as much as a short text, for each of many."""
+    """Import the library once: the import statement takes as long as a short text, and there are many."""
     import markupsafe
 
     return markupsafe
@@ -165,9 +162,9 @@ def _markupsafe() -> Any:
 
 @cache
 def style_sheet() -> str:
-    """The style that all pages share: the colours of drawings as custom properties, then `base.css`.
+    """Return the style of all pages: the colours of drawings as custom properties, then `base.css`.
 
-    A colour `heat1` of `drawing.PALETTE` is `var(--heat1)`, on light screens, dark ones and paper.
+    The colour `heat1` of `drawing.PALETTE` is `var(--heat1)`, for light screens, dark screens and paper.
     """
     light, dark = ("".join(f"--{name}:{pair[i]};" for name, pair in PALETTE.items()) for i in (0, 1))
     schemes = f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}"

@@ -1,13 +1,13 @@
-"""Turns results into text: tables and pages for people, JSON and CSV for programs.
+"""Results as text: tables and pages for people, JSON and CSV for programs.
 
-Renderers return strings or styled lines; none prints. `console` alone knows rich.
+Renderers return strings or styled lines and print nothing. Only `console` imports rich.
 """
 
 from enum import StrEnum
 
 
 class Format(StrEnum):
-    """The forms of a report of data. `table.RENDERERS` has a renderer for each, except `TABLE`, which needs a width."""
+    """The formats of a report. `table.RENDERERS` has a renderer for each but `TABLE`, which needs a width."""
 
     TABLE = "table"
     MARKDOWN = "markdown"
@@ -17,5 +17,5 @@ class Format(StrEnum):
 
     @property
     def is_exact(self) -> bool:
-        """Return True if programs read the format, so that figures keep every digit."""
+        """Return True if programs read the format, so that numbers keep every digit."""
         return self in (Format.JSON, Format.CSV)

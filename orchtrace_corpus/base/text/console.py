@@ -1,4 +1,4 @@
-"""Styled lines on a terminal: the only module that knows rich."""
+"""Styled lines on a terminal. Only this module imports rich."""
 
 from collections.abc import Iterable
 

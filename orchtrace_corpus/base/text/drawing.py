@@ -1,8 +1,7 @@
-"""Draws a picture as SVG: rectangles, lines, paths and text in named colours, for light and dark screens.
+"""Draw pictures as SVG: rectangles, lines, paths and text in named colours, for light and dark screens.
 
-The same calls give the same bytes, wherever and whenever: coordinates are whole numbers, and nothing is
-measured on this machine. Which font a reader's screen has is not known, so widths are estimated for the widest
-of the usual ones, and text is wrapped or cut by the estimate before it could run into anything.
+The same calls give the same bytes on every machine: coordinates are whole numbers, and no font is measured. The font of
+the reader is unknown, so widths are estimated for the widest usual font, and text is wrapped or cut by the estimate.
 """
 
 import unicodedata
@@ -32,13 +31,13 @@ PALETTE: dict[str, tuple[str, str]] = {
     "series4": ("#a8558a", "#d68fc0"),
     "series5": ("#c64600", "#ff8a5c"),
 }
-"""Every colour by its name: on a light screen, on a dark one. The first six series differ for the colour-blind, too."""
+"""Colours by name: on a light screen, on a dark one. The first six series also differ for colour-blind readers."""
 
 LINES = ("page", "rule", "muted", "series0", "series1")
-"""The colours that lines and outlines can have."""
+"""The colours of lines and outlines."""
 
 SERIES = 6
-"""The number of colours for things without an order."""
+"""The number of colours for categories."""
 
 _FONTS = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','Helvetica Neue',Arial,sans-serif"
 _BOLD = 1.2
@@ -56,14 +55,14 @@ _ADVANCE = {
     **dict.fromkeys("\u2018\u2019\u2013\u00b7\u00a0", 0.65),
     **dict.fromkeys("\u201c\u201d\u2014\u2026\u00d7", 1.02),
 }
-"""The advance of usual characters, in parts of the font size; at least that of DejaVu Sans, a wide font."""
+"""The advance of usual characters in parts of the font size; at least that of DejaVu Sans, a wide font."""
 
 
 def advance(character: str) -> float:
     """Return the largest advance of a character, in parts of the font size."""
-    known = _ADVANCE.get(character)
-    if known is not None:
-        return known
+    usual = _ADVANCE.get(character)
+    if usual is not None:
+        return usual
     category = unicodedata.category(character)
     if category in ("Mn", "Me", "Cf"):
         return 0.0
@@ -81,13 +80,13 @@ def text_width(text: str, size: float = SIZE, *, bold: bool = False) -> float:
 
 @lru_cache(4096)
 def _advances(text: str) -> float:
-    """Return the sum of the advances of a text, in parts of the font size; labels repeat in and between pictures.
+    """Return the sum of the advances of a text, in parts of the font size. It is cached because labels repeat.
 
-    `fsum` has the same sum on every Python, where `sum` is exact from 3.12 on.
+    `fsum` gives the same result on every Python; `sum` is exact only from 3.12 on.
     """
-    known = _ADVANCE
+    advances = _ADVANCE
     try:
-        return fsum([known[c] for c in text])
+        return fsum([advances[c] for c in text])
     except KeyError:
         return fsum([advance(c) for c in text])
 
@@ -95,8 +94,8 @@ def _advances(text: str) -> float:
 def wrap(text: str, width: float, size: float = SIZE, *, lines: int = 2, bold: bool = False) -> list[str]:
     """Break text at blanks into at most `lines` lines of at most `width` pixels.
 
-    A word wider than a line is broken where the line ends. What does not fit into the last line is cut
-    off, which shows as an ellipsis.
+    A word wider than a line is broken at the end of the line. Text that does not fit into the last line is replaced by
+    an ellipsis.
     """
     if text_width(text, size, bold=bold) <= width:
         return [text]
@@ -134,13 +133,10 @@ class Picture(str):
 
 
 class Drawing:
-    """A picture that grows downwards.
-
-    Coordinates are pixels from the upper left corner, rounded to whole ones; colours are names of
-    `PALETTE`.
+    """A picture. Coordinates are pixels from the upper left corner, rounded; colours are names of `PALETTE`.
 
     Attributes:
-        name: The beginning of every id in the picture, so that several can stand in one page.
+        name: The prefix of every id in the picture, so that a page can have several pictures.
         width: Its width.
         height: Its height, to be set before `svg` is called.
     """
@@ -173,7 +169,7 @@ class Drawing:
         self._parts.append(f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}"{look}/>')
 
     def hatch(self, x: float, y: float, width: float, height: float) -> None:
-        """Draw slanting lines over a rectangle."""
+        """Draw diagonal lines over a rectangle."""
         self._is_hatched = True
         self._parts.append(
             f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}" fill="url(#{self.name}-hatch)"/>'
@@ -208,14 +204,14 @@ class Drawing:
         """Write one line of text.
 
         Args:
-            x: Where it begins, has its middle or ends, as `anchor` says.
+            x: The place of its start, middle or end, by `anchor`.
             y: Its base line.
-            content: The text; whatever it holds stays text.
+            content: The text, which is escaped.
             fill: Its colour.
             size: Its size.
             anchor: `start`, `middle` or `end`.
-            bold: Whether it is bold.
-            turn: By how many degrees it is turned about (x, y), clockwise.
+            bold: True for bold text.
+            turn: The degrees of its clockwise rotation about (x, y).
         """
         look = ""
         if anchor != "start":
@@ -230,14 +226,14 @@ class Drawing:
 
     @contextmanager
     def group(self, address: str = "") -> Iterator[None]:
-        """Keep what is drawn inside together, such as the cells of a row; with an address on the web, it is a link."""
+        """Group what is drawn inside, such as the cells of a row; with a web address, the group is a link."""
         is_link = address.startswith(("https://", "http://"))  # no text becomes a script
         self._parts.append(f'<a href="{escape(address)}">' if is_link else "<g>")
         yield
         self._parts.append("</a>" if is_link else "</g>")
 
     def svg(self, title: str, description: str) -> str:
-        """The picture as a document. Screen readers read the title and the description instead of it."""
+        """Return the picture as a document. Screen readers read the title and the description."""
         name, width, height = self.name, f"{self.width:.0f}", f"{self.height:.0f}"
         opening = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -260,7 +256,7 @@ class Drawing:
 
 @cache
 def _style() -> str:
-    """A class for each colour to fill with and for those to draw lines with, on light screens and on dark ones."""
+    """Return the style: classes for filling and for lines in each colour, on light and on dark screens."""
     light, dark = (
         "".join(
             (
@@ -274,7 +270,7 @@ def _style() -> str:
 
 
 def escape(text: str) -> str:
-    """Text as it can stand in XML, also in an attribute; a character that XML cannot hold becomes U+FFFD."""
+    """Return text escaped for XML, also for attributes; a character that XML does not allow becomes U+FFFD."""
     if text.isalnum() and text.isascii():
         return text
     if not text.isprintable():
@@ -282,11 +278,11 @@ def escape(text: str) -> str:
             c if c in "\t\n\r" or unicodedata.category(c) not in ("Cc", "Cs", "Cn") else "\ufffd" for c in text
         )
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
-    return text.replace("\r", "&#13;")  # which a reader of XML would take for the end of a line
+    return text.replace("\r", "&#13;")  # XML readers replace a bare carriage return by a line feed
 
 
 def _fitting(text: str, width: float, size: float, *, bold: bool) -> str:
-    """As much of a text's beginning as fits, without taking a mark from its letter."""
+    """Return the longest beginning of a text that fits; combining marks stay with their letters."""
     used = 0.0
     for index, c in enumerate(text):
         used += advance(c) * size * (_BOLD if bold else 1.0)

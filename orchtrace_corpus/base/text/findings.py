@@ -1,11 +1,11 @@
-"""Findings as lines for people and editors, as JSON, and as annotations of GitHub, and as SARIF."""
+"""Findings as lines for people and editors, as JSON, as annotations of GitHub, and as SARIF."""
 
 import os
 from collections.abc import Sequence
 from enum import StrEnum
 
 from orchtrace_corpus.base import __version__
-from orchtrace_corpus.base.findings import RULES, Finding, Severity, explanation, printable, unobeyed
+from orchtrace_corpus.base.findings import RULES, Finding, Severity, escape_controls, explanation, printable
 from orchtrace_corpus.base.text.layout import Line, Span, first_names_and_more, pluralize
 
 _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -20,8 +20,8 @@ class FindingsFormat(StrEnum):
     SARIF = "sarif"
 
 
-def written(findings: Sequence[Finding], output_format: FindingsFormat, limit: int | None = None) -> str:
-    """All findings, or the first of them, in a form for programs; for `FindingsFormat.TEXT` see `text`."""
+def serialize(findings: Sequence[Finding], output_format: FindingsFormat, limit: int | None = None) -> str:
+    """Return all findings, or the first ones, in a format for programs; for `FindingsFormat.TEXT` see `text`."""
     if output_format is FindingsFormat.GITHUB:
         return github(findings[:limit])
     if output_format is FindingsFormat.SARIF:
@@ -30,29 +30,30 @@ def written(findings: Sequence[Finding], output_format: FindingsFormat, limit: i
 
 
 def text(findings: Sequence[Finding]) -> list[Line]:
-    """One line each, as `file:line:column: CODE message [record]`."""
+    """Return a line for each finding, as `file:line:column: CODE message [record]`."""
     return [(Span(str(finding), "warning" if finding.severity is Severity.ERROR else ""),) for finding in findings]
 
 
 def folded(findings: Sequence[Finding], command: str = "") -> list[Line]:
-    """The same, but of findings of a file with one message only the first, and below it where the others are.
+    """Return the lines of `text`, but of equal messages in a file only the first, with the lines of the others.
 
-    The first three of these, where a command names each.
+    If a command lists all of them, three other lines are named.
     """
-    alike: dict[tuple[str, str, str], list[Finding]] = {}
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
-        alike.setdefault((finding.location.path, finding.code, finding.message), []).append(finding)
+        groups.setdefault((finding.location.path, finding.code, finding.message), []).append(finding)
     lines: list[Line] = []
-    for first, *others in alike.values():
-        places = [str(other.location.line) for other in others]
-        shown = f"{first_names_and_more(places, 3)}; {command} names each" if command else ", ".join(places)
-        told = f"also on {pluralize(len(others), 'line')}: {shown}"
-        lines += text([first]) + [(Span("  "), Span(told))] * bool(others)
+    for first, *others in groups.values():
+        lines += text([first])
+        if others:
+            places = [str(other.location.line) for other in others]
+            shown = f"{first_names_and_more(places, 3)}; {command} names each" if command else ", ".join(places)
+            lines.append((Span("  "), Span(f"also on {pluralize(len(others), 'line')}: {shown}")))
     return lines
 
 
 def github(findings: Sequence[Finding]) -> str:
-    """One workflow command each, which GitHub Actions shows beside the line.
+    """Return a workflow command for each finding, which GitHub Actions shows at the line.
 
     Reference: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     """
@@ -75,11 +76,11 @@ def _github_text(text: str) -> str:
 
 
 def data(findings: Sequence[Finding], limit: int | None = None) -> str:
-    """All findings for programs, or the first of them, with the number of each severity among all.
+    """Return all findings as JSON, or the first ones, with the number of all by severity.
 
     docs/schema/findings.schema.json describes the document.
     """
-    from orchtrace_corpus.base.text.table import envelope  # only for programs
+    from orchtrace_corpus.base.text.table import envelope  # costs start-up
 
     return envelope(
         "findings",
@@ -111,7 +112,7 @@ def summary(findings: Sequence[Finding]) -> str:
 
 
 def sarif(findings: Sequence[Finding]) -> str:
-    """SARIF 2.1.0, which code hosts and editors read: one run, with the rules that were broken and all results.
+    """Return SARIF 2.1.0, which code hosts and editors read: one run with the broken rules and all results.
 
     Reference: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
     """
@@ -125,7 +126,7 @@ def sarif(findings: Sequence[Finding]) -> str:
         "results": [_sarif_result(finding, codes.index(finding.code)) for finding in findings],
     }
     report = {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
-    return unobeyed(json.dumps(report, ensure_ascii=False, indent=2)) + "\n"
+    return escape_controls(json.dumps(report, ensure_ascii=False, indent=2)) + "\n"
 
 
 def _sarif_rule(code: str) -> dict[str, object]:
@@ -144,7 +145,7 @@ def _sarif_result(finding: Finding, rule_index: int) -> dict[str, object]:
     from urllib.parse import quote
 
     place = finding.location
-    # Relative to the working folder where it can be, with forward slashes.
+    # Relative to the working folder if possible, with forward slashes.
     uri = Path(place.path).as_uri() if os.path.isabs(place.path) else quote(place.path.replace(os.sep, "/"))
     physical = {"artifactLocation": {"uri": uri}, "region": {"startLine": place.line, "startColumn": place.column}}
     location: dict[str, object] = {"physicalLocation": physical}

@@ -1,13 +1,13 @@
-r"""Unicode as LaTeX, and LaTeX as Unicode.
+r"""Convert Unicode to LaTeX, and LaTeX to Unicode.
 
-What `encoded` writes, `decoded` reads back as it was. A formula between dollars, of harmless commands, stands in plain
-text as it is written: `encoded` writes it as `\(...\)`, and `decoded` keeps what stands so. Else only commands of
-LaTeX's own kernel are written, so that no document needs a package for them; a character without one stays as it is,
-which LaTeX reads as UTF-8 since 2018. A letter with an accent is a BibTeX "special character", `{\'e}`, which BibTeX
-sorts and changes the case of rightly (Patashnik, BibTeXing, 1988, section 4).
+`decoded` restores what `encoded` writes. Plain text may hold a formula between dollars, of harmless commands, which
+`encoded` writes as `\(...\)` and `decoded` keeps. Otherwise only commands of LaTeX's kernel are written, so that no
+document needs a package. A character without a command stays, because LaTeX reads UTF-8 since 2018. A letter with an
+accent becomes a BibTeX "special character", `{\'e}`, which BibTeX sorts correctly (Patashnik, BibTeXing, 1988,
+section 4).
 
-The encoder of pylatexenc is no substitute: of the characters from U+00A0 to U+25FF it writes 207 as what stands for
-others (`ű` as `\'{u}`, `ħ` as `\={h}`, `Έ` as `\'{}E`), leaves `--` as it is, and takes four times as long.
+The encoder of pylatexenc writes 207 of the characters from U+00A0 to U+25FF as commands for other characters (`ű` as
+`\'{u}`, `ħ` as `\={h}`, `Έ` as `\'{}E`), does not protect `--`, and takes four times as long.
 """
 
 import json
@@ -20,11 +20,11 @@ from typing import Any
 from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.base.findings import quote
 
-# Characters beyond letters and digits of ASCII, each with its command; `raised` and `lowered` with what they are of.
+# The commands of characters; `raised` and `lowered` have the plain characters of exponents and indices.
 _TABLES: dict[str, Any] = json.loads(text_beside(__file__, "latex.json"))
 _NAMED, _ACCENTS = _TABLES["named"], _TABLES["accents"]
 _SPECIAL = {c: f"\\{c}" for c in "&%#_$"} | {c: f"{{\\text{name}}}" for c, name in _NAMED.items()}
-# Two of these side by side would be one character to LaTeX, or one blank.
+# LaTeX reads each of these pairs as one character, or as one blank.
 _JOINED = frozenset(("--", "''", ",,", "  "))
 _AS_IT_IS = re.compile(r"(?!.*(?:--|  ))[A-Za-z0-9.: -]*")
 _COMMANDS = {character: f"\\{name}" for character, name in (_TABLES["letters"] | _TABLES["signs"]).items()}
@@ -38,78 +38,74 @@ _FORMULA = r"(?<!\\)\$(?=\S)([^$]+)(?<=[^\s\\])\$(?!\d)|\\\((.+?)\\\)|\\ensurema
 _SCRIPT = r"([\^_])(?:\{([^{}]*)\}|([^\\{}\s]))"
 _BARE = r"\\.|[$%&#]"
 _DOLLARS = re.compile(r"(?<!\\)\$(?=\S)([^$]+)(?<=[^\s\\])\$(?!\d)")
-# What formulas may hold: nothing that reads, writes or defines, since whoever typesets a bibliography runs it.
+# Commands allowed in formulas: none that reads, writes or defines, because typesetting a bibliography runs them.
 _MATH = frozenset(_TABLES["formulas"].values()) | frozenset(_TABLES["mathematics"])
 _MATH_WORDS = r"\\(?:text|math(?:rm|it|sf|bf|tt)|operatorname)\{[A-Za-z -]*\}"
 _MORE_MACROS = {f"text{name}": c for c, name in _NAMED.items()} | {name: c for c, name in _TABLES["signs"].items()}
 _MORE_MACROS |= _TABLES["more_macros"]
-# Of the commands with an argument that pylatexenc knows, those that a title or a name may hold.
+# The commands with an argument that a title or a name may hold.
 _WITH_ARGUMENT = frozenset(_TABLES["with_argument"])
 
 
 class LatexError(ValueError):
-    """A text holds LaTeX that no characters stand for; the message says which."""
+    """A text holds LaTeX that cannot be converted to characters; the message names the command."""
 
 
 def encoded(text: str, *, unicode: bool = False) -> str:
-    """Return a text as LaTeX that typesets it: characters that LaTeX would act on are escaped.
-
-    Args:
-        text: One line of plain text.
-        unicode: Leave letters and signs beyond ASCII as they are.
-    """
-    if _AS_IT_IS.fullmatch(text):  # most words of most texts: without a look at each character
+    """Return one line of plain text as LaTeX; with `unicode`, characters beyond ASCII are not converted."""
+    if _AS_IT_IS.fullmatch(text):  # fast for most texts
         return text
     if "$" in text:
-        pieces = [(found[0], found.span()) for found in _DOLLARS.finditer(text) if is_formula(found[1])]
+        pieces = [(match[0], match.span()) for match in _DOLLARS.finditer(text) if is_formula(match[1])]
         if pieces:
             formula, (start, end) = pieces[0]
             before, after = (encoded(part, unicode=unicode) for part in (text[:start], text[end:]))
             return f"{before}\\({formula[1:-1]}\\){after}"
     parts = []
-    for here, after in pairwise(f"{text}\0"):
-        parts.append(_SPECIAL.get(here, here) if here.isascii() or unicode else _command(here))
-        if here + after in _JOINED:
+    for character, after in pairwise(f"{text}\0"):
+        is_plain = character.isascii() or unicode
+        parts.append(_SPECIAL.get(character, character) if is_plain else _command(character))
+        if character + after in _JOINED:
             parts.append("{}")
     return "".join(parts)
 
 
 def decoded(latex: str) -> str:
-    r"""Return LaTeX as plain text, on one line: commands as characters, grouping braces gone.
+    r"""Return LaTeX as plain text on one line: commands become characters, and grouping braces are removed.
 
-    A bare `%`, `&` or `#`, and a dollar that belongs to no formula, are taken for the character, since
-    who writes them into a bibliography means that. A formula that no characters stand for is kept as it is written,
-    between dollars, and so is one between `\(` and `\)`.
+    A bare `%`, `&` or `#`, and a dollar outside of formulas, stay, because that is what authors of bibliographies mean.
+    A formula stays as it is written, between dollars, if it cannot be converted or is between `\(` and `\)`.
 
     Raises:
-        LatexError: It holds a command that has no characters, and belongs to no formula that is kept.
+        LatexError: A command outside of such formulas cannot be converted.
     """
     text = " ".join(latex.split())
     if set(text).isdisjoint("\\${}~^%&#") and not re.search("--|''|``|[?!]`", text):
         return text
-    kept: list[str] = []
+    formulas: list[str] = []
 
-    def formula(found: re.Match[str]) -> str:
-        inner = next(part for part in found.groups() if part is not None)
+    def formula(match: re.Match[str]) -> str:
+        inner = next(part for part in match.groups() if part is not None)
         shown = f"\\ensuremath{{{re.sub(_SCRIPT, _script, inner)}}}"
-        is_kept = is_formula(inner)
-        if not is_kept or (found[2] is None and not re.search(r"(?<!\\)[\^_]", shown) and not _read(shown)[1]):
+        if not is_formula(inner):
             return shown
-        kept.append(f"${inner}$")
-        return f"\0{len(kept) - 1}\0"  # no text of a bibliography holds a zero byte
+        if match[2] is None and not re.search(r"(?<!\\)[\^_]", shown) and not _read(shown)[1]:
+            return shown
+        formulas.append(f"${inner}$")
+        return f"\0{len(formulas) - 1}\0"  # no text of a bibliography holds a zero byte
 
     text = re.sub(_FORMULA, formula, text)
     text = re.sub(r"\\text(super|sub)script\{([^{}]*)\}", _text_script, text)
-    text = re.sub(_BARE, lambda found: found[0] if len(found[0]) == 2 else f"\\{found[0]}", text)
+    text = re.sub(_BARE, lambda match: match[0] if len(match[0]) == 2 else f"\\{match[0]}", text)
     plain, unknown = _read(text)
     if unknown:
         raise LatexError(f"holds LaTeX that stands for no characters: {quote(unknown[0])}; write it as plain text")
-    plain = re.sub("\0(\\d+)\0", lambda found: kept[int(found[1])], plain)
+    plain = re.sub("\0(\\d+)\0", lambda match: formulas[int(match[1])], plain)
     return re.sub(r"\s*\n\s*", " ", plain.replace("\N{NO-BREAK SPACE}", " ")).strip()
 
 
 def is_formula(inner: str) -> bool:
-    """Return True if a formula can stand between dollars in plain text: no prose, and only commands of mathematics."""
+    """Return True if plain text may hold a formula between dollars: no prose, and only mathematical commands."""
     rest = re.sub(_MATH_WORDS, "", inner)
     names = re.findall(r"\\([A-Za-z]+|.)", rest)
     rest = re.sub(r"\\([A-Za-z]+|.)", " ", rest)
@@ -123,8 +119,8 @@ def is_formula(inner: str) -> bool:
 
 
 def without_formulas(text: str) -> str:
-    """Return the text with a blank for each formula that can stand in it."""
-    return _DOLLARS.sub(lambda found: " " if is_formula(found[1]) else found[0], text)
+    """Return a text with a blank for each formula."""
+    return _DOLLARS.sub(lambda match: " " if is_formula(match[1]) else match[0], text)
 
 
 def _read(text: str) -> tuple[str, list[str]]:
@@ -136,7 +132,7 @@ def _read(text: str) -> tuple[str, list[str]]:
 
 @lru_cache(maxsize=1024)
 def _command(character: str) -> str:
-    """Return the command for a character beyond ASCII; the character itself where the kernel has none."""
+    """Return the command for a character beyond ASCII; the character itself if the kernel has no command."""
     if character in _COMMANDS:
         return f"{{{_COMMANDS[character]}}}"
     base, mark, *more = (*unicodedata.normalize("NFD", character), "")
@@ -148,22 +144,22 @@ def _command(character: str) -> str:
     return character
 
 
-def _script(found: re.Match[str]) -> str:
-    """Return an exponent or index in characters of its own; as it was where one is missing."""
-    scripts = _RAISED if found[1] == "^" else _LOWERED
-    content = found[2] if found[2] is not None else found[3]
-    return "".join(scripts[c] for c in content) if content and set(content) <= scripts.keys() else found[0]
+def _script(match: re.Match[str]) -> str:
+    """Return an exponent or index in raised or lowered characters; unchanged if one of them does not exist."""
+    scripts = _RAISED if match[1] == "^" else _LOWERED
+    content = match[2] if match[2] is not None else match[3]
+    return "".join(scripts[c] for c in content) if content and set(content) <= scripts.keys() else match[0]
 
 
-def _text_script(found: re.Match[str]) -> str:
-    scripts = _RAISED if found[1] == "super" else _LOWERED
-    return "".join(scripts[c] for c in found[2]) if set(found[2]) <= scripts.keys() else found[0]
+def _text_script(match: re.Match[str]) -> str:
+    scripts = _RAISED if match[1] == "super" else _LOWERED
+    return "".join(scripts[c] for c in match[2]) if set(match[2]) <= scripts.keys() else match[0]
 
 
 class _Reader:
     """pylatexenc's reader, with only those commands whose text is what they typeset.
 
-    Others it would drop, or write as `<cit.>`, without a word.
+    By itself, it drops other commands, or writes them as `<cit.>`, without an error.
     """
 
     def __init__(self) -> None:
@@ -192,17 +188,17 @@ class _Reader:
         self._syntax.set_unknown_environment_spec(macrospec.EnvironmentSpec(""))
 
     def read(self, text: str) -> tuple[str, list[str]]:
-        """Return a text with its commands as characters, and the commands that it does not know."""
+        """Return a text with its commands as characters, and the unknown commands."""
         self._unknown = []
         plain: str = self._reader.latex_to_text(text, latex_context=self._syntax)
         return plain, self._unknown
 
 
 def _is_plain(spec: Any) -> bool:
-    """Return True if a command of pylatexenc's stands for a character or a word, or shows its argument as it is."""
+    """Return True if a command of pylatexenc gives a character or a word, or its argument unchanged."""
     text = spec.simplify_repl
     if spec.macroname in _WITH_ARGUMENT:
-        return bool(spec.macroname != "ensuremath")  # whose own text warns where the argument is missing
+        return bool(spec.macroname != "ensuremath")  # warns if the argument is missing
     return isinstance(text, str) and text.isprintable() and (len(text) == 1 or text.replace(" ", "").isalpha())
 
 

@@ -1,7 +1,7 @@
-"""Lays out styled text in lines of a given width, without any terminal library.
+"""Lay out styled text in lines of a given width, without a terminal library.
 
-A line is a tuple of spans; `console` gives their style names a look, `plain` leaves them out. Both
-see the same characters, so what is tested without a terminal is what a terminal shows.
+A line is a tuple of spans. `console` writes them with their styles, `plain` without; the characters are the same, so
+that tests need no terminal.
 """
 
 import unicodedata
@@ -14,7 +14,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 
 
 class Span(NamedTuple):
-    """A piece of text with the name of its style: heading, muted, bar, warning, heat0 … heat4 or none."""
+    """A piece of text with the name of its style in `console.STYLES`; empty for no style."""
 
     text: str
     style: str = ""
@@ -24,7 +24,7 @@ Line: TypeAlias = tuple[Span, ...]
 
 
 class Glyphs(NamedTuple):
-    """The characters that pictures are drawn with, by what the output can encode."""
+    """The characters of pictures, for an encoding of the output."""
 
     shades: tuple[str, str, str]
     bar: str
@@ -38,17 +38,17 @@ ASCII = Glyphs(("#", "+", "-"), "#", ".", ", ", "~")
 
 
 def plain(lines: Iterable[Line]) -> str:
-    """The lines as text, without styles and without blanks at line ends."""
+    """Return lines as text, without styles and without blanks at the ends."""
     return "".join("".join(span.text for span in line).rstrip() + "\n" for line in lines)
 
 
 def line(text: str = "", style: str = "") -> Line:
-    """A line of one span."""
+    """Return a line of one span."""
     return (Span(text, style),)
 
 
 def pluralize(count: int, noun: str, plural: str = "") -> str:
-    """A count with its noun: `1 paper`, `2 papers`; `plural` is the noun's own where it takes more than an s."""
+    """Return a count with its noun: `1 paper`, `2 papers`; `plural` is for nouns whose plural needs more than an s."""
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
@@ -67,7 +67,7 @@ def _cells(c: str) -> int:
 
 
 def clip(text: str, width: int, ellipsis: str = "…") -> str:
-    """The text, cut to a number of cells; a cut shows as an ellipsis."""
+    """Return the text, cut to a number of cells; an ellipsis marks a cut."""
     if display_width(text) <= width:
         return text
     kept, used = [], 0
@@ -80,7 +80,7 @@ def clip(text: str, width: int, ellipsis: str = "…") -> str:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """The text, filled with blanks to a number of cells."""
+    """Return the text, filled with blanks to a number of cells."""
     blanks = " " * (width - display_width(text))
     return blanks + text if right else text + blanks
 
@@ -98,7 +98,7 @@ def wrap(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]
 
 
 def wrapped(lines: Iterable[Line], width: int | None) -> Iterator[Line]:
-    """Lines whose last span is broken at blanks to a terminal's width, if there is one, and goes on behind two."""
+    """Yield lines whose last span is wrapped to the width of a terminal, if there is one, with an indent of two."""
     for *head, last in lines:
         start = "".join(span.text for span in head)
         is_long = width is not None and display_width(start + last.text) > width
@@ -107,30 +107,24 @@ def wrapped(lines: Iterable[Line], width: int | None) -> Iterator[Line]:
         yield from (line(part, last.style) for part in rest)
 
 
-MOST_LINES = 4
+MAX_LINES = 4
 """The number of lines that a message lists before it counts the others."""
 
 
 def first_and_more(items: Sequence[str], most: int, more: str = "… and {:,} more") -> list[str]:
-    """The first items and, where there are others, a last one that says how many.
-
-    Args:
-        items: All of them.
-        most: How many are shown.
-        more: The last one, with a place for the number.
-    """
+    """Return the first items, at most so many; if there are others, add `more` with their number."""
     others = len(items) - most
     return [*items[:most], *([more.format(others)] if others > 0 else [])]
 
 
 def first_names_and_more(names: Sequence[str], most: int, more: str = " and {:,} more") -> str:
-    """The first names in a sentence, `a, b and 3 more`; what follows the last comma reads `more`."""
+    """Return the first names in a sentence, `a, b and 3 more`; `more` is the end, with a place for the number."""
     others = len(names) - most
     return ", ".join(names[:most]) + (more.format(others) if others > 0 else "")
 
 
 def entry(label: str, text: str, label_width: int, width: int) -> list[Line]:
-    """A label and its text beside it, wrapped to a width."""
+    """Return a label with its text beside it, wrapped to a width."""
     first, *rest = wrap(text, width, first=pad(label, label_width), rest=" " * label_width)
     return [(Span(first[:label_width], "muted"), Span(first[label_width:])), *(line(part) for part in rest)]
 
@@ -147,12 +141,12 @@ def fit(widths: Sequence[int], available: int, minimum: int = 6) -> list[int]:
 
 
 def bar(count: int, largest: int, width: int, glyph: str) -> str:
-    """A bar whose length is to `width` as `count` to `largest`; never empty for a count above zero."""
+    """Return a bar of the length `width * count / largest`; not empty for a count above zero."""
     return glyph * max(round(width * count / largest), 1) if count and largest else ""
 
 
-def beside(left: Sequence[Line], right: Sequence[Line], left_width: int) -> list[Line]:
-    """Two blocks next to each other, the left one filled to `left_width` cells."""
+def side_by_side(left: Sequence[Line], right: Sequence[Line], left_width: int) -> list[Line]:
+    """Return two blocks of lines next to each other, the left one filled to `left_width` cells."""
     joined = []
     for first, second in zip_longest(left, right, fillvalue=()):
         used = sum(display_width(span.text) for span in first)

@@ -1,7 +1,7 @@
-"""Writes a picture of `drawing` as PDF: one page, its text in Helvetica, which every reader of PDF has.
+"""Write a picture of `drawing` as PDF: one page, with text in Helvetica, which every PDF reader has.
 
-Characters beyond Windows-1252 lose their marks, or become a question mark: the standard fonts lack them. The same
-picture gives the same bytes (ISO 32000-1; widths of characters by Adobe's Core14 AFM files).
+Characters beyond Windows-1252, which the standard fonts do not have, lose their marks or become a question mark. The
+same picture gives the same bytes (ISO 32000-1; widths of characters by Adobe's Core14 AFM files).
 """
 
 import re
@@ -14,7 +14,7 @@ from orchtrace_corpus.base.text.drawing import PALETTE, SIZE
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _CURVE = 0.5523
-"""The distance of the control points of a quarter circle from its ends, in parts of its radius."""
+"""The distance of the control points of a quarter circle from its ends, in parts of the radius."""
 
 _WIDTHS = (
     "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 556 556 278 "
@@ -28,11 +28,7 @@ _BOLD = 1.07
 
 
 def pdf(picture: str) -> bytes:
-    """Return a picture as a PDF file.
-
-    Args:
-        picture: An SVG document by `Drawing.svg`.
-    """
+    """Return an SVG document of `Drawing.svg` as a PDF file."""
     root = ElementTree.fromstring(picture)
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     title = root.findtext(f"{_SVG}title") or ""
@@ -61,7 +57,7 @@ def pdf(picture: str) -> bytes:
 
 
 def _operators(element: ElementTree.Element) -> Iterator[str]:
-    """Yield what draws the elements below one, in the order of the document."""
+    """Yield the operators that draw the elements below an element, in order."""
     for child in element:
         tag, values = child.tag.removeprefix(_SVG), child.attrib
         if tag in ("g", "a"):
@@ -75,7 +71,7 @@ def _operators(element: ElementTree.Element) -> Iterator[str]:
 
 
 def _look(values: Mapping[str, str]) -> str:
-    """Return the colours of an element, on a light screen, and its dashes."""
+    """Return the operators for the colours (of light screens) and the dashes of an element."""
     parts = []
     for name in values.get("class", "").split():
         kind, _, color = name.partition("-")
@@ -113,7 +109,7 @@ def _shape(tag: str, values: Mapping[str, str]) -> str:
 
 
 def _hatch(x: float, y: float, width: float, height: float) -> Iterator[str]:
-    """Yield slanting lines over a rectangle."""
+    """Yield diagonal lines over a rectangle."""
     lines = " ".join(
         f"{x + step:.1f} {y:.1f} m {x + step - height:.1f} {y + height:.1f} l"
         for step in range(0, int(width + height), 5)
@@ -122,7 +118,7 @@ def _hatch(x: float, y: float, width: float, height: float) -> Iterator[str]:
 
 
 def _text(content: str, values: Mapping[str, str]) -> str:
-    """Return what writes a line of text, turned back up: the page is drawn upside down."""
+    """Return the operators that write a line of text, mirrored: the axis of the page points down."""
     size, is_bold = float(values.get("font-size", SIZE)), "font-weight" in values
     text = _encodable(content)
     length = sum(_ADVANCES.get(unicodedata.normalize("NFD", c)[0], 556) for c in text) / 1000 * size
@@ -140,18 +136,18 @@ def _text(content: str, values: Mapping[str, str]) -> str:
 
 
 def _encodable(text: str) -> str:
-    """Return a text with the characters that the standard fonts lack replaced by what is nearest."""
-    done = ""
+    """Return a text with unmarked letters or question marks for characters that the standard fonts do not have."""
+    encodable = ""
     for character in text:
         try:
             character.encode("cp1252")
-            done += character
+            encodable += character
         except UnicodeEncodeError:
             plain = unicodedata.normalize("NFKD", character)[0]
-            done += plain if plain.isascii() else "?"
-    return done
+            encodable += plain if plain.isascii() else "?"
+    return encodable
 
 
 def _string(text: str) -> str:
-    """Return a text as it stands between the parentheses of a PDF string."""
+    """Return a text escaped for a PDF string."""
     return re.sub(r"[\\()]", r"\\\g<0>", _encodable(text))

@@ -1,7 +1,7 @@
 """Generated regions in a document that is otherwise written by hand.
 
-A region lies between two comment lines, `<!-- corpus:begin NAME -->` and `<!-- corpus:end NAME -->`.
-Everything outside stays byte for byte as it is.
+A region is between two comment lines, `<!-- corpus:begin NAME -->` and `<!-- corpus:end NAME -->`. The text outside of
+regions never changes.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ NOTE = "<!-- Generated from data/ by `corpus build`; do not edit between these m
 
 
 class Region(NamedTuple):
-    """A region: its name with arguments, and where its body is in the text."""
+    """A region: its name with arguments, and the start and end of its body in the text."""
 
     name: str
     start: int
@@ -23,38 +23,41 @@ class Region(NamedTuple):
 
 
 def find_regions(text: str, path: str) -> list[Region]:
-    """The regions of a document, in order.
+    """Return the regions of a document, in order.
 
     Raises:
         DataFileError: A marker has no partner, or regions overlap; the message names the line.
     """
     regions: list[Region] = []
-    name, start, begun = "", -1, 0
+    name, start, begin_line = "", -1, 0
     position = 0
-    for number, line in enumerate(text.splitlines(keepends=True), start=1):
+    for line_number, line in enumerate(text.splitlines(keepends=True), start=1):
         at, position = position, position + len(line)
         bare = line.rstrip()
         if not bare.endswith(_CLOSE) or not bare.startswith((_BEGIN, _END)):
             continue
         begins = bare.startswith(_BEGIN)
-        this = bare[len(_BEGIN if begins else _END) : -len(_CLOSE)].strip()
+        marked = bare[len(_BEGIN if begins else _END) : -len(_CLOSE)].strip()
         if begins and start < 0:
-            name, start, begun = this, position, number
-        elif not begins and start >= 0 and this == name:
+            name, start, begin_line = marked, position, line_number
+        elif not begins and start >= 0 and marked == name:
             regions.append(Region(name, start, at))
             start = -1
         elif start < 0:
-            raise DataFileError(f"{path}:{number}: region {quote(this)} ends, but none has begun", "Remove the line.")
+            message = f"{path}:{line_number}: region {quote(marked)} ends, but none has begun"
+            raise DataFileError(message, "Remove the line.")
         else:
             expected = f"{_END}{name} {_CLOSE}"
-            raise DataFileError(f"{path}:{number}: region {quote(name)} is still open", f"Write before it: {expected}")
+            message = f"{path}:{line_number}: region {quote(name)} is still open"
+            raise DataFileError(message, f"Write before it: {expected}")
     if start >= 0:
-        raise DataFileError(f"{path}:{begun}: region {quote(name)} never ends", f"Add the line: {_END}{name} {_CLOSE}")
+        message = f"{path}:{begin_line}: region {quote(name)} never ends"
+        raise DataFileError(message, f"Add the line: {_END}{name} {_CLOSE}")
     return regions
 
 
 def replace_regions(text: str, regions: list[Region], body: Callable[[Region], str], note: str = NOTE) -> str:
-    """The document with the body of each region made anew; a body is a block of Markdown, and begins with a note."""
+    """Return the document with a new body for each region: a note and a block of Markdown."""
     parts, position = [], 0
     for region in regions:
         content = body(region).strip("\n")

@@ -1,4 +1,4 @@
-"""The rulebook as text for the terminal; `scripts/document.py` makes the pages of docs/rules of it."""
+"""The rulebook as text for the terminal; `scripts/document.py` makes the pages of docs/rules from it."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from orchtrace_corpus.base.text.layout import Line, line, wrap
 
 
 def lines(codes: Iterable[str], width: int) -> list[Line]:
-    """Lay out the sections of some rules, wrapped to a width; the excerpts stay as they are."""
+    """Return the explanations of rules, wrapped to a width; the excerpts are not wrapped."""
     shown: list[Line] = []
     for code in codes:
         rule, entry = RULES[code], explanation(code)
@@ -22,7 +22,7 @@ def lines(codes: Iterable[str], width: int) -> list[Line]:
 
 
 def waiver(rule: Rule) -> str:
-    """Return whether a record can waive the findings of a rule, and how, as a sentence."""
+    """Return a sentence that says if and how a record can waive the findings of a rule."""
     if rule.waivable:
         return f"A record can waive it: waive: [{{code: {rule.code}, why: ...}}]"
     if rule.severity is Severity.ERROR:
@@ -31,15 +31,15 @@ def waiver(rule: Rule) -> str:
 
 
 def ordered() -> list[str]:
-    """All codes, group by group."""
+    """Return all codes, section by section."""
     return [code for letter, _ in sections() for code in RULES if code.startswith(letter)]
 
 
 def sections() -> list[tuple[str, Section]]:
-    """The sections in their order, by their letter."""
+    """Return the letters and sections in the order of the rulebook."""
     return sorted(SECTIONS.items(), key=lambda section: section[1].rank)
 
 
 def excerpt(text: str) -> list[str]:
-    """The lines of an excerpt; characters that do not print are shown by their code points."""
+    """Return the lines of an excerpt, with code points for characters that do not print."""
     return ["".join(c if c.isprintable() else f"<U+{ord(c):04X}>" for c in part) for part in text.split("\n")]

@@ -8,14 +8,14 @@ from math import ceil
 from typing import Any, TypeAlias
 
 from orchtrace_corpus.base.errors import CommandUseError
-from orchtrace_corpus.base.findings import quote, suggestion, unobeyed
+from orchtrace_corpus.base.findings import escape_controls, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, clip, display_width, fit, line, pad, wrap
 
 
 class Missing(Enum):
-    """Shown to people where a record has no value; null or nothing to programs."""
+    """The value of a field that a record does not have: `(absent)` for people, null or empty for programs."""
 
     ABSENT = "(absent)"
 
@@ -25,22 +25,22 @@ Cell: TypeAlias = str | int | float | tuple[str, ...] | Missing | None
 SCHEMA_VERSION = 1
 
 _NARROWEST = 4
-"""The least width of a column beside one that is kept whole."""
+"""The least width of a column in a table with a column that is never cut."""
 
 
 class Table(NamedTuple):
     """Rows of values under named columns.
 
     Attributes:
-        name: What the rows are, in one word, for programs.
-        title: A heading for people, possibly empty.
+        name: The noun of the rows in one word, for programs.
+        title: A heading for people; may be empty.
         columns: The names of the columns.
-        rows: One value for each column; None where there is none.
+        rows: One value for each column; None if there is none.
         notes: Sentences below the table, for people.
-        wrapped: A column whose text is wrapped rather than cut where it does not fit.
-        whole: A column that is never cut, since its texts are what one types next.
-        caption: What LaTeX writes above it, if that is more than the title.
-        links: In Markdown, where the first cell of each row leads, as an address that can stand in a link.
+        wrapped: A column whose text is wrapped instead of cut.
+        whole: A column that is never cut, because users type its texts in the next command.
+        links: In Markdown, the target of a link on the first cell of each row.
+        caption: The text above it in LaTeX, if it is longer than the title.
     """
 
     name: str
@@ -55,10 +55,10 @@ class Table(NamedTuple):
 
 
 def render(tables: Sequence[Table], schema: str, output: Format) -> str:
-    """The tables in a form for programs or documents; for `Format.TABLE` see `lines`.
+    """Return tables in a format for programs or documents.
 
     Raises:
-        ValueError: The format has no renderer, as `Format.TABLE`, whose layout needs a width.
+        ValueError: The format is `Format.TABLE`, which `lines` renders for a width.
     """
     if output not in RENDERERS:
         raise ValueError("a table for people is laid out by lines()")
@@ -66,7 +66,7 @@ def render(tables: Sequence[Table], schema: str, output: Format) -> str:
 
 
 def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Line]:
-    """The table as aligned text. With a width, the widest columns are cut until it fits."""
+    """Return a table as aligned text. If there is a width, the widest columns are cut to it."""
     body = [tuple(cell_text(cell) for cell in row) for row in table.rows]
     numeric = [_is_numeric(table.rows, index) for index in range(len(table.columns))]
     widths = [
@@ -98,7 +98,7 @@ def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Lin
 _MARKDOWN_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~"} | {"&": "&amp;"})
 
 
-# In GitHub's syntax, and of what can do no harm where formulas are not known. Their signs are no markup within.
+# Formulas in GitHub's syntax that are harmless to readers without formulas. Their characters are not markup.
 _FORMULA = r"(?i)((?<!\\)\$(?=\S)(?:(?!www|~~)[^$`<>\[\]|\n])+(?<=[^\s\\])\$(?!\d))"
 
 
@@ -113,9 +113,9 @@ _ACTIVE = (
     r"|[\w./-]*#\d+|(?i:\bGH-\d+)"
     rf"|{_EMOJI})(?:[\w@#/+-]|{_EMOJI})*)"
 )
-"""Text that GitHub turns into a link, a mention, a reference or a picture although it is escaped.
+"""Text that GitHub turns into a link, a mention, a reference or an emoji even if it is escaped.
 
-What follows without a blank goes with it: behind code, GitHub looks at it as at the beginning of a text.
+The characters up to the next blank belong to it: after code, GitHub reads them like the beginning of a text.
 
 References: https://github.github.com/gfm/#autolinks-extension-,
 https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting/autolinked-references-and-urls
@@ -124,9 +124,9 @@ https://docs.github.com/get-started/writing-on-github/working-with-advanced-form
 
 @lru_cache(maxsize=4096)
 def markdown_text(text: str) -> str:
-    """The text with every character escaped that could become markup, or end a table cell; formulas stay.
+    """Return a text with all characters escaped that could become markup or end a table cell; formulas stay.
 
-    What GitHub would make a link, a mention, a reference or an emoji of stands as code, in which nothing acts.
+    Text that GitHub would turn into a link, a mention, a reference or an emoji becomes code.
     """
     parts = re.split(_FORMULA, text) if "$" in text else [text]
     return "".join(
@@ -135,7 +135,7 @@ def markdown_text(text: str) -> str:
 
 
 def _may_act(text: str) -> bool:
-    """Return True if a text has what some part of `_ACTIVE` needs, in a thirtieth of the time of a search."""
+    """Return True if `_ACTIVE` may match a text, in a thirtieth of the time of a search."""
     if "@" in text or "#" in text or "://" in text or "gh-" in text.lower():
         return True
     has_digits = len(text) > 6 and not _DIGITS.isdisjoint(text)
@@ -158,7 +158,7 @@ def _escaped(text: str) -> str:
 
 
 def markdown(table: Table) -> str:
-    """The table in Markdown, columns aligned, so that its source reads well, too."""
+    """Return a table in Markdown, with aligned columns, so that the source is readable."""
     header = [markdown_text(name) for name in table.columns]
     body = [[markdown_text(cell_text(cell)) for cell in row] for row in table.rows]
     for row, link in zip(body, table.links, strict=bool(table.links)):
@@ -178,14 +178,14 @@ def markdown(table: Table) -> str:
 
 
 def csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """The rows as comma-separated values (RFC 4180, lines ended by a line feed) below a line of their names."""
+    """Return rows as comma-separated values (RFC 4180, but with LF) below a line with the names of the columns."""
     return _csv([columns]) + csv_rows(rows)
 
 
 def csv_rows(rows: Iterable[Sequence[Cell]]) -> str:
-    """The same without the line of names. Several items of a cell are joined by ' ; '.
+    """Return rows as comma-separated values; the items of a cell are joined by ' ; '.
 
-    A text that a spreadsheet would take for a formula gets an apostrophe in front, as in `formats.table`.
+    A text that a spreadsheet would read as a formula gets an apostrophe in front, as in `formats.table`.
     """
     return _csv([cell if isinstance(cell, (int, float)) else _csv_cell(cell) for cell in row] for row in rows)
 
@@ -200,7 +200,7 @@ def _csv(rows: Iterable[Iterable[object]]) -> str:
 
 
 def _csv_cell(cell: Cell) -> str:
-    """A cell that is no number, as text."""
+    """Return a cell that is not a number as text."""
     if cell is None or cell is Missing.ABSENT:
         return ""
     text = cell_text(cell, join=" ; ")
@@ -209,7 +209,7 @@ def _csv_cell(cell: Cell) -> str:
 
 
 _LATEX_LINE = 62.0
-"""The number of small letters in a line of LaTeX: Computer Modern at 10 pt, in the class `article`."""
+"""The number of lower-case letters in a line of LaTeX: Computer Modern at 10 pt, in the class `article`."""
 _SEPARATION = 6
 """Half of the gap between two columns, in points."""
 _SIZES = (
@@ -219,7 +219,7 @@ _SIZES = (
     ("\\scriptsize", 1.25, 4),
     ("\\tiny", 1.5, 2),
 )
-"""The sizes of text, with how much more of them fits into a line, and what the columns have between them."""
+"""Text sizes, with the factor of letters in a line, and half of the gap between columns in points."""
 _LINES_OF_PAGE = 36
 _WIDE = frozenset("mw@%&—…")
 
@@ -273,7 +273,7 @@ def _latex_table(table: Table) -> str:
 
 
 def _fitted(rows: Sequence[Sequence[str]], widths: Sequence[float]) -> tuple[str, list[float]] | None:
-    """Return the size of text in which a table fits into a line, and the widths of its columns; None if it cannot."""
+    """Return the text size in which a table fits into a line, and the widths of its columns; None if there is none."""
     gaps = len(widths) - 1
     least = [max(_latex_width(word) for row in rows for word in _words(row[index])) + 1 for index in range(len(widths))]
     for size, more, separation in _SIZES:
@@ -286,43 +286,45 @@ def _fitted(rows: Sequence[Sequence[str]], widths: Sequence[float]) -> tuple[str
 
 
 def _room(more: float, separation: float, gaps: int) -> float:
-    """Return how many small letters a line has for text between the gaps of columns."""
+    """Return the number of lower-case letters that fit into a line, the gaps between columns excluded."""
     return more * (_LATEX_LINE - 0.4 * separation * gaps)
 
 
 def _latex_heading(name: str) -> str:
-    """Return the name of a column for readers: `reward_family` as `Reward family`."""
+    """Return the name of a column for people: `reward_family` as `Reward family`."""
     return name.replace("_", " ").capitalize() if re.fullmatch("[a-z][a-z_]*", name) else name
 
 
 def _latex_cell(text: str, *, is_broken: bool) -> str:
-    """Return a cell as LaTeX; in a column of a fixed width, a line may end within names and addresses."""
+    """Return a cell as LaTeX; in a column of a fixed width, lines may break inside names and addresses."""
     from orchtrace_corpus.base.text.latex import encoded
 
-    done = encoded(text)
-    return re.sub(r"(\\_|(?<=[A-Za-z])[/.](?=[A-Za-z]))", r"\1\\allowbreak{}", done) if is_broken else done
+    latex_text = encoded(text)
+    if not is_broken:
+        return latex_text
+    return re.sub(r"(\\_|(?<=[A-Za-z])[/.](?=[A-Za-z]))", r"\1\\allowbreak{}", latex_text)
 
 
 def _words(text: str) -> list[str]:
-    """Return the parts of a text between which a line can end."""
+    """Return the parts of a text between which a line can break."""
     return re.split(r"\s+|(?<=[-_])|(?<=[A-Za-z][/.])(?=[A-Za-z])", text)
 
 
 def _latex_width(text: str) -> float:
-    """Return how wide a text is, in small letters."""
+    """Return the width of a text in lower-case letters."""
     return sum(1.5 if letter.isupper() or letter in _WIDE else 1.0 for letter in text)
 
 
 def envelope(schema: str, content: dict[str, object]) -> str:
-    """A JSON document that names its schema and version.
+    """Return a JSON document with the name and version of its schema.
 
     Raises:
-        ValueError: A number is not finite, which JSON has no word for.
+        ValueError: A number is not finite, which JSON cannot express.
     """
     import json
 
     document = {"schema": f"orchtrace-corpus/{schema}", "version": SCHEMA_VERSION, **content}
-    return unobeyed(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)) + "\n"
+    return escape_controls(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)) + "\n"
 
 
 def envelope_parts(
@@ -331,22 +333,22 @@ def envelope_parts(
     records: Iterable[Mapping[str, object]],
     further: Callable[[], Mapping[str, object]],
 ) -> Iterator[str]:
-    """Yield the text of an envelope in parts, so that one record at a time is in memory.
+    """Yield the text of an `envelope` in parts, with one record at a time in memory.
 
     Args:
         schema: The name of the schema.
         name: The member that holds the records.
         records: The records.
-        further: Called behind the last record: the members that follow.
+        further: Called after the last record; returns the members that follow.
 
     Raises:
-        ValueError: A number is not finite, which JSON has no word for.
+        ValueError: A number is not finite, which JSON cannot express.
     """
     import json
 
     def text(value: object, depth: int) -> str:
         encoded = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
-        return unobeyed(encoded.replace("\n", f"\n{'  ' * depth}"))
+        return escape_controls(encoded.replace("\n", f"\n{'  ' * depth}"))
 
     named = text(f"orchtrace-corpus/{schema}", 1)
     head = f'{{\n  "schema": {named},\n  "version": {SCHEMA_VERSION},\n  {text(name, 1)}: ['
@@ -361,7 +363,7 @@ def envelope_parts(
 
 
 def records(table: Table) -> list[dict[str, Any]]:
-    """The rows as one mapping each."""
+    """Return the rows as mappings."""
     return [
         {name: None if cell is Missing.ABSENT else cell for name, cell in zip(table.columns, row, strict=True)}
         for row in table.rows
@@ -369,7 +371,7 @@ def records(table: Table) -> list[dict[str, Any]]:
 
 
 def cell_text(cell: Cell, *, join: str = "; ") -> str:
-    """A value as text; nothing for None."""
+    """Return a value as text; empty for None."""
     if cell is None:
         return ""
     if isinstance(cell, Missing):
@@ -383,11 +385,11 @@ RENDERERS: dict[Format, Callable[[Sequence[Table], str], str]] = {
     Format.CSV: lambda tables, _: "\n".join(csv(table.columns, table.rows) for table in tables),
     Format.JSON: lambda tables, schema: envelope(schema, {table.name: records(table) for table in tables}),
 }
-"""The forms for programs and documents. A new member of `Format` needs its entry here, and nothing else."""
+"""The formats for programs and documents. A new member of `Format` needs an entry here and nothing else."""
 
 
 def _wrapped_rows(row: tuple[str, ...], table: Table, widths: Sequence[int]) -> list[tuple[str, ...]]:
-    """The row as one row, or as several if the text of its wrapped column does not fit."""
+    """Return a row as one row, or as several if the text of the wrapped column does not fit."""
     if table.wrapped not in table.columns:
         return [row]
     index = table.columns.index(table.wrapped)
@@ -401,7 +403,7 @@ def _is_numeric(rows: Sequence[Sequence[Cell]], index: int) -> bool:
 
 
 def arranged(table: Table, columns: Sequence[str], sort: str) -> Table:
-    """The table with some of its columns, sorted by one of them (`-name` for falling order).
+    """Return a table with some of its columns, sorted by one of them (`-name` for descending order).
 
     Raises:
         CommandUseError: There is no such column.

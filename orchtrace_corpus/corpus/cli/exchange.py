@@ -11,7 +11,7 @@ from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
 from orchtrace_corpus.base.files import locked, sweep, write_atomic
 from orchtrace_corpus.base.findings import printable, quote
-from orchtrace_corpus.base.text.layout import MOST_LINES, first_and_more, first_names_and_more, pluralize
+from orchtrace_corpus.base.text.layout import MAX_LINES, first_and_more, first_names_and_more, pluralize
 from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes
@@ -242,7 +242,7 @@ def import_(
     if merged.problems:
         problems = [f"{printable(shown, limit=300)}:{problem.line}: {problem.message}" for problem in merged.problems]
         head = "corpus: nothing was written, since some records cannot be imported:"
-        session.output.tell("\n".join((head, *first_and_more(problems, MOST_LINES, "and {:,} more"))))
+        session.output.tell("\n".join((head, *first_and_more(problems, MAX_LINES, "and {:,} more"))))
         return ExitCode.FINDINGS
     places = {key: f"{printable(shown, limit=300)}:{line}" for key, line in merged.lines.items()}
     code = apply(session, corpus, Proposal({store.PAPERS: merged.text}), dry_run=dry_run, lines=places)

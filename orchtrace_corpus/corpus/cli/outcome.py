@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.base.findings import Finding, printable
 from orchtrace_corpus.base.text import findings as render
-from orchtrace_corpus.base.text.layout import MOST_LINES, first_and_more
+from orchtrace_corpus.base.text.layout import MAX_LINES, first_and_more
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit.proposal import Judgement, Proposal, judge, write
 from orchtrace_corpus.corpus.model import store
@@ -82,7 +82,7 @@ def apply(
             text, line = str(finding), (lines or {}).get(finding.record)
             is_imported = line is not None and finding.location.path == store.PAPERS
             said.append(f"{line}: {text.removeprefix(f'{finding.location}: ')}" if is_imported else text)
-        output.tell("\n".join((head, *first_and_more(said, MOST_LINES, "and {:,} more"))))
+        output.tell("\n".join((head, *first_and_more(said, MAX_LINES, "and {:,} more"))))
     for name in written:
         output.note(f"wrote {name}")
     for verdict in judgement.falling if judgement.is_allowed else ():

@@ -10,7 +10,7 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError, Invalid
 from orchtrace_corpus.base.findings import Severity, has_errors, is_malformed, quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.findings import summary
-from orchtrace_corpus.base.text.layout import MOST_LINES, first_and_more, pluralize
+from orchtrace_corpus.base.text.layout import MAX_LINES, first_and_more, pluralize
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.model.store import CorpusFiles
@@ -68,7 +68,7 @@ class CorpusSession(Session):
         findings = rules.check(loaded)
         if loaded.pool is None or has_errors(findings):
             errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-            shown = first_and_more([str(finding) for finding in errors], MOST_LINES, "and {:,} more")
+            shown = first_and_more([str(finding) for finding in errors], MAX_LINES, "and {:,} more")
             error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
             message = f"the data has {summary(errors)}, so its counts would not be true:"
             raise error("\n".join((message, *shown)), "Run corpus check data for all of them.")

@@ -14,7 +14,7 @@ from orchtrace_corpus.base.findings import has_errors, printable
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
-from orchtrace_corpus.base.text.layout import MOST_LINES, first_and_more, first_names_and_more, pluralize
+from orchtrace_corpus.base.text.layout import MAX_LINES, first_and_more, first_names_and_more, pluralize
 from orchtrace_corpus.base.text.table import Table
 from orchtrace_corpus.corpus.analysis.matching import RecordIndex, identifier_text
 from orchtrace_corpus.corpus.cli import offers
@@ -259,7 +259,7 @@ def take_library(
     left = [f"  {item.values.get('key') or item.line}: {', '.join(tags)}" for item, tags in given if tags]
     if left:
         session.output.tell("corpus: a candidate has no tags before it is read, so these are not taken:")
-    for text in first_and_more(left, MOST_LINES, "  and {:,} more"):
+    for text in first_and_more(left, MAX_LINES, "  and {:,} more"):
         session.output.tell(printable(text, limit=300))
     return report(session, taken, f"{printable(name)}: ")
 

@@ -10,7 +10,7 @@ from orchtrace_corpus.base.errors import CommandUseError, MalformedCorpusError
 from orchtrace_corpus.base.files import Document, write_stale
 from orchtrace_corpus.base.findings import Finding, Severity, beyond, has_errors, is_malformed, printable, quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.base.text.layout import MOST_LINES, first_and_more
+from orchtrace_corpus.base.text.layout import MAX_LINES, first_and_more
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.base.yamlfile.splice import remove_record
@@ -102,7 +102,7 @@ def load_editable(root: str) -> CorpusFiles:
     grave = [finding for finding in loaded.findings if is_malformed([finding]) or finding.location in no_records]
     if loaded.pool is None or grave or no_records:
         problems = [str(finding) for finding in (loaded.findings if loaded.pool is None else grave)]
-        shown = first_and_more(problems, MOST_LINES, "and {:,} more; corpus check data lists all")
+        shown = first_and_more(problems, MAX_LINES, "and {:,} more; corpus check data lists all")
         raise MalformedCorpusError("\n".join(("the data cannot be edited before this is mended:", *shown)))
     return corpus
 

@@ -7,7 +7,7 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, is_normal, recognise
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.base.text.layout import MOST_LINES, first_and_more
+from orchtrace_corpus.base.text.layout import MAX_LINES, first_and_more
 from orchtrace_corpus.corpus.model.fields import OTHERS, bare_author
 from orchtrace_corpus.corpus.model.record_fields import Value
 
@@ -57,7 +57,7 @@ class FormatError(DataFileError):
         self.problems = tuple(sorted(problems))
         shown = printable(path, limit=300)
         lines = [f"{shown}:{problem.line}: {problem.message}" for problem in self.problems]
-        super().__init__("\n".join(first_and_more(lines, MOST_LINES, "and {:,} more")))
+        super().__init__("\n".join(first_and_more(lines, MAX_LINES, "and {:,} more")))
 
 
 def read_identifiers(numbers: Iterable[str], doi: str) -> dict[str, Value]:

@@ -236,7 +236,7 @@ def overview(
             by = f"; by {'; '.join(tags)}" if tags else ""
             failing.append(f"{verdict.claim.id}: expected {verdict.expected}; found {verdict.found}{by}")
     if not is_whole:
-        failing = layout.first_and_more(failing, layout.MOST_LINES, "and {} more; --all shows them")
+        failing = layout.first_and_more(failing, layout.MAX_LINES, "and {} more; --all shows them")
     later: list[str] = []
     for name in pools:
         later += pool_summary(verdicts, name, is_named=not is_cut) if name is not PoolName.PUBLISHED else ()

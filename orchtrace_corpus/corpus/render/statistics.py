@@ -60,7 +60,7 @@ def page(
     charts = [_chart(counts, glyphs, *sizes, others.get(counts.attribute.name)) for counts in summary.axes]
     lines.append(line())
     if len(charts) == 2 and width >= _TWO_COLUMNS_WIDTH:
-        lines += layout.beside(charts[0], charts[1], chart_width + 4)
+        lines += layout.side_by_side(charts[0], charts[1], chart_width + 4)
     else:
         for chart in charts:
             lines += [*chart, line()]

@@ -18,9 +18,9 @@ from orchtrace_corpus.base.html import (
     OWN_FILES,
     content_security_policy,
     environment,
-    escaped,
+    escape_text,
     inert_json,
-    joined,
+    join_html,
     source_hash,
     style_sheet,
 )
@@ -273,12 +273,12 @@ class Site:
 
         def fill(name: str, title: str, description: str, metadata: str, main: str, card: str) -> str:
             texts = {
-                "name": escaped(name),
-                "title": escaped(title),
-                "document_title": escaped(page_title(title, self._source.taxonomy.title)),
-                "description": escaped(description),
+                "name": escape_text(name),
+                "title": escape_text(title),
+                "document_title": escape_text(page_title(title, self._source.taxonomy.title)),
+                "description": escape_text(description),
                 "metadata": metadata,
-                "card": escaped(card),
+                "card": escape_text(card),
                 "main": main,
             }
             filled = parts.copy()
@@ -298,7 +298,7 @@ class Site:
             script = "" if self._place.base_url else text_beside(__file__, "missing.js")
             sources = [OWN_FILES, source_hash(script)] if script else [OWN_FILES]
             policy = content_security_policy(sources, [OWN_FILES], [OWN_FILES])
-            context |= {"root": self._place.address(""), "script": joined([script]), "policy": policy}
+            context |= {"root": self._place.address(""), "script": join_html([script]), "policy": policy}
         if "document_title" not in context:
             context["document_title"] = page_title(context["title"], self._source.taxonomy.title)
         return self._environment.get_template(f"{template}.html.jinja").render(context)

@@ -8,7 +8,7 @@ from itertools import chain, permutations, starmap
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from orchtrace_corpus.base.html import inert_json, joined, web_address
+from orchtrace_corpus.base.html import inert_json, join_html, web_address
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import CONTESTED, Attribute, ValueKind, paper_attributes
@@ -443,7 +443,7 @@ def table_rows(
             else:
                 labels = list(_labels(column, [fields[index] for index in column.fields], number, marks))
                 cells.append(known.setdefault(had, template.tags(column.label, labels, paper.key)))
-        yield Row(paper.key, paper.title, byline(paper), joined(cells))
+        yield Row(paper.key, paper.title, byline(paper), join_html(cells))
 
 
 def _labels(
@@ -490,7 +490,7 @@ class PaperPages:
     def metadata(self, paper: Paper, item: Mapping[str, Any], address: str) -> str:
         """Return what cites the paper in the head of its page, from the paper, its item of CSL and its address."""
         values = {"citation": citation(paper, item, address), "article": article(paper, item, address)}
-        return joined([self._metadata.render(values)])
+        return join_html([self._metadata.render(values)])
 
     def values(self, paper: Paper, bibtex: str, item: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of the template of a paper's page.
@@ -513,7 +513,7 @@ class PaperPages:
             "evidence": [(item, evidence_about(item, source.tag_labels)) for item in paper.evidence],
             "disputes": source.disputes_of.get(paper.key, ()),
             "claims": [(verdict.claim.id, verdict.claim.claim) for verdict in source.verdicts_of.get(paper.key, ())],
-            "near": joined(map(self._item, near)),
+            "near": join_html(map(self._item, near)),
             "related": len(related),
             "cell": (" and ".join(starmap(source.value_label, cell)), papers_address(*cell)),
             "bibtex": bibtex,
@@ -544,7 +544,7 @@ class PaperPages:
                 made = self._tags.module.rows(facet.label, facet.field, shown)  # type: ignore[attr-defined]
                 self._known[known] = made
             rows.append(self._known[known])
-        return joined(rows)
+        return join_html(rows)
 
 
 def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tuple[str, str, str, str]]:

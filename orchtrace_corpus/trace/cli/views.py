@@ -10,7 +10,7 @@ from typing import Annotated
 from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
-from orchtrace_corpus.base.findings import quote, unobeyed
+from orchtrace_corpus.base.findings import escape_controls, quote
 from orchtrace_corpus.base.text.table import SCHEMA_VERSION
 from orchtrace_corpus.trace.analysis.replay import State, replay
 from orchtrace_corpus.trace.cli.arguments import Content, File, Files, Name, Page
@@ -123,7 +123,7 @@ def replay_trace(
 def _line(value: object) -> str:
     import json
 
-    return unobeyed(json.dumps(value, ensure_ascii=False)) + "\n"
+    return escape_controls(json.dumps(value, ensure_ascii=False)) + "\n"
 
 
 def _until(session: Session, view: TraceView, until: str) -> Iterator[State]:

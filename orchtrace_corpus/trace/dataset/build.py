@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from orchtrace_corpus.base import __version__
-from orchtrace_corpus.base.errors import need
+from orchtrace_corpus.base.errors import require_library
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.workers import wait_for_any
 from orchtrace_corpus.trace.analysis.prices import AnyPrices
@@ -108,7 +108,7 @@ def build(
         DataFileError: There is nothing to read; the folder is no dataset, or another build is at work in it; or
             the engine cannot make all units.
     """
-    need("Parquet", "pyarrow")
+    require_library("Parquet", "pyarrow")
     found = find(paths, form, folder.path)
     with folder.writing(salt) as key:
         if not os.path.exists(folder.copies):

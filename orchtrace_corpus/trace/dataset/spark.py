@@ -16,7 +16,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base import __version__
-from orchtrace_corpus.base.errors import DataFileError, need
+from orchtrace_corpus.base.errors import DataFileError, require_library
 from orchtrace_corpus.base.findings import printable, quote, quote_path
 from orchtrace_corpus.trace.dataset.folder import Folder, is_staged
 from orchtrace_corpus.trace.dataset.plan import Task, state
@@ -47,7 +47,7 @@ class Spark:
     """
 
     def __init__(self, master: str, conf: Mapping[str, str]) -> None:
-        need("Spark", "pyspark", "spark")
+        require_library("Spark", "pyspark", "spark")
         self._master = master
         self._conf = conf
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from orchtrace_corpus.base.errors import CommandUseError, need
+from orchtrace_corpus.base.errors import CommandUseError, require_library
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.dataset.columns import COMPUTED, DECISIONS
@@ -157,7 +157,7 @@ def statistics(tables: Engine, by: Sequence[str]) -> Statistics:
     for name in by:
         if name not in GROUPINGS:
             raise CommandUseError(f"cannot divide traces by {quote(name)}{suggestion(name, GROUPINGS)}")
-    need("a dataset", "ibis")
+    require_library("a dataset", "ibis")
     groups = tuple(dict.fromkeys(by))
     measures = [*EXTRA, *COMPUTED]
     asked = queries(groups, tables.dialect)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from orchtrace_corpus.base.errors import CommandUseError, DataFileError, need
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, require_library
 from orchtrace_corpus.base.findings import RULES, Severity, printable, quote_path
 from orchtrace_corpus.base.json_places import json_path
 from orchtrace_corpus.base.named_tuples import NamedTuple
@@ -63,7 +63,7 @@ class Writer:
     """
 
     def __init__(self, folder: str) -> None:
-        need("Parquet", "pyarrow")
+        require_library("Parquet", "pyarrow")
         from pyarrow import parquet
 
         self._rows: dict[str, list[Row]] = {name: [] for name in TABLES}
@@ -270,7 +270,7 @@ def open_tables(parts: Mapping[str, Sequence[str]]) -> Iterator[Tables]:
     """
     import tempfile
 
-    need("a dataset", "duckdb")
+    require_library("a dataset", "duckdb")
     import duckdb
 
     with tempfile.TemporaryDirectory(prefix="corpus-dataset-") as folder:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from orchtrace_corpus.base.findings import unobeyed
+from orchtrace_corpus.base.findings import escape_controls
 
 _LISTS = ("events", "edges", "agents", "steps", "subagent_trajectories")
 _HALF = "\ud800"
@@ -66,12 +66,12 @@ def text(trace: Mapping[str, Any]) -> str:
             parts.append(f"  {_line(name)}: [\n{items}\n  ]")
         else:
             parts.append(f"  {_line(name)}: {_line(value)}")
-    return unobeyed("{\n" + ",\n".join(parts) + "\n}\n")
+    return escape_controls("{\n" + ",\n".join(parts) + "\n}\n")
 
 
 def one_line(trace: Mapping[str, Any]) -> str:
     """A trace as one line of JSON, without blanks: many traces are written several times faster so."""
-    return unobeyed(f"{msgspec.json.encode(trace).decode()}\n")
+    return escape_controls(f"{msgspec.json.encode(trace).decode()}\n")
 
 
 def _line(value: Any) -> str:
