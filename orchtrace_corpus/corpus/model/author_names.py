@@ -78,17 +78,17 @@ def typed(text: str) -> tuple[str, ...]:
 def compare(listed: Sequence[str], actual: Sequence[str]) -> Comparison:
     """Compare a record's authors, in BibTeX form, with those of arXiv; of a list cut short, only its beginning."""
     cut_short = bool(listed) and listed[-1] == OTHERS
-    own = [bare_author(name) for name in (listed[:-1] if cut_short else listed)]
-    theirs = people(actual)
-    pairs = _paired(own, theirs)
-    foreign = tuple((number, listed[number]) for number, other in enumerate(pairs) if other is None)
-    taken = [other for other in pairs if other is not None]
-    is_open = cut_short or (not foreign and not any("," in name for name in own))
-    absent = () if is_open else tuple(name for other, name in enumerate(theirs) if other not in taken)
-    reordered = taken != sorted(taken) or (cut_short and not foreign and taken != list(range(len(taken))))
-    matched = ((index, theirs[other]) for index, other in enumerate(pairs) if other is not None)
-    forms = tuple((number, name) for number, name in matched if likeness(own[number], name) is Likeness.FORM)
-    return Comparison(foreign, absent, reordered, cut_short and len(theirs) <= len(own), forms)
+    our_names = [bare_author(name) for name in (listed[:-1] if cut_short else listed)]
+    their_names = people(actual)
+    pairs = _paired(our_names, their_names)
+    foreign = tuple((index, listed[index]) for index, other in enumerate(pairs) if other is None)
+    matches = [other for other in pairs if other is not None]
+    is_open = cut_short or (not foreign and not any("," in name for name in our_names))
+    absent = () if is_open else tuple(name for other, name in enumerate(their_names) if other not in matches)
+    reordered = matches != sorted(matches) or (cut_short and not foreign and matches != list(range(len(matches))))
+    in_both = ((index, their_names[other]) for index, other in enumerate(pairs) if other is not None)
+    forms = tuple((index, name) for index, name in in_both if likeness(our_names[index], name) is Likeness.FORM)
+    return Comparison(foreign, absent, reordered, cut_short and len(their_names) <= len(our_names), forms)
 
 
 def likeness(listed: str, actual: str) -> Likeness:
@@ -128,10 +128,10 @@ def bibliographic(name: str) -> str:
 
 def rewritten(listed: Sequence[str], actual: Sequence[str]) -> tuple[str, ...]:
     """Return the people of arXiv's list in BibTeX form, in the record's spelling if it has them."""
-    own = [name for name in listed if name != OTHERS]
-    theirs = people(actual)
-    kept = dict(zip(_paired([bare_author(name) for name in own], theirs), own, strict=True))
-    return tuple(kept.get(index, bibliographic(name)) for index, name in enumerate(theirs))
+    our_names = [name for name in listed if name != OTHERS]
+    their_names = people(actual)
+    spellings = dict(zip(_paired([bare_author(name) for name in our_names], their_names), our_names, strict=True))
+    return tuple(spellings.get(index, bibliographic(name)) for index, name in enumerate(their_names))
 
 
 def share_somebody(listed: Sequence[str], actual: Sequence[str]) -> bool:
@@ -141,21 +141,21 @@ def share_somebody(listed: Sequence[str], actual: Sequence[str]) -> bool:
     return any(family <= other for family in families if family for other in words)
 
 
-def _paired(own: Sequence[str], theirs: Sequence[str]) -> list[int | None]:
+def _paired(our_names: Sequence[str], their_names: Sequence[str]) -> list[int | None]:
     """Return for each of our names the index of theirs that is the same person, each at most once."""
-    pairs: list[int | None] = [None] * len(own)
-    free = dict.fromkeys(range(len(theirs)))
+    pairs: list[int | None] = [None] * len(our_names)
+    free = dict.fromkeys(range(len(their_names)))
     spelled: dict[str, list[int]] = {}
-    for other, name in enumerate(theirs):
+    for other, name in enumerate(their_names):
         spelled.setdefault(_spoken(name), []).append(other)
-    for index, name in enumerate(own):
+    for index, name in enumerate(our_names):
         if same := spelled.get(_in_order(name)):
             pairs[index] = other = same.pop(same.index(index) if index in same else 0)
             del free[other]
-    for index, name in enumerate(own):
+    for index, name in enumerate(our_names):
         if pairs[index] is None:
             by_nearness = sorted(free, key=lambda other: other != index)
-            alike = next((other for other in by_nearness if likeness(name, theirs[other])), None)
+            alike = next((other for other in by_nearness if likeness(name, their_names[other])), None)
             if alike is not None:
                 pairs[index] = alike
                 del free[alike]
@@ -164,8 +164,8 @@ def _paired(own: Sequence[str], theirs: Sequence[str]) -> list[int | None]:
 
 def _in_order(listed: str) -> str:
     """Return a name in BibTeX form as it is spoken: given names, family name, suffix."""
-    family, *more = listed.split(",")
-    return " ".join(" ".join((*more[-1:], family, *more[:-1])).split())
+    family, *other_parts = listed.split(",")
+    return " ".join(" ".join((*other_parts[-1:], family, *other_parts[:-1])).split())
 
 
 def _spoken(name: str) -> str:

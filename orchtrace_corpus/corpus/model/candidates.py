@@ -114,8 +114,8 @@ class Candidate(NamedTuple):
         """Return True if a facet, or a term with levels, is open."""
         return tag in self.open_tags
 
-    def supported(self, tags: Mapping[str, Tag], known: Mapping[str, Facet]) -> Paper:
-        """Return the paper with some tags, and with the readings of the `known` tags as items of evidence.
+    def supported(self, tags: Mapping[str, Tag], facets: Mapping[str, Facet]) -> Paper:
+        """Return the paper with some tags, and with the readings of the tags in `facets` as items of evidence.
 
         A reading supports a facet if the record has every tag that the reading gives for it, contradicts the facet if
         the record has none of them, and supports it partly in between.
@@ -124,22 +124,22 @@ class Candidate(NamedTuple):
         for reading in self.readings:
             same: dict[str, set[bool]] = {}
             for tag, value in reading.tags.items():
-                if tag in known and known[tag].field in tags:
-                    same.setdefault(known[tag].field, set()).add(value_of(paper, known[tag], tag) == value)
+                if tag in facets and facets[tag].field in tags:
+                    same.setdefault(facets[tag].field, set()).add(value_of(paper, facets[tag], tag) == value)
             fields = {
                 verdict: tuple([field for field, agreed in same.items() if agreed == agreements])
                 for verdict, agreements in _VERDICTS.items()
             }
-            for source, (verdict, given) in product(reading.sources, fields.items()):
-                if given:
-                    item = Evidence(given, reading.note, source, reading.level, reading.confidence, verdict=verdict)
+            for source, (verdict, names) in product(reading.sources, fields.items()):
+                if names:
+                    item = Evidence(names, reading.note, source, reading.level, reading.confidence, verdict=verdict)
                     items.append(item._replace(location=reading.location, copy=reading.copy))
         return paper._replace(evidence=(*self.paper.evidence, *items))
 
-    def disputed(self, paper: Paper, known: Mapping[str, Facet]) -> tuple[Dispute, ...]:
-        """Return an open dispute for each `known` tag of the included paper that a reader reads differently."""
-        left = []
-        for tag, facet in known.items():
+    def disputed(self, paper: Paper, facets: Mapping[str, Facet]) -> tuple[Dispute, ...]:
+        """Return an open dispute for each tag in `facets` that a reader reads differently from the included paper."""
+        disputes_left = []
+        for tag, facet in facets.items():
             stands = value_of(paper, facet, tag)
             readings = [reading for reading in self.readings if tag in reading.tags]
             readers: dict[str, list[str]] = {stands: []}
@@ -147,10 +147,10 @@ class Candidate(NamedTuple):
                 readers.setdefault(reading.tags[tag], []).append(reading.by)
             if stands and len(readers) > 1:
                 by = (Reading((value,), " and ".join(names) or _DECISION) for value, names in readers.items())
-                read = [place for reading in readings for place in reading.sources or (reading.location or "",)]
-                source = " ; ".join(dict.fromkeys(filter(None, read))) or _NO_PLACE
-                left.append(Dispute(paper.key, tag, stands, tuple(by), _CHOSEN, source))
-        return tuple(left)
+                places = [place for reading in readings for place in reading.sources or (reading.location or "",)]
+                source = " ; ".join(dict.fromkeys(filter(None, places))) or _NO_PLACE
+                disputes_left.append(Dispute(paper.key, tag, stands, tuple(by), _CHOSEN, source))
+        return tuple(disputes_left)
 
     def settled_levels(self, facet: Facet) -> dict[str, str]:
         """Return the settled terms of a facet of levels, each with its level or `NOT_ARISING`."""
@@ -158,24 +158,24 @@ class Candidate(NamedTuple):
         levels = held if isinstance(held, Mapping) else {}
         return {term.id: levels.get(term.id, NOT_ARISING) for term in facet.terms if term.id not in self.open_tags}
 
-    def settle(self, given: Mapping[str, Tag], taxonomy: Taxonomy) -> "Candidate":
+    def settle(self, new_tags: Mapping[str, Tag], taxonomy: Taxonomy) -> "Candidate":
         """Return the candidate with the given tags, which are settled now.
 
         A level settles its own term only; `{}`, by which no term arises, settles all open terms of the facet.
         """
-        tags, left = dict(self.paper.tags), set(self.open_tags)
+        tags, open_tags = dict(self.paper.tags), set(self.open_tags)
         for facet in taxonomy.papers:
-            tag = given.get(facet.field)
+            tag = new_tags.get(facet.field)
             if facet.kind is Kind.LEVELS and isinstance(tag, Mapping):
                 every, held = {term.id for term in facet.terms}, tags.get(facet.field)
-                left -= tag.keys() or every
-                left -= {facet.field} if left.isdisjoint(every) else set()
+                open_tags -= tag.keys() or every
+                open_tags -= {facet.field} if open_tags.isdisjoint(every) else set()
                 levels = {**(held if isinstance(held, Mapping) else {}), **tag}
                 tags[facet.field] = arising(in_order(facet, levels))
             elif tag is not None:
                 tags[facet.field] = tag
-                left.discard(facet.field)
-        return self._replace(paper=self.paper._replace(tags=tags), open_tags=frozenset(left))
+                open_tags.discard(facet.field)
+        return self._replace(paper=self.paper._replace(tags=tags), open_tags=frozenset(open_tags))
 
     @property
     def closed_tags(self) -> dict[str, Tag]:
@@ -190,18 +190,20 @@ class Candidate(NamedTuple):
         """Return the values of a tag that were read, in their order."""
         return tuple(dict.fromkeys(value for value, _ in self.readers_of(tag)))
 
-    def open_after(self, reading: SourceReading, known: Mapping[str, Facet]) -> frozenset[str]:
+    def open_after(self, reading: SourceReading, facets: Mapping[str, Facet]) -> frozenset[str]:
         """Return the tags that one reading leaves open; a facet of levels is open until all its terms are read."""
-        left = self.open_tags - reading.tags.keys()
-        with_levels = {facet.field: facet for facet in known.values() if facet.kind is Kind.LEVELS}.values()
-        return left - {facet.field for facet in with_levels if left.isdisjoint(term.id for term in facet.terms)}
+        open_tags = self.open_tags - reading.tags.keys()
+        for facet in facets.values():
+            if facet.kind is Kind.LEVELS and open_tags.isdisjoint(term.id for term in facet.terms):
+                open_tags -= {facet.field}
+        return open_tags
 
-    def read_by(self, reading: SourceReading, known: Mapping[str, Facet]) -> Paper:
+    def read_by(self, reading: SourceReading, facets: Mapping[str, Facet]) -> Paper:
         """Return the paper with those open tags that a reader reads."""
         paper = self.paper
         for tag, value in reading.tags.items():
             if tag in self.open_tags:
-                paper = disputes.with_value(paper, known[tag], tag, value)
+                paper = disputes.with_value(paper, facets[tag], tag, value)
         return paper
 
 
@@ -235,14 +237,14 @@ def candidate_schema(taxonomy: Taxonomy) -> Schema:
 def candidate_field_names(taxonomy: Taxonomy) -> tuple[str, ...]:
     """Return the names of a candidate's fields and tags in canonical order; waivers come last."""
     of_papers = (field for field in taxonomy.paper_fields if field.in_candidates and field.name != "waive")
-    own = field_names(CANDIDATE_FIELDS, screening_facets(taxonomy))
-    return (*field_names(of_papers, taxonomy.papers), *own, "waive")
+    own_names = field_names(CANDIDATE_FIELDS, screening_facets(taxonomy))
+    return (*field_names(of_papers, taxonomy.papers), *own_names, "waive")
 
 
 def screening_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
     """Return the facets of exclusions that a candidate can have: those whose name is no facet of papers."""
-    taken = {facet.field for facet in taxonomy.papers}
-    return tuple(facet for facet in taxonomy.exclusions if facet.field not in taken)
+    paper_fields = {facet.field for facet in taxonomy.papers}
+    return tuple(facet for facet in taxonomy.exclusions if facet.field not in paper_fields)
 
 
 def open_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
@@ -263,36 +265,36 @@ def decode_candidates(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Cand
         values = decode_record(node, schema, report)
         if values is None:
             continue
-        known = {name: value for name, value in values.items() if value is not None}
-        tags = {facet.field: known.pop(facet.field) for facet in taxonomy.papers if facet.field in known}
-        screened = {name: known.pop(name) for name in screening if name in known}
-        own = {field.name: known.pop(field.name) for field in CANDIDATE_FIELDS if field.name in known}
-        proposal = own.setdefault("proposal", Decision.UNCLEAR)
+        members = {name: value for name, value in values.items() if value is not None}
+        tags = {facet.field: members.pop(facet.field) for facet in taxonomy.papers if facet.field in members}
+        screened = {name: members.pop(name) for name in screening if name in members}
+        own_members = {field.name: members.pop(field.name) for field in CANDIDATE_FIELDS if field.name in members}
+        proposal = own_members.setdefault("proposal", Decision.UNCLEAR)
         if proposal is not Decision.UNREAD and "reason" not in values and node.at != file.cut_off:
             report.add("F101", node.at, "missing field 'reason'")
-        paper = Paper(tags={field: arising(tag) for field, tag in tags.items()}).with_values(known)
+        paper = Paper(tags={field: arising(tag) for field, tag in tags.items()}).with_values(members)
         open_tags = _open_tags(tags, taxonomy.papers)
-        candidates.append(Candidate(paper, screening=screened, open_tags=open_tags, **own))
+        candidates.append(Candidate(paper, screening=screened, open_tags=open_tags, **own_members))
         starts.append(node.at)
     return Entries("the candidates have", candidates, Places(file, starts), file.findings)
 
 
 def _open_tags(tags: Mapping[str, Any], facets: Iterable[Facet]) -> frozenset[str]:
     """Return the required facets without a tag, and the terms without a level, each with its facet."""
-    left: set[str] = set()
+    open_tags: set[str] = set()
     for facet in facets:
         tag = tags.get(facet.field)
         absent: list[str] = []
         if facet.kind is Kind.LEVELS:
             absent = [term.id for term in facet.terms if term.id not in (tag or {})]
-        left.update(absent)
+        open_tags.update(absent)
         if absent or (tag is None and facet.required):
-            left.add(facet.field)
-    return frozenset(left)
+            open_tags.add(facet.field)
+    return frozenset(open_tags)
 
 
 def _read_tags(taxonomy: Taxonomy) -> Decoder:
-    known = {
+    decoders_by_tag = {
         tag: fields.terms(
             tag, f"value of {tag}", disputes.values_for(facet), codes={} if facet.kind is Kind.LEVELS else facet.codes
         )
@@ -304,12 +306,12 @@ def _read_tags(taxonomy: Taxonomy) -> Decoder:
             form = "such as {reward_family: shared, stop: none}"
             report.add("F103", node.at, f"'tags' must be a mapping {form}, not {decoders.kind_of(node)}")
             return None
-        read: dict[str, str] = {}
+        values: dict[str, str] = {}
         for tag, (key_at, value) in node.entries.items():
-            if tag not in known:
-                report.add("V101", key_at, f"unknown tag {quote(tag)}{suggestion(tag, list(known))}")
-            elif (text := known[tag](value, report)) is not None:
-                read[tag] = text
-        return read if len(read) == len(node.entries) else None
+            if tag not in decoders_by_tag:
+                report.add("V101", key_at, f"unknown tag {quote(tag)}{suggestion(tag, list(decoders_by_tag))}")
+            elif (text := decoders_by_tag[tag](value, report)) is not None:
+                values[tag] = text
+        return values if len(values) == len(node.entries) else None
 
     return decode

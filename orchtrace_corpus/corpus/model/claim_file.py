@@ -181,20 +181,20 @@ def decode_claims(
     if file is None:
         return ClaimFile()
     report = Report(file)
-    read = cache(read_sheet)
+    read_once = cache(read_sheet)
     claims, starts, unread = [], [], []
-    seen: set[str] = set()
+    ids: set[str] = set()
     reported = len(file.findings)
     for node in file.records():
         report.record = ""
         values = decode_record(node, _CLAIM, report) or {}
         name = values.get("id")
-        if name in seen and type(node) is Mapping:
+        if name in ids and type(node) is Mapping:
             report.add("C105", node.entries["id"][1].at, f"claim id {quote(name)} is used twice; give each its own")
-        seen.update(() if name is None else (name,))
+        ids.update(() if name is None else (name,))
         is_whole = values.keys() >= set(_CLAIM.required) and None not in values.values() and node.at != file.cut_off
         if is_whole and len(file.findings) == reported:
-            claims.append(_with_data(Claim(**values), read, scale))
+            claims.append(_with_data(Claim(**values), read_once, scale))
             starts.append(node.at)
         else:
             unread.append(report.record)
@@ -228,8 +228,8 @@ def _expectation(node: Node, report: Report) -> Expectation | None:
         return None
     form = _BY_FIELDS.get(frozenset(node.entries))
     if form is None:
-        given = ", ".join(quote(name) for name in node.entries)
-        report.add("C102", node.at, f"'expect' must be {_FORMS}, not a mapping of {given or 'nothing'}")
+        names = ", ".join(quote(name) for name in node.entries)
+        report.add("C102", node.at, f"'expect' must be {_FORMS}, not a mapping of {names or 'nothing'}")
         return None
     schema, build = form
     values = decode_record(node, schema, report)

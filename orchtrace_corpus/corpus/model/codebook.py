@@ -159,12 +159,12 @@ def decode_codebook(file: YamlFile | None, pool: Pool, is_sound: bool = True) ->
         tag=fields.terms("tag", "axis or facet", tuple(tags), code="V101"),
         cases=records_of("cases", Case, "a case", record=fields.key("record")),
     )
-    seen: set[str] = set()
+    coded: set[str] = set()
 
     def check(coding: Coding, node: Mapping, report: Report) -> bool:
-        if coding.tag in seen:
+        if coding.tag in coded:
             report.add("B101", node.entries["tag"][1].at, f"{quote(coding.tag)} is there twice; join the two entries")
-        seen.add(coding.tag)
+        coded.add(coding.tag)
         cases = nodes_of(node, "cases")
         if is_sound and len(cases) == len(coding.cases):
             _check_cases(coding, tags[coding.tag], cases, pool, report)

@@ -75,11 +75,11 @@ def _evidence_schema(taxonomy: Taxonomy) -> Schema:
 
 def decode_papers(file: YamlFile, taxonomy: Taxonomy, *, are_whole: bool = True) -> tuple[tuple[Paper, ...], Places]:
     """Decode a list of papers; problems go to `file.findings`. Fields may be missing if the papers are not whole."""
-    more = tuple(field.name for field in taxonomy.paper_fields if field.name not in Paper._fields)
+    more_fields = tuple(field.name for field in taxonomy.paper_fields if field.name not in Paper._fields)
     schema = paper_schema(taxonomy)
     if not are_whole:
         schema = schema._replace(required=())
-    return _decode(file, schema, taxonomy.papers, Paper, more)
+    return _decode(file, schema, taxonomy.papers, Paper, more_fields)
 
 
 def decode_exclusions(file: YamlFile, taxonomy: Taxonomy) -> tuple[tuple[Exclusion, ...], Places]:
@@ -101,11 +101,11 @@ def missing_records(file: YamlFile, published: PublishedPool | None, loaded: Loa
     """Return the records of the published pool that the corpus does not have, each at its place in the list."""
     known_names = {"papers": loaded.known_keys, "exclusions": loaded.known_ids}
     missing = []
-    for field, known in known_names.items():
+    for field, known_in_corpus in known_names.items():
         names = getattr(published, field, ())
-        if known is not None and not known.issuperset(names):
+        if known_in_corpus is not None and not known_in_corpus.issuperset(names):
             nodes = zip(names, nodes_of(file.root(), field), strict=True)
-            missing += [(field, name, node.at) for name, node in nodes if name not in known]
+            missing += [(field, name, node.at) for name, node in nodes if name not in known_in_corpus]
     findings = []
     for field, name, at in missing:
         noun = loaded.noun.one if field == "papers" else "exclusion"
@@ -115,8 +115,8 @@ def missing_records(file: YamlFile, published: PublishedPool | None, loaded: Loa
 
 
 def _evidence(**values: Any) -> Evidence:
-    more = {name: values.pop(name) for name in list(values) if name not in _EVIDENCE_FIELDS}
-    return Evidence(**values, more=more)
+    more_values = {name: values.pop(name) for name in list(values) if name not in _EVIDENCE_FIELDS}
+    return Evidence(**values, more=more_values)
 
 
 def _decode(
@@ -135,10 +135,10 @@ def _decode(
         values = decode_record(node, schema, report)
         if values is None:
             continue
-        known = {name: value for name, value in values.items() if value is not None}
-        tags = {field: known.pop(field) for field in tag_fields if field in known}
-        if more_fields and (more := {name: known.pop(name) for name in more_fields if name in known}):
-            known["more"] = more
-        records.append(build(tags=tags, **known))
+        members = {name: value for name, value in values.items() if value is not None}
+        tags = {field: members.pop(field) for field in tag_fields if field in members}
+        if more_fields and (more_members := {name: members.pop(name) for name in more_fields if name in members}):
+            members["more"] = more_members
+        records.append(build(tags=tags, **members))
         starts.append(node.at)
     return tuple(records), Places(file, starts)

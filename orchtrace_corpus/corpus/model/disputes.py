@@ -117,13 +117,13 @@ def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Disput
     """Decode a list of disputes by the taxonomy, if there is one; `check` compares them with the papers."""
     if file is None:
         return Entries("the disputes have")
-    known = disputable(taxonomy)
+    facets = disputable(taxonomy)
     schema = decoders.schema_of(
         Dispute,
         "a dispute",
         "record",
         record=fields.key("record"),
-        tag=fields.terms("tag", "tag", tuple(known), code="C202"),
+        tag=fields.terms("tag", "tag", tuple(facets), code="C202"),
         readings=_readings,
         agreed=decoders.record(decoders.schema_of(Agreed, "what the readers agree on"), Agreed),
         arguments=decoders.records_of("arguments", Argument, "an argument"),
@@ -131,7 +131,7 @@ def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Disput
     )
 
     def is_sound(dispute: Dispute, node: Mapping, report: Report) -> bool:
-        return _is_disagreement(dispute, known[dispute.tag], node, report)
+        return _is_disagreement(dispute, facets[dispute.tag], node, report)
 
     return decode_entries("the disputes have", file, schema, Dispute, is_sound)
 
@@ -143,26 +143,26 @@ def check(file: Entries[Dispute], pool: Pool, rules: abc.Mapping[str, int] | Non
     """
     findings = list(file.findings)
     by_key = {paper.key: paper for paper in pool.papers}
-    known = disputable(pool.taxonomy)
-    seen: set[str] = set()
+    facets = disputable(pool.taxonomy)
+    ids: set[str] = set()
     for index, dispute in enumerate(file.items):
         code, message = "", ""
         field: tuple[str, ...] = ()
         paper = by_key.get(dispute.record)
-        if dispute.id in seen:
+        if dispute.id in ids:
             code, field = "C206", ("tag",)
             message = f"{quote(dispute.tag)} of {quote(dispute.record)} is disputed twice; put all readings into one"
         elif paper is None:
             code, field = "C201", ("record",)
             near = near_suggestion(dispute.record, list(by_key))
             message = f"there is no {pool.taxonomy.noun.one} {quote(dispute.record)}{near}"
-        elif (value := value_of(paper, known[dispute.tag], dispute.tag)) != dispute.stands:
+        elif (value := value_of(paper, facets[dispute.tag], dispute.tag)) != dispute.stands:
             code, field = "C204", ("stands",)
             has = f"{quote(dispute.record)} has {dispute.tag} {quote(value)}"
             message = f"{quote(dispute.stands)} does not stand, for {has}; settle which of the two is right"
         elif dispute.agreed and rules is not None and (problem := _rule_problem(dispute.agreed, rules)):
             code, field, message = "C208", ("agreed", "rule"), problem
-        seen.add(dispute.id)
+        ids.add(dispute.id)
         if code and file.places is not None:
             findings.append(Finding(code, message, file.places.locate(index, *field), dispute.record))
     return tuple(findings)
@@ -201,12 +201,12 @@ def contested_among(
 
 def read_by(pool: Pool, disputes: Iterable[Dispute], reading: ReadingName) -> Pool:
     """Return the corpus with the tags of a reading: as published, or as the readers of the sources agree."""
-    known = disputable(pool.taxonomy)
+    facets = disputable(pool.taxonomy)
     changed = {paper.key: paper for paper in pool.papers}
     for dispute in disputes if reading is ReadingName.SOURCES else ():
         if dispute.agreed is not None and dispute.record in changed:
             paper = changed[dispute.record]
-            changed[dispute.record] = with_value(paper, known[dispute.tag], dispute.tag, dispute.agreed.value)
+            changed[dispute.record] = with_value(paper, facets[dispute.tag], dispute.tag, dispute.agreed.value)
     return pool._replace(papers=tuple(changed[paper.key] for paper in pool.papers))
 
 
@@ -259,8 +259,10 @@ def with_value(paper: Paper, facet: Facet, tag: str, value: str) -> Paper:
     changed: Tag = value
     if facet.kind is Kind.LEVELS:
         levels = paper.tags.get(facet.field)
-        given = {**(levels if isinstance(levels, dict) else {}), tag: value}
-        changed = {term.id: given[term.id] for term in facet.terms if given.get(term.id, NOT_ARISING) != NOT_ARISING}
+        updated = {**(levels if isinstance(levels, dict) else {}), tag: value}
+        changed = {
+            term.id: updated[term.id] for term in facet.terms if updated.get(term.id, NOT_ARISING) != NOT_ARISING
+        }
     return paper._replace(tags={**paper.tags, facet.field: changed})
 
 
@@ -301,14 +303,14 @@ def _is_disagreement(dispute: Dispute, facet: Facet, node: Mapping, report: Repo
     """Return True if all values exist, and two readings exclude each other; report it if not."""
     allowed = values_for(facet)
     stands_at, agreed_at = node.entries["stands"][1].at, 0
-    named: list[tuple[int, tuple[str, ...]]] = [(stands_at, (dispute.stands,))]
+    placed_values: list[tuple[int, tuple[str, ...]]] = [(stands_at, (dispute.stands,))]
     places = [at for at, _ in entries_of(node, "readings").values()]
-    named += [(at, reading.values) for at, reading in zip(places, dispute.readings, strict=True)]
+    placed_values += [(at, reading.values) for at, reading in zip(places, dispute.readings, strict=True)]
     agreed = dispute.agreed
     if agreed is not None:
         agreed_at = entries_of(node, "agreed")["value"][1].at
-        named.append((agreed_at, (agreed.value,)))
-    wrong = [(at, value) for at, values in named for value in values if value not in allowed]
+        placed_values.append((agreed_at, (agreed.value,)))
+    wrong = [(at, value) for at, values in placed_values for value in values if value not in allowed]
     for at, value in wrong:
         report.add("C203", at, f"{dispute.tag} has no value {quote(value)}{suggestion(value, allowed)}")
     is_read = any(dispute.stands in reading.values for reading in dispute.readings)

@@ -368,11 +368,11 @@ def number_of(text: str) -> int | float:
     raise ValueError("is not a number: write digits, with a decimal point if needed")
 
 
-def number_text(number: int | float) -> str:
+def number_text(value: int | float) -> str:
     """Return a number in decimal digits, without an exponent and without zeros at its end."""
-    if isinstance(number, int) or number.is_integer():
-        return str(int(number))
-    text = repr(number)
+    if isinstance(value, int) or value.is_integer():
+        return str(int(value))
+    text = repr(value)
     if "e" not in text:
         return text
     from decimal import Decimal  # takes a millisecond, and nearly no number is so small

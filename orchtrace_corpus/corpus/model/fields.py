@@ -187,29 +187,29 @@ def terms(
     codes: Codes = MappingProxyType({}),
 ) -> Decoder:
     """Return the decoder of one term of a vocabulary, which returns the vocabulary's own string for equal terms."""
-    known = (*allowed, NOT_APPLICABLE) if allows_na else allowed
+    allowed_terms = (*allowed, NOT_APPLICABLE) if allows_na else allowed
 
     def refuse(value: str, at: int, report: Report) -> bool:
-        named = codes.get(value.casefold())
-        if named:
-            _refuse_code(name, value, named, at, report)
-        return bool(named)
+        term_ids = codes.get(value.casefold())
+        if term_ids:
+            _refuse_code(name, value, term_ids, at, report)
+        return bool(term_ids)
 
-    return decoders.word(name, label, known, code=code, refuse=refuse)
+    return decoders.word(name, label, allowed_terms, code=code, refuse=refuse)
 
 
 def _refuse_code(
-    name: str, value: str, named: tuple[str, ...], at: int, report: Report, *, is_given: bool = False
+    name: str, value: str, ids: tuple[str, ...], at: int, report: Report, *, is_given: bool = False
 ) -> None:
     """Report a code in place of a term; `is_given` is True if the term is given, too."""
-    if len(named) > 1:
-        message = f"{quote(value)} is the code of {len(named)} terms of {name}, {' and '.join(named)}; name one of them"
+    if len(ids) > 1:
+        message = f"{quote(value)} is the code of {len(ids)} terms of {name}, {' and '.join(ids)}; name one of them"
         report.add("V106", at, message)
     elif is_given:
-        report.add("V106", at, f"{quote(value)} is the code of {quote(named[0])}, which is given, too; remove one")
+        report.add("V106", at, f"{quote(value)} is the code of {quote(ids[0])}, which is given, too; remove one")
     else:
         report.add(
-            "V105", at, f"{quote(value)} is the code of {quote(named[0])}; name the term, or run: corpus check --fix"
+            "V105", at, f"{quote(value)} is the code of {quote(ids[0])}; name the term, or run: corpus check --fix"
         )
 
 
@@ -251,7 +251,7 @@ def levels(
 ) -> Decoder:
     """Return the decoder of a mapping from terms to levels; an empty mapping means that no term applies."""
     level = terms(name, f"level of {name}", level_ids, code="V103")
-    known = {term: term for term in allowed}
+    terms_by_id = {term: term for term in allowed}
 
     def decode(node: Node, report: Report) -> dict[str, str] | None:
         if type(node) is not Mapping:
@@ -260,15 +260,15 @@ def levels(
             return None
         values = {}
         for term, (key_at, value) in node.entries.items():
-            if term not in known and (named := codes.get(term.casefold())):
-                _refuse_code(name, term, named, key_at, report, is_given=named[0] in node.entries)
-            elif term not in known and term.partition(":")[0] in known:
+            if term not in terms_by_id and (term_ids := codes.get(term.casefold())):
+                _refuse_code(name, term, term_ids, key_at, report, is_given=term_ids[0] in node.entries)
+            elif term not in terms_by_id and term.partition(":")[0] in terms_by_id:
                 report.add("V102", key_at, f"{quote(term)} lacks a blank after its colon")
                 continue
-            elif term not in known:
+            elif term not in terms_by_id:
                 report.add("V102", key_at, f"unknown {label} {quote(term)}{suggestion(term, allowed)}")
-            values[known.get(term, term)] = level(value, report)
-        return None if None in values.values() or not values.keys() <= known.keys() else values
+            values[terms_by_id.get(term, term)] = level(value, report)
+        return None if None in values.values() or not values.keys() <= terms_by_id.keys() else values
 
     return decode
 

@@ -168,15 +168,15 @@ def _paper(name: str, values: object) -> Metadata:
     where = f"papers.{quote(name)}"
     if not is_normal(IdentifierKind.ARXIV, name):
         raise _FormError(f"{where}: not an arXiv id in its plain form")
-    given = _mapping(values, where, _REQUIRED, _OPTIONAL)
-    for field, value in given.items():
+    members = _mapping(values, where, _REQUIRED, _OPTIONAL)
+    for field, value in members.items():
         problem = _problem(field, value)
         if problem:
             raise _FormError(f"{where}.{field} {problem}")
-    if given["primary_category"] not in given["categories"]:
+    if members["primary_category"] not in members["categories"]:
         raise _FormError(f"{where}.primary_category is not among the categories")
-    lists = {field: tuple(given[field]) for field in ("authors", "categories")}
-    return Metadata(**{"abstract": "", **given, **lists, "arxiv_id": name})
+    lists = {field: tuple(members[field]) for field in ("authors", "categories")}
+    return Metadata(**{"abstract": "", **members, **lists, "arxiv_id": name})
 
 
 def _problem(field: str, value: object) -> str:

@@ -22,17 +22,17 @@ _EVIDENCE = ("tags", "note", "source", "location", "level", "confidence")
 
 def fields(record: Record, taxonomy: Taxonomy) -> dict[str, Value]:
     """Return a record as its YAML fields, in canonical order, without absent fields."""
-    more: Mapping[str, object] = {}
+    more_values: Mapping[str, object] = {}
     if isinstance(record, Paper):
-        names, more = field_names(taxonomy.paper_fields, taxonomy.papers), record.more
+        names, more_values = field_names(taxonomy.paper_fields, taxonomy.papers), record.more
     else:
         names = field_names(EXCLUSION_FIELDS, taxonomy.exclusions)
     present: dict[str, Value] = {}
     for name in names:
         if name in record.tags:
             present[name] = tag_value(record.tags[name])
-        elif name in more:
-            present[name] = _value(more[name])
+        elif name in more_values:
+            present[name] = _value(more_values[name])
         elif name in record._fields and getattr(record, name):
             present[name] = _value(getattr(record, name))
     return present
@@ -40,12 +40,12 @@ def fields(record: Record, taxonomy: Taxonomy) -> dict[str, Value]:
 
 def candidate_fields(candidate: Candidate, taxonomy: Taxonomy) -> dict[str, Value]:
     """Return a candidate as its YAML fields, in canonical order, without its readings."""
-    own: dict[str, Value] = {"proposal": candidate.proposal.value}
+    own_fields: dict[str, Value] = {"proposal": candidate.proposal.value}
     for name in ("reason", "found", "found_by", "screened"):
         if value := getattr(candidate, name):
-            own[name] = _value(value)
-    own |= {field: tag_value(tag) for field, tag in candidate.screening.items()}
-    present = fields(candidate.paper, taxonomy) | own
+            own_fields[name] = _value(value)
+    own_fields |= {field: tag_value(tag) for field, tag in candidate.screening.items()}
+    present = fields(candidate.paper, taxonomy) | own_fields
     return {name: present[name] for name in candidate_field_names(taxonomy) if name in present}
 
 

@@ -83,11 +83,11 @@ def evidence_values(facet: Facet, facts: frozenset[str], paper: "Paper") -> tupl
     """
     ranks = {term.id: rank for rank, term in enumerate(facet.terms)}
     items = (item for item in paper.evidence if not facts.issuperset(item.tags))
-    given = [item.more.get(facet.field) or getattr(item, facet.field, None) for item in items]
+    values_given = [item.more.get(facet.field) or getattr(item, facet.field, None) for item in items]
     if facet.kind is Kind.SINGLE:
-        weakest = max((value for value in given if value in ranks), key=ranks.__getitem__, default=None)
+        weakest = max((value for value in values_given if value in ranks), key=ranks.__getitem__, default=None)
         return () if weakest is None else (str(weakest),)
-    return tuple(dict.fromkeys(term for value in given if value is not None for term in value))
+    return tuple(dict.fromkeys(term for value in values_given if value is not None for term in value))
 
 
 def classified_evidence(
@@ -96,9 +96,9 @@ def classified_evidence(
     """Return an item of evidence with facets by field, the verdict among them; a missing level is empty."""
     level, confidence = (str(facets.get(name, "")) for name in ("level", "confidence"))
     others = (facet.field for facet in taxonomy.evidence if facet.field not in Evidence._fields)
-    more = {field: facets[field] for field in others if field in facets}
+    more_facets = {field: facets[field] for field in others if field in facets}
     verdict = EvidenceVerdict(str(facets.get("verdict", EvidenceVerdict.SUPPORTED)))
-    return Evidence(tags, note, source, level, confidence, more, verdict=verdict)
+    return Evidence(tags, note, source, level, confidence, more_facets, verdict=verdict)
 
 
 class Waiver(NamedTuple):
@@ -170,9 +170,9 @@ class Paper(NamedTuple):
 
     def with_values(self, values: Mapping[str, FieldValue]) -> "Paper":
         """Return the paper with other values of some fields, by name."""
-        own: dict[str, Any] = {name: value for name, value in values.items() if name in self._fields}
-        more = {name: value for name, value in values.items() if name not in own}
-        return self._replace(**own, more={**self.more, **more} if more else self.more)
+        fixed_values: dict[str, Any] = {name: value for name, value in values.items() if name in self._fields}
+        more_values = {name: value for name, value in values.items() if name not in fixed_values}
+        return self._replace(**fixed_values, more={**self.more, **more_values} if more_values else self.more)
 
     @property
     def first_author(self) -> str:
@@ -277,8 +277,8 @@ class Places:
             return None
         node = self.file.record_at(self.file.cut_off, len(self.file.text))
         entries = node.entries if isinstance(node, reader.Mapping) else {}
-        named = next((entries[name][1] for name in ("key", "id") if name in entries), None)
-        return (self.file.path, named.text) if isinstance(named, reader.Scalar) else None
+        name_node = next((entries[name][1] for name in ("key", "id") if name in entries), None)
+        return (self.file.path, name_node.text) if isinstance(name_node, reader.Scalar) else None
 
     def locate(self, index: int, *path: str | int) -> Location:
         """Return the place of a value in the record at an index, such as `locate(7, "urls", 0)`.

@@ -122,13 +122,13 @@ def decode_scale(file: YamlFile | None, keys: Collection[str] | None, noun: Noun
         return Entries("what is known of scale has")
     report = Report(file)
     observations, starts = [], []
-    seen: set[tuple[str | None, ...]] = set()
+    given_before: set[tuple[str | None, ...]] = set()
     for node in file.records():
         report.record = ""
         values = decode_record(node, OBSERVATION, report)
         if values is None or type(node) is not Mapping:
             continue
-        for field, code, message in _problems(values, seen, keys, noun.one):
+        for field, code, message in _problems(values, given_before, keys, noun.one):
             report.add(code, node.entries[field][1].at, message)
         if None not in values.values() and values.keys() >= set(OBSERVATION.required):
             value = None if values["value"] == UNKNOWN else values["value"]
@@ -139,17 +139,17 @@ def decode_scale(file: YamlFile | None, keys: Collection[str] | None, noun: Noun
 
 
 def _problems(
-    values: dict[str, Any], seen: set[tuple[str | None, ...]], keys: Collection[str] | None, noun: str
+    values: dict[str, Any], given_before: set[tuple[str | None, ...]], keys: Collection[str] | None, noun: str
 ) -> Iterator[tuple[str, str, str]]:
     """Yield a field, a code and a message for each contradiction in an observation, or to those in `seen`."""
     system, quantity, record, evidence = (values.get(name) for name in ("system", "quantity", "record", "evidence"))
     if system is not None and quantity is not None:
         phase = values.get("phase")
-        if (system, quantity, phase) in seen:
+        if (system, quantity, phase) in given_before:
             when = "" if phase is None else f" in the phase {quote(phase)}"
             message = f"the {quote(quantity)} of {quote(system)} are given twice{when}; keep one, or name what differs"
             yield "quantity", "S102", message
-        seen.add((system, quantity, phase))
+        given_before.add((system, quantity, phase))
     if record is not None and keys is not None and record not in keys:
         near = near_suggestion(record, list(keys))
         mend = f"name the {noun} that the system is in the pool as, or leave the field out"
@@ -157,8 +157,8 @@ def _problems(
     if values.get("verified") and values.get("value") == UNKNOWN:
         yield "verified", "S104", "what is unknown cannot be verified; write verified: false"
     elif values.get("verified") and evidence not in (None, Support.PAPER, Support.CODE):
-        own = f"{quote(Support.PAPER)} or {quote(Support.CODE)}"
-        mend = f"only evidence {own} can be verified; write verified: false"
+        primary = f"{quote(Support.PAPER)} or {quote(Support.CODE)}"
+        mend = f"only evidence {primary} can be verified; write verified: false"
         yield "verified", "S104", f"evidence {quote(evidence)} is a report: {mend}"
 
 
@@ -173,10 +173,10 @@ def compare(observations: Sequence[Observation]) -> tuple[Comparison, ...]:
 
 def span(observations: Sequence[Observation]) -> Amount | None:
     """Return the smallest and the largest known number; None if none is known."""
-    known = [observation.value for observation in observations if observation.value]
-    if not known:
+    amounts = [observation.value for observation in observations if observation.value]
+    if not amounts:
         return None
-    return Amount(min(amount.low for amount in known), max(amount.high for amount in known))
+    return Amount(min(amount.low for amount in amounts), max(amount.high for amount in amounts))
 
 
 def parse_amount(text: str) -> Amount | None:

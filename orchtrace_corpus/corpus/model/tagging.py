@@ -100,10 +100,10 @@ def read_value(field: RecordField, text: str) -> FieldValue:
         except ValueError as error:
             raise CommandUseError(f"{field.name} {quote(text)} {error}") from None
     if field.kind is FieldKind.FLAG:
-        known = {"true": True, "yes": True, "false": False, "no": False}
-        if text.casefold() not in known:
+        flags = {"true": True, "yes": True, "false": False, "no": False}
+        if text.casefold() not in flags:
             raise CommandUseError(f"{field.name} is either true or false, not {quote(text)}")
-        return known[text.casefold()]
+        return flags[text.casefold()]
     if field.kind is FieldKind.CHOICE and text not in field.choices:
         raise CommandUseError(f"unknown {field.name} {quote(text)}{suggestion(text, field.choices)}")
     if field.kind is FieldKind.DATE and not is_iso_date(text):

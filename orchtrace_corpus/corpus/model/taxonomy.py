@@ -127,13 +127,13 @@ def _spellings(node: Node, report: Report) -> dict[str, str] | None:
         report.add("F103", node.at, "'spellings' must be a mapping from terms to the table's words")
         return None
     words: dict[str, str] = {}
-    seen: dict[str, str] = {}
+    terms: dict[str, str] = {}
     for term, (_, value) in node.entries.items():
         word = checked_text("spellings", value, report)
         if word is not None:
             words[term] = word
-            if seen.setdefault(word, term) != term:
-                message = f"spellings give {quote(word)} to {quote(seen[word])}, too; give each term a word of its own"
+            if terms.setdefault(word, term) != term:
+                message = f"spellings give {quote(word)} to {quote(terms[word])}, too; give each term a word of its own"
                 report.add("F108", value.at, message)
     return words if len(words) == len(node.entries) else None
 
@@ -151,11 +151,11 @@ def _check_columns(taxonomy: Mapping, report: Report) -> None:
     ):
         facets = {text_of(facet, "field"): facet for facet in items_of(taxonomy, kind)}
         allowed = (*fixed, *(name for name, facet in facets.items() if name and text_of(facet, "kind") != "levels"))
-        taken: set[str] = set()
+        column_names: set[str] = set()
         for column in items_of(taxonomy, section):
             field = text_of(column, "field")
             report.record = text_of(column, "column")
-            _refuse_repeated(section, column, "column", taken, report)
+            _refuse_repeated(section, column, "column", column_names, report)
             if field and field not in allowed:
                 hint = suggestion(field, allowed)
                 report.add("V101", column.entries["field"][1].at, f"no column can show {quote(field)}{hint}")
@@ -275,8 +275,8 @@ class Facet(NamedTuple):
     @property
     def codes(self) -> dict[str, tuple[str, ...]]:
         """The ids of the terms that share a code, by the code without regard to case."""
-        named = {term.code.casefold() for term in self.terms if term.code}
-        return {code: tuple(term.id for term in self.terms if term.code.casefold() == code) for code in named}
+        codes_in_use = {term.code.casefold() for term in self.terms if term.code}
+        return {code: tuple(term.id for term in self.terms if term.code.casefold() == code) for code in codes_in_use}
 
     @property
     def families(self) -> dict[str, tuple[Term, ...]]:
@@ -388,12 +388,12 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
 
 def _check_rules(taxonomy: Mapping, kinds: MappingType[str, str], report: Report) -> None:
     """Report repeated rules, rules without exactly one demand, and unknown facets; `kinds` are those of facets."""
-    known = list(kinds)
+    facet_names = list(kinds)
     counted = [field for field, kind in kinds.items() if kind != "levels"]
-    seen: set[str] = set()
+    rule_ids: set[str] = set()
     for rule in items_of(taxonomy, "rules"):
         report.record = text_of(rule, "id")
-        _refuse_repeated("rules", rule, "id", seen, report)
+        _refuse_repeated("rules", rule, "id", rule_ids, report)
         demands = [demand for demand in ("require", "evidence", "sparse") if demand in rule.entries]
         if not demands:
             message = "missing field 'require', 'evidence' or 'sparse', which says what the rule demands"
@@ -403,7 +403,7 @@ def _check_rules(taxonomy: Mapping, kinds: MappingType[str, str], report: Report
             report.add("F102", rule.entries[demands[1]][0], message)
         sparse = [Scalar(field, at) for field, (at, _) in entries_of(rule, "sparse").items()]
         _refuse_unknown(sparse, counted, report)
-        _refuse_unknown(nodes_of(rule, "evidence"), known, report)
+        _refuse_unknown(nodes_of(rule, "evidence"), facet_names, report)
     report.record = ""
 
 
@@ -454,8 +454,8 @@ def facet_decoder(facet: Facet) -> Decoder:
 
 
 def _typical(node: Node, report: Report) -> tuple[tuple[str, tuple[str, ...]], ...] | None:
-    read = conditions("typical")(node, report)
-    return None if read is None else tuple((condition.field, condition.alternatives) for condition in read)
+    filters = conditions("typical")(node, report)
+    return None if filters is None else tuple((condition.field, condition.alternatives) for condition in filters)
 
 
 def _pairs(name: str) -> Decoder:
@@ -468,8 +468,8 @@ def _pairs(name: str) -> Decoder:
         pairs = [decode_pair(item, report) for item in node.items]
         for item, pair in zip(node.items, pairs, strict=True):
             if pair is not None and len(pair) != 2:
-                number = f"{len(pair)} field{'s' * (len(pair) != 1)}"
-                report.add("F103", item.at, f"an item of {name} names {number} instead of two")
+                count = f"{len(pair)} field{'s' * (len(pair) != 1)}"
+                report.add("F103", item.at, f"an item of {name} names {count} instead of two")
         return None if None in pairs else tuple(pairs)
 
     return decode
@@ -550,15 +550,15 @@ def conditions(name: str) -> Decoder:
         if type(node) is not Mapping:
             report.add("F103", node.at, f"{quote(name)} must be a mapping of filters such as {{field: [one, two]}}")
             return None
-        read = []
+        filters = []
         for field, (key_at, value) in node.entries.items():
             items = value.items if type(value) is Sequence else [value]
             if not items or any(type(item) is not Scalar for item in items):
                 report.add("F103", value.at, f"{quote(field)} must be a value, or a list of values such as [one, two]")
                 return None
             alternatives = tuple(item.text for item in items if type(item) is Scalar)
-            read.append(Condition(field, alternatives, report.file.location(key_at)))
-        return tuple(read)
+            filters.append(Condition(field, alternatives, report.file.location(key_at)))
+        return tuple(filters)
 
     return decode
 
@@ -622,18 +622,18 @@ _TAXONOMY = decoders.schema_of(
 
 def _check_names(taxonomy: Mapping, report: Report) -> None:
     """Report repeated and reserved names of fields, repeated terms, and parts that a kind of facet cannot have."""
-    own: set[str] = set()
+    field_names: set[str] = set()
     for field in items_of(taxonomy, "fields"):
         report.record = text_of(field, "field")
-        _check_name(field, "field", own, report)
+        _check_name(field, "field", field_names, report)
         if text_of(field, "kind") != FieldKind.CHOICE:
             _refuse_field(field, "choices", "only a field of kind 'choice' has 'choices'; remove it", report)
         elif "choices" not in field.entries:
             report.add("F101", field.at, "missing field 'choices', which a field of kind 'choice' needs")
-    taken: dict[str, set[str]] = {"papers": own, "exclusions": set(), "evidence": set()}
+    names_taken: dict[str, set[str]] = {"papers": field_names, "exclusions": set(), "evidence": set()}
     for section, facet in _facets(taxonomy, report):
         kind = text_of(facet, "kind")
-        _check_name(facet, "field", taken[section], report)
+        _check_name(facet, "field", names_taken[section], report)
         if kind == Kind.LEVELS:
             if "levels" not in facet.entries:
                 report.add("F101", facet.at, f"missing field 'levels', which a facet of kind {quote(kind)} needs")
@@ -644,15 +644,15 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
         for flag in ("sourced", "listed") if section != "papers" else ():
             _refuse_field(facet, flag, f"only a facet of papers can be {quote(flag)}; remove it", report)
         for part in ("terms", "levels"):
-            given = facet.entries.get(part, (0, None))[1]
-            if type(given) is Sequence and not given.items:
-                report.add("F104", given.at, f"{quote(part)} is an empty list; name at least one")
-            seen: set[str] = set()
+            list_node = facet.entries.get(part, (0, None))[1]
+            if type(list_node) is Sequence and not list_node.items:
+                report.add("F104", list_node.at, f"{quote(part)} is an empty list; name at least one")
+            term_ids: set[str] = set()
             for term in items_of(facet, part):
                 if (section, report.record) != ("evidence", "level"):
                     message = "only a term of the facet 'level' of evidence has a 'standing'; remove it"
                     _refuse_field(term, "standing", message, report)
-                _refuse_repeated(part, term, "id", seen, report)
+                _refuse_repeated(part, term, "id", term_ids, report)
                 name = text_of(term, "id")
                 if name == decoders.NOT_APPLICABLE:
                     message = "'NA' is not a term: set 'allows_na: true' on the facet"
@@ -661,32 +661,32 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
                     report.add("F107", term.entries["id"][1].at, f"{quote(name)} is not a term id: leave out commas")
         if kind == Kind.LEVELS:  # its terms are names to filter by, like those of fields
             for term in items_of(facet, "terms"):
-                _check_name(term, "id", taken[section], report)
+                _check_name(term, "id", names_taken[section], report)
 
 
-def _check_name(mapping: Mapping, field: str, taken: set[str], report: Report) -> None:
+def _check_name(mapping: Mapping, field: str, names_taken: set[str], report: Report) -> None:
     name = text_of(mapping, field)
     if not name:
         return
     at = mapping.entries[field][1].at
     if name in RESERVED_FIELDS:
         report.add("F107", at, f"{quote(name)} is the name of a fixed field; choose another")
-    elif name in taken:
+    elif name in names_taken:
         other = "another" if field == "field" else "a"
         report.add("F108", at, f"{quote(name)} is the name of {other} field, too; choose another")
-    taken.add(name)
+    names_taken.add(name)
 
 
-def _refuse_repeated(owner: str, item: Mapping, field: str, seen: set[str], report: Report) -> None:
+def _refuse_repeated(owner: str, item: Mapping, field: str, names_before: set[str], report: Report) -> None:
     """Report an item whose name has been seen before; `field` holds the name."""
     name = text_of(item, field)
-    if name in seen:
+    if name in names_before:
         report.add("F108", item.entries[field][1].at, f"{owner} names {quote(name)} twice; remove one")
-    seen.update({name} - {""})
+    names_before.update({name} - {""})
 
 
-def _refuse_unknown(names: Iterable[Node], known: SequenceType[str], report: Report) -> None:
+def _refuse_unknown(names: Iterable[Node], facet_names: SequenceType[str], report: Report) -> None:
     """Report the texts that name no axis or facet."""
     for item in names:
-        if type(item) is Scalar and item.text and item.text not in known:
-            report.add("V101", item.at, f"unknown axis or facet {quote(item.text)}{suggestion(item.text, known)}")
+        if type(item) is Scalar and item.text and item.text not in facet_names:
+            report.add("V101", item.at, f"unknown axis or facet {quote(item.text)}{suggestion(item.text, facet_names)}")

@@ -74,12 +74,12 @@ def apply_waivers(
     waived = {(record, code) for record, code, _, _ in waivers}
     used = {(finding.record, finding.code) for finding in findings} & waived
     broken = {finding.record for finding in findings if finding.severity is Severity.ERROR}
-    kept = [finding for finding in findings if (finding.record, finding.code) not in used]
+    remaining = [finding for finding in findings if (finding.record, finding.code) not in used]
     if is_malformed(findings):  # the text that the waiver is about may follow the error
-        return kept
+        return remaining
     for record, code, places, (index, position) in waivers:
         unused = is_judged(record, code) and (record, code) not in used
         if unused and record not in broken:  # errors may have kept a rule from running
             message = f"nothing in the record raises {code}; remove the waiver"
-            kept.append(Finding("F112", message, places.locate(index, "waive", position), record))
-    return kept
+            remaining.append(Finding("F112", message, places.locate(index, "waive", position), record))
+    return remaining

@@ -31,33 +31,33 @@ def check(file: Entries[Candidate], loaded: Loaded) -> tuple[Finding, ...]:
         return file.findings
     taxonomy, places = loaded.pool.taxonomy, file.places
     papers = tuple(candidate.paper for candidate in file.items)
-    here = Loaded(Pool(taxonomy, papers, ()), places, Places(places.file, []), file.findings)
-    findings = [finding for rule in _CHECKS for finding in rule(here)]
-    findings += _tag_findings(file, here, taxonomy)
+    candidates = Loaded(Pool(taxonomy, papers, ()), places, Places(places.file, []), file.findings)
+    findings = [finding for rule in _CHECKS for finding in rule(candidates)]
+    findings += _tag_findings(file, candidates, taxonomy)
     findings += texts.find_markup(_texts(file.items, places))
     findings += texts.find_unpaired_quotes(_texts(file.items, places))
-    known = disputable(taxonomy)
+    facets = disputable(taxonomy)
     for index, candidate in enumerate(file.items):
         findings += texts.sentence_findings("reason", candidate.reason, places, index, candidate.name)
-        findings += _contradicted(candidate, index, places, known)
+        findings += _contradicted(candidate, index, places, facets)
     findings += _decided(file.items, places, loaded)
     # The text after a syntax error may hold what a rule misses.
     raised = [finding for finding in findings if (finding.location.path, finding.record) != places.cut_off]
     everything = [*file.findings, *raised]
     if is_malformed(loaded.findings):  # what a waiver is about may be among the records that cannot be read
-        kept = apply_waivers(everything, here, lambda *_: False)
+        remaining = apply_waivers(everything, candidates, lambda *_: False)
     else:
-        kept = apply_waivers(everything, here)
-    return tuple(sorted(kept, key=lambda finding: (finding.location, finding.code, finding.message)))
+        remaining = apply_waivers(everything, candidates)
+    return tuple(sorted(remaining, key=lambda finding: (finding.location, finding.code, finding.message)))
 
 
 def _tag_findings(file: Entries[Candidate], loaded: Loaded, taxonomy: Taxonomy) -> Iterator[Finding]:
     """Yield the broken rules of the taxonomy, whatever the open tags will be; readings count as evidence."""
     rules = tuple(rule for rule in taxonomy.rules if not rule.sparse and rule.evidence != (ANY_EVIDENCE,))
-    known = disputable(taxonomy)
+    facets = disputable(taxonomy)
     papers = tuple(
         candidate.supported(
-            candidate.paper.tags, {tag: facet for tag, facet in known.items() if not candidate.is_open(tag)}
+            candidate.paper.tags, {tag: facet for tag, facet in facets.items() if not candidate.is_open(tag)}
         )
         for candidate in file.items
     )
@@ -73,23 +73,23 @@ def _texts(candidates: tuple[Candidate, ...], places: Places) -> Iterator[texts.
     """Yield the texts that only candidates have."""
     for index, candidate in enumerate(candidates):
         yield candidate.reason, "reason", partial(places.locate, index, "reason"), candidate.name
-        for number, reading in enumerate(candidate.readings):
+        for position, reading in enumerate(candidate.readings):
             for field in ("by", "note", "location"):
-                place = partial(places.locate, index, "readings", number, field)
+                place = partial(places.locate, index, "readings", position, field)
                 yield getattr(reading, field) or "", field, place, candidate.name
 
 
-def _contradicted(candidate: Candidate, index: int, places: Places, known: Mapping[str, Facet]) -> Iterator[Finding]:
+def _contradicted(candidate: Candidate, index: int, places: Places, facets: Mapping[str, Facet]) -> Iterator[Finding]:
     """Yield the settled tags that a reader reads differently."""
-    for number, reading in enumerate(candidate.readings):
+    for position, reading in enumerate(candidate.readings):
         for tag, value in reading.tags.items():
             if tag in candidate.open_tags:
                 continue
-            held = value_of(candidate.paper, known[tag], tag)
+            held = value_of(candidate.paper, facets[tag], tag)
             if held and held != value:
                 message = f"{quote(reading.by)} reads {tag} {quote(value)}, and the record says {quote(held)}"
                 mend = "take the tag out of the record, which leaves it open"
-                place = places.locate(index, "readings", number, "tags", tag)
+                place = places.locate(index, "readings", position, "tags", tag)
                 yield Finding("X104", f"{message}; {mend}", place, candidate.name)
 
 

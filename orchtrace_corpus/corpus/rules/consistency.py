@@ -17,15 +17,15 @@ def check_urls(loaded: Loaded) -> Iterator[Finding]:
     for index, paper in enumerate(loaded.papers):
         for position, url in enumerate(paper.urls):
             linked = recognise_url(url)
-            own = getattr(paper, linked.kind.value) if linked else None
-            if linked and own is not None and own != linked.value:
+            own_id = getattr(paper, linked.kind.value) if linked else None
+            if linked and own_id is not None and own_id != linked.value:
                 place = loaded.paper_places.locate(index, "urls", position)
-                yield Finding("I101", _differs(linked, own), place, paper.key)
+                yield Finding("I101", _differs(linked, own_id), place, paper.key)
     for index, exclusion in enumerate(loaded.exclusions):
-        linked, named = recognise_url(exclusion.url), recognise(exclusion.identifier)
-        if linked and named and linked.kind is named.kind and linked.value != named.value:
+        linked, identifier = recognise_url(exclusion.url), recognise(exclusion.identifier)
+        if linked and identifier and linked.kind is identifier.kind and linked.value != identifier.value:
             place = loaded.exclusion_places.locate(index, "url")
-            yield Finding("I101", _differs(linked, named.value), place, exclusion.id)
+            yield Finding("I101", _differs(linked, identifier.value), place, exclusion.id)
 
 
 def check_arxiv_years(loaded: Loaded) -> Iterator[Finding]:
@@ -33,10 +33,10 @@ def check_arxiv_years(loaded: Loaded) -> Iterator[Finding]:
     for index, paper in enumerate(loaded.papers):
         if paper.arxiv_id is None or not paper.year:
             continue
-        given = arxiv_year(paper.arxiv_id)
-        if not given <= paper.year <= given + YEARS_TO_PUBLICATION:
-            message = f"year {paper.year} does not fit arXiv id {paper.arxiv_id}, which was given in {given}"
-            message += f"; expected {given} to {given + YEARS_TO_PUBLICATION}"
+        id_year = arxiv_year(paper.arxiv_id)
+        if not id_year <= paper.year <= id_year + YEARS_TO_PUBLICATION:
+            message = f"year {paper.year} does not fit arXiv id {paper.arxiv_id}, which was given in {id_year}"
+            message += f"; expected {id_year} to {id_year + YEARS_TO_PUBLICATION}"
             yield Finding("I105", message, loaded.paper_places.locate(index, "year"), paper.key)
 
 
@@ -57,17 +57,19 @@ def check_venue_years(loaded: Loaded) -> Iterator[Finding]:
                 yield Finding("I106", f"{message}; write venue_year: {years[0]}", place, paper.key)
 
 
-def _differs(linked: Identifier, own: str) -> str:
-    return f"the URL leads to {linked.kind} {quote(linked.value)}, but the record is {quote(own)}; mend one of the two"
+def _differs(linked: Identifier, actual: str) -> str:
+    return (
+        f"the URL leads to {linked.kind} {quote(linked.value)}, but the record is {quote(actual)}; mend one of the two"
+    )
 
 
 def check_order(loaded: Loaded) -> Iterator[Finding]:
     """An id that is not above all before it: new records are added at the end, under the next id."""
     highest, holder = 0, ""
     for index, exclusion in enumerate(loaded.exclusions):
-        number = int(exclusion.id[1:] or 0)
-        if number > highest:
-            highest, holder = number, exclusion.id
+        position = int(exclusion.id[1:] or 0)
+        if position > highest:
+            highest, holder = position, exclusion.id
         elif exclusion.id and exclusion.id != holder:
             message = f"exclusion id {quote(exclusion.id)} stands behind {quote(holder)}; put records in order of ids"
             yield Finding("F118", message, loaded.exclusion_places.locate(index, "id"), exclusion.id)

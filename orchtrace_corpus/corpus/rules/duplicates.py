@@ -67,13 +67,13 @@ def check_papers(loaded: Loaded) -> Iterator[Finding]:
     for index, first, sign in _repeated_signs(loaded.papers):
         other = _named(loaded.papers[first].key, loaded.paper_places, first)
         if sign.field == "title":
-            code, what, advice = "D105", "the title", f"keep one record if both are one {loaded.noun.one}"
+            code, shared, advice = "D105", "the title", f"keep one record if both are one {loaded.noun.one}"
         elif sign.field == "address":
-            code, what, advice = "D104", f"the first URL, the {loaded.noun.one}'s own,", "keep one record"
+            code, shared, advice = "D104", f"the first URL, the {loaded.noun.one}'s own,", "keep one record"
         else:
-            code, what, advice = "D103", f"{sign.field} {quote(sign.value[1])}", "keep one record"
+            code, shared, advice = "D103", f"{sign.field} {quote(sign.value[1])}", "keep one record"
         place = loaded.paper_places.locate(index, *sign.path)
-        yield Finding(code, f"{what} is that of {other}, too; {advice}", place, loaded.papers[index].key)
+        yield Finding(code, f"{shared} is that of {other}, too; {advice}", place, loaded.papers[index].key)
 
 
 def check_exclusions(loaded: Loaded) -> Iterator[Finding]:
@@ -89,11 +89,11 @@ def check_exclusions(loaded: Loaded) -> Iterator[Finding]:
 
 def _repeated_signs(records: Sequence[Record]) -> Iterator[tuple[int, int, Sign]]:
     """Yield the indexes of a record and of the first with the same sign; of a pair, every identifier or one sign."""
-    seen: dict[tuple[str, object], int] = {}
+    first_indexes: dict[tuple[str, object], int] = {}
     for index, record in enumerate(records):
         is_known = False
         for sign in signs(record):
-            first = seen.setdefault((sign.field, sign.value), index)
+            first = first_indexes.setdefault((sign.field, sign.value), index)
             if first != index and (sign.field in _KINDS or not is_known):
                 is_known = True
                 yield index, first, sign
@@ -116,10 +116,10 @@ def check_excluded_papers(loaded: Loaded) -> Iterator[Finding]:
 
 def _repeats(records: Sequence[Record], places: Places, field: str) -> Iterator[tuple[str, int, int]]:
     """Yield each name that was used before, with the line of its first use and the later record's index."""
-    seen: dict[str, int] = {}
+    first_indexes: dict[str, int] = {}
     for index, record in enumerate(records):
         if record.name:
-            first = seen.setdefault(record.name, index)
+            first = first_indexes.setdefault(record.name, index)
             if first != index:
                 yield record.name, places.locate(first, field).line, index
 

@@ -92,12 +92,12 @@ def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> dic
     names = {name for facet in behind for name in (facet.field, *_terms_with_levels(facet))}
     rules = [rule for rule in taxonomy.rules if rule.severity is Severity.ERROR and _is_about(rule, names)]
     attributes = paper_attributes(taxonomy) if rules else {}
-    asked = [
+    parsed_rules = [
         (rule.message, (parse_conditions(rule.when, attributes), parse_conditions(rule.require, attributes)))
         for rule in rules
     ]
-    given = {term or facet.field for facet, term in tags if facet and (term or facet.kind is Kind.SINGLE)}
-    open_tags = attributes.keys() - given
+    given_tags = {term or facet.field for facet, term in tags if facet and (term or facet.kind is Kind.SINGLE)}
+    open_tags = attributes.keys() - given_tags
     impossible: dict[tuple[str, str], str] = {}
     for pair in product(rows.allowed, columns.allowed):
         paper_tags: dict[str, Tag] = {}
@@ -105,7 +105,7 @@ def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> dic
             if facet is not None:
                 by_kind: dict[Kind, Tag] = {Kind.LEVELS: {term: value}, Kind.MANY: (value,), Kind.SINGLE: value}
                 paper_tags[facet.field] = by_kind[facet.kind]
-        for message, rule in asked:
+        for message, rule in parsed_rules:
             if breaks(rule, Paper(tags=paper_tags), open_tags):
                 impossible.setdefault(pair, message)
     return impossible
@@ -144,9 +144,9 @@ def check_sparse(loaded: Loaded) -> Iterator[Finding]:
                 rare = [term for term in _terms(paper, field) if tally[term] <= limit]
                 supported = any(item.is_evidence and field in item.tags for item in paper.evidence)
                 if rare and not supported and paper.key not in broken and when.matches(paper):
-                    number = tally[rare[0]]
+                    count = tally[rare[0]]
                     noun = loaded.noun
-                    only = f"one {noun.one} has" if number == 1 else f"{number} {noun.many} have"
+                    only = f"one {noun.one} has" if count == 1 else f"{count} {noun.many} have"
                     message = f"{_message(rule)}: only {only} {field} {quote(rare[0])}"
                     code = "E101" if rule.severity is Severity.ERROR else "E103"
                     yield Finding(code, message, loaded.paper_places.locate(index, field), paper.key)
@@ -168,11 +168,11 @@ def check_own_sources(loaded: Loaded) -> Iterator[Finding]:
     """Evidence whose level says that the paper itself was read, while its source is another work."""
     taxonomy, noun = loaded.taxonomy, loaded.noun.one
     for index, paper in enumerate(loaded.papers):
-        for number, item in enumerate(paper.evidence):
+        for position, item in enumerate(paper.evidence):
             if asks_for_own_work(item, taxonomy) and not is_own(paper, item):
                 message = f"level {quote(item.level)} asks for the {noun} itself, but the source is another address;"
                 message += f' correct the level, or add copy: "yes" if a copy of the {noun} is there'
-                place = loaded.paper_places.locate(index, "evidence", number, "source")
+                place = loaded.paper_places.locate(index, "evidence", position, "source")
                 yield Finding("E105", message, place, paper.key)
 
 

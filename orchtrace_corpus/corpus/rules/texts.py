@@ -67,18 +67,18 @@ def check_quotes(loaded: Loaded) -> Iterator[Finding]:
     """A quotation mark without its partner, and names that a lost pair of quotes has taken apart."""
     yield from find_unpaired_quotes(_suspects(loaded, lambda text: '"' in text))
     for index, paper in enumerate(loaded.papers):
-        for number, (family, given) in enumerate(pairwise(paper.authors)):
-            if set(family + given).isdisjoint(', "{') and given != OTHERS:
-                message = f"{quote(family)} and {quote(given)} are two authors of one word each"
-                mend = f"if they are one person, write {chr(34)}{family}, {given}{chr(34)} in quotes"
-                place_of_first = loaded.paper_places.locate(index, "authors", number)
+        for position, (family, given_name) in enumerate(pairwise(paper.authors)):
+            if set(family + given_name).isdisjoint(', "{') and given_name != OTHERS:
+                message = f"{quote(family)} and {quote(given_name)} are two authors of one word each"
+                mend = f"if they are one person, write {chr(34)}{family}, {given_name}{chr(34)} in quotes"
+                place_of_first = loaded.paper_places.locate(index, "authors", position)
                 yield Finding("M108", f"{message}; {mend}", place_of_first, paper.key)
 
 
 def check_names(loaded: Loaded) -> Iterator[Finding]:
     """Two or three capitalised words as an author: most likely a person whose names were not told apart."""
     for index, paper in enumerate(loaded.papers):
-        for number, name in enumerate(paper.authors):
+        for at, name in enumerate(paper.authors):
             if "," in name or " " not in name or name[0] == "{" or not re.fullmatch(_SPOKEN_NAME, name):
                 continue
             from orchtrace_corpus.corpus.model.author_names import bibliographic  # most corpora have no such name
@@ -87,7 +87,7 @@ def check_names(loaded: Loaded) -> Iterator[Finding]:
             person = written if "," in written else ", ".join(reversed(name.rsplit(" ", 1)))
             message = f"{quote(name)} has no comma, so no citation can tell family and given name apart"
             mend = f'write "{person}" for a person, or "{{{name}}}" for a collective'
-            yield Finding("M110", f"{message}; {mend}", loaded.paper_places.locate(index, "authors", number), paper.key)
+            yield Finding("M110", f"{message}; {mend}", loaded.paper_places.locate(index, "authors", at), paper.key)
 
 
 def find_unpaired_quotes(texts: Iterable[PlacedText]) -> Iterator[Finding]:
