@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from orchtrace_corpus.trace.diagnosis.comparison import Difference, Structure, compare, largest_first
-from orchtrace_corpus.trace.render.tables import MOST_DIFFERENCES
+from orchtrace_corpus.trace.render.tables import MAX_DIFFERENCES
 from tests.conftest import ROOT, run_corpus
 from tests.trace.conversationlogs import trace_of
 from tests.trace.traces import EXAMPLES, documents, event, example, raw, trace
@@ -287,7 +287,7 @@ def test_two_sessions_are_compared_by_what_differs_most_and_are_no_different_tas
         ["findings", "unread_message_tokens"],
     ]
     everything = compare(*(trace(trace_of(Path(path))) for path in sessions))
-    assert len(rows) == MOST_DIFFERENCES < len(everything)
+    assert len(rows) == MAX_DIFFERENCES < len(everything)
     assert "more differences are smaller: corpus trace diff A B --all.\n" in result.stdout
     assert "smaller" not in run_corpus("trace", "diff", *sessions, "--all").stdout
     both = json.loads(run_corpus("trace", "doctor", *sessions, "--format", "json").stdout)

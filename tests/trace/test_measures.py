@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.measures.definitions import DEFINITIONS, Measure, me
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, KINDS, cost_by_tool, leading_model, ledger, spent_by_agent
 from orchtrace_corpus.trace.measures.measure import Run
 from orchtrace_corpus.trace.measures.work import concurrency
-from orchtrace_corpus.trace.render.measures import spent
+from orchtrace_corpus.trace.render.measures import ledger_table
 from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus
 from tests.trace.test_import import SESSION, on_terminal
@@ -863,7 +863,7 @@ def test_a_narrow_ledger_leaves_out_columns_without_figures_first() -> None:
     run = trace(raw([event("a", 0, "inference", "x", t_end=9, tokens={"input": 12_000, "output": 300})]))
 
     def shown(width: int) -> str:
-        return plain(lines(spent("t", "agent", ledger(run, "agent"), width), width))
+        return plain(lines(ledger_table("t", "agent", ledger(run, "agent"), width, is_least=False), width))
 
     assert shown(60) == (
         "t: tokens and cost by agent\n"

@@ -24,7 +24,7 @@ from orchtrace_corpus.trace.measures.ledger import ledger
 from orchtrace_corpus.trace.measures.measure import steps
 from orchtrace_corpus.trace.model.json_text import text
 from orchtrace_corpus.trace.render import graph as trace_graph
-from orchtrace_corpus.trace.render.measures import spent
+from orchtrace_corpus.trace.render.measures import ledger_table
 from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.render.page import page, replay_heading, state_lines
 from orchtrace_corpus.trace.view import TraceView
@@ -618,7 +618,7 @@ def test_ledgers_of_several_traces_are_told_apart_by_programs(tmp_path: Path) ->
 def test_a_ledger_wider_than_the_terminal_has_a_row_for_each_figure() -> None:
     entries = ledger(trace(raw(SPENT)), "role")
 
-    assert plain(lines(spent("t", "role", entries, 40), 40)) == (
+    assert plain(lines(ledger_table("t", "role", entries, 40, is_least=False), 40)) == (
         "t: tokens and cost by role\n"
         "role       figure             value\n"
         "judge      events                 1\n"
@@ -633,4 +633,5 @@ def test_a_ledger_wider_than_the_terminal_has_a_row_for_each_figure() -> None:
         "of output. Copied context is not\n"
         "counted.\n"
     )
-    assert spent("t", "role", entries, 120) == spent("t", "role", entries, None)
+    narrow, wide = (ledger_table("t", "role", entries, width, is_least=False) for width in (120, None))
+    assert narrow == wide

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context
 from orchtrace_corpus.base.commands.options import OutputFormat, split_names
@@ -14,10 +14,7 @@ from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.trace.analysis.marks import Marks
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.arguments import Effectful, Name, OutcomesFile, Untrusted
-from orchtrace_corpus.trace.cli.loading import derive_each, documents_of, judged
-
-if TYPE_CHECKING:
-    from orchtrace_corpus.trace.analysis.outcomes import Outcomes
+from orchtrace_corpus.trace.cli.loading import derive_each, documents_of, with_outcomes
 
 
 def checklist(
@@ -46,21 +43,22 @@ def checklist(
       corpus trace checklist path/to/logs --untrusted web_fetch,read_email
       corpus trace checklist data/traces --format markdown
     """
-    from orchtrace_corpus.trace.diagnosis.checklist import check
+    from orchtrace_corpus.trace.diagnosis.checklist import check, facts_of
     from orchtrace_corpus.trace.render import checklist as render
 
     session = Session(*ctx.obj)
     if any(map(_is_dataset, paths)):
         if len(paths) > 1 or name or untrusted or effectful or outcomes_file:
             raise CommandUseError("of a dataset, give the folder alone, and of the options --format")
-        facts = list(_of_dataset(paths[0]))
+        facts = list(_facts_of_dataset(paths[0]))
         if not facts:
             raise DataFileError(f"the dataset {quote_path(paths[0])} has no trace")
     else:
-        known = logs.outcomes(outcomes_file)
+        outcomes = logs.outcomes(outcomes_file)
         marks = Marks(split_names(untrusted) if untrusted else (), split_names(effectful) if effectful else None)
-        facts = list(_of_traces(session, paths, name, known, marks))
-        logs.tell_unused(session, known)
+        runs = with_outcomes(documents_of(session, paths, name), outcomes)
+        facts = list(derive_each(session, runs, partial(facts_of, marks)))
+        logs.report_unused(session, outcomes)
     checked = check(facts)
     if output_format is Format.JSON:
         from orchtrace_corpus.base.text.table import envelope
@@ -68,32 +66,20 @@ def checklist(
         session.output.write(envelope("trace-checklist", render.data(checked, len(facts))))
         return ExitCode.DONE
     if output_format.is_exact:
-        tables = [render.exact_table(checked)]
+        table = render.exact_table(checked)
     else:
-        tables = [render.table(checked, facts[0]["trace_id"], len(facts))]
-    session.show_tables(tables, "trace-checklist", output_format)
+        table = render.table(checked, facts[0]["trace_id"], len(facts))
+    session.show_tables([table], "trace-checklist", output_format)
     return ExitCode.DONE
-
-
-def _of_traces(
-    session: Session, paths: list[str], name: str, outcomes: "Outcomes | None", marks: Marks
-) -> Iterator[dict[str, Any]]:
-    from orchtrace_corpus.trace.diagnosis.checklist import facts_of
-
-    given = judged(documents_of(session, paths, name), outcomes)
-    yield from derive_each(session, given, partial(facts_of, marks))
 
 
 def _is_dataset(path: str) -> bool:
     """Return True if a folder has the tables of a dataset."""
-    return any(file.endswith(".parquet") for file in _files(os.path.join(path, "traces")))
+    traces = os.path.join(path, "traces")
+    return os.path.isdir(traces) and any(file.endswith(".parquet") for file in os.listdir(traces))
 
 
-def _files(folder: str) -> list[str]:
-    return os.listdir(folder) if os.path.isdir(folder) else []
-
-
-def _of_dataset(path: str) -> Iterator[dict[str, Any]]:
+def _facts_of_dataset(path: str) -> Iterator[dict[str, Any]]:
     """Yield the facts of each trace of a dataset."""
     from orchtrace_corpus.trace.dataset.folder import Folder
     from orchtrace_corpus.trace.dataset.tables import open_tables
@@ -101,8 +87,8 @@ def _of_dataset(path: str) -> Iterator[dict[str, Any]]:
 
     names = (*COLUMNS, "refused", *COUNTS)
     counts = ", ".join(f"count(*) FILTER (WHERE {condition}) AS {name}" for name, condition in COUNTS.items())
-    chosen = ", ".join(f'"{name}"' for name in names)
-    query = f"SELECT {chosen} FROM traces JOIN (SELECT trace, {counts} FROM events GROUP BY trace) USING (trace)"
+    columns = ", ".join(f'"{name}"' for name in names)
+    query = f"SELECT {columns} FROM traces JOIN (SELECT trace, {counts} FROM events GROUP BY trace) USING (trace)"
     with open_tables(Folder(path).parts()) as tables:
         for batch in tables.run(query).batches:
             for row in batch:

@@ -1,4 +1,4 @@
-"""Runs that are read one after another: what is asked of them, their main figures and their totals."""
+"""The request to `corpus trace doctor`, and the main figures and totals of runs that are read one after another."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,10 @@ from orchtrace_corpus.trace.diagnosis.values import Origin, Summary
 from orchtrace_corpus.trace.model.import_report import ImportReport, Prices, report_of
 from orchtrace_corpus.trace.model.trace import Source
 from orchtrace_corpus.trace.render import doctor as render
+from orchtrace_corpus.trace.render.imports import answers_without_ids
 from orchtrace_corpus.trace.view import TraceView
 
-if TYPE_CHECKING:  # one run needs no totals
+if TYPE_CHECKING:  # a screen of one run needs no totals
     from datetime import tzinfo
 
     from orchtrace_corpus.base.text.table import Table
@@ -30,16 +31,16 @@ class Request(NamedTuple):
     """The request to `corpus trace doctor`.
 
     Attributes:
-        name: Of several sessions, the one that is wanted; all where empty.
-        form: The format of the logs; recognised where empty.
-        price: Puts costs on a trace; None where none are wanted.
+        name: The name of the only session to show; empty for all.
+        form: The format of the logs; recognised if empty.
+        price: A function that sets costs; None if no prices are given.
         limit: The most rows of a table.
-        output_format: The form of the output.
-        html: The file that a page is written to; empty where none is wanted.
-        with_content: Whether what was written in a run is shown: on the page, and the first words in lists.
-        groupings: What totals alone are shown by; empty for everything else.
+        output_format: The output format.
+        html: The HTML file to write; empty for none.
+        with_content: Whether contents are shown: in the HTML file, and the first words of runs in lists.
+        groupings: The groupings of totals, if only totals are shown.
         zone: The time zone of days; None for the local one.
-        zone_name: What that is called.
+        zone_name: The name of the time zone.
     """
 
     name: str = ""
@@ -55,16 +56,13 @@ class Request(NamedTuple):
 
 
 class Collected:
-    """Adds runs up, one after another: their main figures and their totals.
+    """The main figures and the totals of runs, which are added one after another.
 
     Attributes:
-        summaries: The main figures of each.
-        totals: Their totals.
-        has_prices: Whether costs are known or were asked for.
-        prices: The prices that costs were computed with; None where there are none.
-
-    Args:
-        request: What is asked.
+        summaries: The main figures of each run.
+        totals: The totals.
+        has_prices: Whether costs are known, or prices are given.
+        prices: The prices that costs were computed with; None if there are none.
     """
 
     def __init__(self, request: Request) -> None:
@@ -90,7 +88,7 @@ class Collected:
         return summary
 
     def tables(self, width: int | None) -> "list[Table]":
-        """Return the totals as tables: those that were asked for in full, else the usual ones within the limit."""
+        """Return the totals as tables: by the groupings of the request in full, else by the usual ones in part."""
         from orchtrace_corpus.trace.render import totals as render_totals
 
         request = self._request
@@ -102,9 +100,24 @@ class Collected:
         everything = self.totals.all()
         tables = render_totals.tables(breakdowns, everything, has_prices=self.has_prices, width=width)
         notes = [*render_totals.notes(breakdowns, everything, len(self.totals), request.zone_name, prices=self.prices)]
-        if request.groupings:  # else the list below has it
-            notes += render.note_on_missing_ids(self.totals.shared)
+        if request.groupings:  # else it is a note of the list of runs
+            notes += answers_without_ids(self.totals.shared)
         return [*tables[:-1], tables[-1]._replace(notes=tuple(notes))]
+
+    def run_table(self, width: int | None) -> "Table":
+        """Return a table with a row for each run."""
+        request, projects = self._request, self.totals.projects
+        if request.output_format.is_exact:
+            return render.exact_overview(self.summaries, projects, with_content=request.with_content)
+        return render.overview(
+            self.summaries,
+            self.totals.shared,
+            projects=projects,
+            has_prices=self.has_prices,
+            most=request.limit,
+            width=width,
+            with_content=request.with_content,
+        )
 
     def data(self) -> dict[str, Any]:
         """Return the totals for programs."""
@@ -114,76 +127,52 @@ class Collected:
         usual = (Grouping.DAY, Grouping.MONTH, Grouping.PROJECT, Grouping.MODEL)
         return render_totals.data(self.totals, self._request.zone_name, self._request.groupings or usual)
 
+    def show_totals(self, session: Session) -> None:
+        """Show only the totals."""
+        request = self._request
+        if request.output_format is Format.JSON:
+            from orchtrace_corpus.base.text.table import envelope
 
-def collected_list(collected: Collected, request: Request, width: int | None) -> "Table":
-    """Return the table of the single runs."""
-    names = collected.totals.projects
-    if request.output_format.is_exact:
-        return render.exact_overview(collected.summaries, names, with_content=request.with_content)
-    return render.overview(
-        collected.summaries,
-        collected.totals.shared,
-        projects=names,
-        has_prices=collected.has_prices,
-        most=request.limit,
-        width=width,
-        with_content=request.with_content,
-    )
-
-
-def show_collected(session: Session, collected: Collected, request: Request) -> None:
-    """Show totals and nothing else."""
-    if request.output_format is Format.JSON:
-        from orchtrace_corpus.base.text.table import envelope
-
-        session.output.write(envelope("trace-totals", collected.data()))
-        return
-    session.show_tables(collected.tables(session.output.width), "trace-totals", request.output_format)
+            session.output.write(envelope("trace-totals", self.data()))
+            return
+        session.show_tables(self.tables(session.output.width), "trace-totals", request.output_format)
 
 
 class Folders:
-    """Finds the folders in which sessions ran; a file with many sessions is asked once."""
+    """Finds the folders in which sessions ran; a log file with many sessions is read once."""
 
     def __init__(self) -> None:
-        self._of_files: dict[str, Mapping[str, str]] = {}
+        self._by_file: dict[str, Mapping[str, str]] = {}  # for each file, the folders of its sessions
 
     def of(self, form: str, paths: Sequence[str], trace: "Trace") -> str:
-        """Return the folder in which a session ran, as far as its log says; else an empty text.
-
-        Args:
-            form: The format of the log.
-            paths: The files of the session.
-            trace: The session.
-        """
+        """Return the folder in which a session in some log files ran; empty if unknown."""
         from orchtrace_corpus.trace.importers import homes, importer
         from orchtrace_corpus.trace.importers.core.logs import LogFile
 
-        path = _main_file(paths, trace)
-        ask = getattr(importer(form), "folders", None)
-        if ask is not None:
-            if path not in self._of_files:
-                self._of_files[path] = ask(LogFile(path, os.path.basename(path)))
-            if folder := self._of_files[path].get(trace.trace_id):
+        first_file = _first_file(trace)
+        path = next((path for path in paths if first_file and path.endswith(first_file)), paths[0])
+        read_folders = getattr(importer(form), "folders", None)
+        if read_folders is not None:
+            if path not in self._by_file:
+                self._by_file[path] = read_folders(LogFile(path, os.path.basename(path)))
+            if folder := self._by_file[path].get(trace.trace_id):
                 return homes.project_folder(folder)
         return homes.folder_of(form, path)
 
 
-def _main_file(paths: Sequence[str], trace: "Trace") -> str:
-    """Return the file that a session begins in."""
+def _first_file(trace: "Trace") -> str:
+    """Return the log file of the first event; empty if unknown."""
     source = trace.events[0].source if trace.events else None
-    name = source.file if isinstance(source, Source) else ""
-    return next((path for path in paths if name and path.endswith(name)), paths[0])
+    return source.file if isinstance(source, Source) else ""
 
 
 def run_of_log(imported: "Imported", trace: "Trace", folders: Folders, request: Request) -> Run:
-    """Return an imported session with its costs and where it is from."""
+    """Return an imported session with its costs and its origin."""
     from orchtrace_corpus.trace.importers import title
 
     if request.price is not None:
         request.price(trace)
-    source = trace.events[0].source if trace.events else None
-    file = source.file if isinstance(source, Source) else ""
     form = title(imported.form).partition(" (")[0]
     has_prices = request.price is not None or any(event.cost_usd is not None for event in trace.events)
     folder = folders.of(imported.form, imported.files, trace)
-    return TraceView(trace), Origin(form, file, has_prices, imported.answers, folder)
+    return TraceView(trace), Origin(form, _first_file(trace), has_prices, imported.answers, folder)

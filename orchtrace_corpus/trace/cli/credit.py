@@ -13,15 +13,13 @@ from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.arguments import Files, Name, OutcomesFile
-from orchtrace_corpus.trace.cli.loading import documents_of, sound_traces
+from orchtrace_corpus.trace.cli.loading import STANDARD_INPUT, STANDARD_INPUT_NAME, documents_of, sound_traces
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
 from orchtrace_corpus.trace.credit.evidence import evidence
 from orchtrace_corpus.trace.model.store import InvalidTraceError
 from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.render.tables import credit_data, credit_tables, exact_credit
 from orchtrace_corpus.trace.view import TraceView
-
-_STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
 
 
 def credit(
@@ -74,66 +72,68 @@ def credit(
       corpus trace credit data/traces/swarm.json --channel orchestration --format json
     """
     session = Session(*ctx.obj)
-    if values == _STANDARD_INPUT and _STANDARD_INPUT in paths:
+    if values == STANDARD_INPUT and STANDARD_INPUT in paths:
         raise CommandUseError("standard input can be read only once", "Name a file for the traces, or for --values.")
-    traces, channel = rewarded_traces(session, paths, name, outcomes_file, channel)
-    lacking = [] if values else [view for view in traces if channel not in view.trace.rewards]
-    if len(lacking) < len(traces):
-        said = [f"the trace {quote(view.trace.trace_id)} has no reward {quote(channel)}" for view in lacking]
-        logs.leave_out(session, said, "trace")
-        traces = [view for view in traces if view not in lacking]
-    shown = _ITS_NAME if values == _STANDARD_INPUT else values
+    views, channel = rewarded_traces(session, paths, name, outcomes_file, channel)
+    rewarded = views if values else [view for view in views if channel in view.trace.rewards]
+    if rewarded:  # else the error about the first of them is clearer
+        unrewarded = [view.trace.trace_id for view in views if view not in rewarded]
+        reasons = [f"the trace {quote(trace_id)} has no reward {quote(channel)}" for trace_id in unrewarded]
+        logs.report_left_out(session, reasons, "trace")
+        views = rewarded
+    shown = STANDARD_INPUT_NAME if values == STANDARD_INPUT else values
     choices = Choices(channel, _read(values) if values else None, shown, gamma, lam, samples, seed, with_people)
-    assignments = assign(traces, unit, method, choices)
+    assignments = assign(views, unit, method, choices)
     for assignment in assignments:
         for warning in assignment.warnings:
             session.output.note(f"corpus: {printable(assignment.trace_id)}: {warning}")
-    known = evidence(unit, method, has_values=bool(values))
+    quality = evidence(unit, method, has_values=bool(values))
     if output_format is Format.JSON:
-        session.output.write(envelope("trace-credit", credit_data(assignments, unit, method, channel, known)))
+        session.output.write(envelope("trace-credit", credit_data(assignments, unit, method, channel, quality)))
+        return ExitCode.DONE
+    if output_format.is_exact:
+        tables = [exact_credit(assignments, unit)]
     else:
-        names = [names_in(view) if unit in ("agent", "orchestrator") else {} for view in traces]
-        are_exact = output_format.is_exact
-        tables = [exact_credit(assignments, unit)] if are_exact else credit_tables(assignments, unit, names, known)
-        session.show_tables(tables, "trace-credit", output_format)
+        names = [names_in(view) if unit in ("agent", "orchestrator") else {} for view in views]
+        tables = credit_tables(assignments, unit, names, quality)
+    session.show_tables(tables, "trace-credit", output_format)
     return ExitCode.DONE
 
 
 def rewarded_traces(
     session: Session, paths: Sequence[str], name: str, outcomes_file: str, channel: str
 ) -> tuple[list[TraceView], str]:
-    """Traces with the outcomes of a file put on them, and the reward that counts; outcomes of no run are said.
+    """Return traces with the outcomes of a file, and the reward channel; outcomes that match no run are reported.
+
+    Without a channel, it is `team`, or the only one that the traces have, which is reported.
 
     Raises:
-        CommandUseError: Standard input is wanted twice; or no trace, or several, have the name.
+        CommandUseError: Standard input is named twice; or no trace, or several, have the name.
         DataFileError: A file cannot be read.
-        InvalidTraceError: All traces have errors; or no run has a reward, and an outcome is of none of them.
+        InvalidTraceError: All traces have errors; or no run has a reward, and an outcome matches none of them.
     """
-    known = logs.outcomes(outcomes_file)
+    outcomes = logs.outcomes(outcomes_file)
     views = [view for _, view in sound_traces(session, documents_of(session, paths, name))]
     for view in views:
-        if known and (outcome := known.take(view.trace.trace_id)):
+        if outcomes and (outcome := outcomes.take(view.trace.trace_id)):
             outcome.apply(view.trace)
-    logs.tell_unused(session, known)
-    if known and known.unused and not any(view.trace.rewards for view in views):
+    logs.report_unused(session, outcomes)
+    channels = {stated for view in views for stated in view.trace.rewards}
+    if outcomes and outcomes.unused and not channels:
         raise InvalidTraceError("no run that was read has a reward")
-    return views, channel or _channel(session, views)
-
-
-def _channel(session: Session, traces: Sequence[TraceView]) -> str:
-    """The reward that is taken where none is named: `team`, or the only one that there is, which is said."""
+    if channel:
+        return views, channel
     usual = Choices().channel
-    there = {channel for view in traces for channel in view.trace.rewards}
-    if len(there) != 1 or usual in there:
-        return usual
-    (channel,) = there
+    if len(channels) != 1 or usual in channels:
+        return views, usual
+    (channel,) = channels
     session.output.note(f"corpus: taking the reward {quote(channel)}, the only one there is")
-    return channel
+    return views, channel
 
 
 def _read(path: str) -> str:
     try:
-        if path == _STANDARD_INPUT:
+        if path == STANDARD_INPUT:
             if sys.stdin is None or sys.stdin.isatty():
                 raise CommandUseError("there is nothing on standard input", "Name a file of values, or pipe one in.")
             return sys.stdin.buffer.read().decode("utf-8")

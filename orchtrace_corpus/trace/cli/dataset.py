@@ -10,7 +10,8 @@ from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.progress import Progress
-from orchtrace_corpus.base.text import Format, table
+from orchtrace_corpus.base.text import Format
+from orchtrace_corpus.base.text import table as text_table
 from orchtrace_corpus.base.workers import processors
 from orchtrace_corpus.trace.cli import logs as trace_logs
 from orchtrace_corpus.trace.cli.arguments import Cost, PriceTable
@@ -25,7 +26,7 @@ from orchtrace_corpus.trace.render import dataset as render
 if TYPE_CHECKING:
     from orchtrace_corpus.trace.dataset.spark import Spark
 
-_MOST_SHOWN = 1000
+_MAX_ROWS = 1000
 
 EngineName = Annotated[
     Literal["local", "spark"], Option("--engine", help="Run on this machine, or on Spark (extra: spark).")
@@ -106,30 +107,32 @@ def build(
       corpus trace dataset build /shared/logs -o /shared/dataset --engine spark --master spark://host:7077
     """  # fmt: skip
     session = Session(*ctx.obj)
-    table = trace_logs.price_table(price_table, is_wanted=is_cost)
+    prices = trace_logs.price_table(price_table, is_wanted=is_cost)
     spark = _spark(engine, master, spark_conf or ())
     if spark is not None and jobs is not None:
         raise CommandUseError("--jobs is for the local engine", "Spark has --spark-conf spark.executor.cores=N.")
-    done = [0, 0]
+    done = total = 0
 
-    def report(number: int, total: int) -> None:
-        done[:] = number, total
+    def report(sources_done: int, sources: int) -> None:
+        nonlocal done, total
+        done, total = sources_done, sources
         if show is not None:
-            show(Progress(number, total))
+            show(Progress(done, total))
 
     try:
         with progress.shown(session.output, "sources") as show:
-            maker = spark or building.Local(jobs or processors())
+            executor = spark or building.Local(jobs or processors())
             outcome = building.build(
-                paths, Folder(output), maker, report, form=form, prices=table, salt=salt, prune=prune
+                paths, Folder(output), executor, report, form=form, prices=prices, salt=salt, prune=prune
             )
     except KeyboardInterrupt:
         session.output.note(
-            f"corpus: {done[0]:,} of {done[1]:,} sources were read; finished units are kept; the same command goes on"
+            f"corpus: {done:,} of {total:,} sources were read; finished units are kept; the same command goes on"
         )
         raise
-    for said in (said for path in paths for said in logs.find(path).passed_over):
-        session.output.note(f"corpus: {said}")
+    for path in paths:
+        for note in logs.find(path).passed_over:
+            session.output.note(f"corpus: {note}")
     for line in render.outcome(outcome):
         session.output.note(line)
     if outcome.failures and not outcome.traces:
@@ -138,20 +141,20 @@ def build(
     return ExitCode.FINDINGS if outcome.failures else ExitCode.DONE
 
 
-def _spark(engine: str, master: str, conf: Sequence[str]) -> "Spark | None":
-    """Spark as the options name it; None for the local engine.
+def _spark(engine: str, master: str, settings: Sequence[str]) -> "Spark | None":
+    """Return Spark with the settings of the options; None for the local engine.
 
     Raises:
-        CommandUseError: The options do not go together.
+        CommandUseError: The options contradict each other.
         MissingLibraryError: pyspark is not installed.
     """
     if engine == "local":
-        if master or conf:
+        if master or settings:
             raise CommandUseError("--master and --spark-conf are for --engine spark")
         return None
     if not master:
         raise CommandUseError("--engine spark needs --master URL", "On this machine alone: --master 'local[*]'.")
-    pairs = [one.partition("=") for one in conf]
+    pairs = [setting.partition("=") for setting in settings]
     for name, sign, _ in pairs:
         if not (name and sign):
             raise CommandUseError(f"--spark-conf wants NAME=VALUE, not {quote(name)}")
@@ -184,19 +187,20 @@ def stats(
       corpus trace dataset stats dataset --by topology --table measures --format csv
     """
     session = Session(*ctx.obj)
-    found = Folder(folder)
+    dataset_folder = Folder(folder)
+    parts = dataset_folder.parts()
     spark = _spark(engine, master, spark_conf or ())
-    with spark.open_tables(found.parts()) if spark else open_tables(found.parts()) as tables:
+    with spark.open_tables(parts) if spark else open_tables(parts) as tables:
         described = statistics(tables, split_names(by) if by else ())
-    if found.is_unfinished:
+    if dataset_folder.is_unfinished:
         session.output.note(
             "corpus: a build is at work here, or was broken off; these are the traces that it has finished"
         )
-    shown = render.tables(described, exact=output_format in (Format.JSON, Format.CSV))
-    shown = [one for one in shown if part in ("all", one.name)]
+    exact = output_format in (Format.JSON, Format.CSV)
+    shown = [table for table in render.tables(described, exact=exact) if part in ("all", table.name)]
     width = session.output.width
     if output_format is Format.TABLE and width is not None:
-        shown = [render.narrow(one, width) for one in shown]
+        shown = [render.narrow(table, width) for table in shown]
     session.show_tables(shown, "trace-dataset", output_format)
     return ExitCode.DONE
 
@@ -222,23 +226,25 @@ def sql(
     with open_tables(Folder(folder).parts()) as tables:
         answer = tables.query(query)
         if output_format is Format.CSV:
-            session.output.write(table.csv(render.answer(answer.columns, ()).columns, ()))
+            session.output.write(text_table.csv(render.answer(answer.columns, ()).columns, ()))
             for batch in answer.batches:
-                session.output.write(table.csv_rows(render.cells(batch, exact=True)))
+                session.output.write(text_table.csv_rows(render.cells(batch, exact=True)))
         elif output_format is Format.JSON:
-            twice = [name for name in answer.columns if answer.columns.count(name) > 1]
-            if twice:
-                raise CommandUseError(f"two columns are called {quote(twice[0])}", "Name them with AS.")
+            repeated = [name for name in answer.columns if answer.columns.count(name) > 1]
+            if repeated:
+                raise CommandUseError(f"two columns are called {quote(repeated[0])}", "Name them with AS.")
             values = (map(render.plain, row) for batch in answer.batches for row in batch)
             records = [dict(zip(answer.columns, row, strict=True)) for row in values]
-            session.output.write(table.envelope("trace-sql", {"rows": records}))
+            session.output.write(text_table.envelope("trace-sql", {"rows": records}))
         else:
             rows = []
             for batch in answer.batches:
                 rows += batch
-                if len(rows) > _MOST_SHOWN:
+                if len(rows) > _MAX_ROWS:
                     break
-            more = [f"The first {_MOST_SHOWN:,} rows; --format csv or json has all."]
-            shown = render.answer(answer.columns, rows[:_MOST_SHOWN], more if len(rows) > _MOST_SHOWN else ())
-            session.show_tables([shown], "trace-sql", output_format)
+            notes = []
+            if len(rows) > _MAX_ROWS:
+                notes.append(f"The first {_MAX_ROWS:,} rows; --format csv or json has all.")
+            table = render.answer(answer.columns, rows[:_MAX_ROWS], notes)
+            session.show_tables([table], "trace-sql", output_format)
     return ExitCode.DONE

@@ -103,10 +103,10 @@ def doctor(
 
 
 def _groupings(by: str) -> "tuple[Grouping, ...]":
-    """Return what totals are by.
+    """Return the groupings of totals with some names.
 
     Raises:
-        CommandUseError: There are no such totals.
+        CommandUseError: There is no such grouping.
     """
     if not by:
         return ()
@@ -121,7 +121,7 @@ def _groupings(by: str) -> "tuple[Grouping, ...]":
 
 
 def _time_zone(name: str) -> "tuple[tzinfo | None, str]":
-    """Return the time zone of a name and what it is called; None for the local one.
+    """Return the time zone of a name, None for the local one, and what to call it.
 
     Raises:
         CommandUseError: There is no such zone.

@@ -1,4 +1,4 @@
-"""`corpus trace diff` and `export`: a trace beside another, and for other programs."""
+"""`corpus trace diff` and `export`."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.exporters.trainers import Shape
 from orchtrace_corpus.trace.exporters.training import Division
 from orchtrace_corpus.trace.model.json_text import loads, text
 from orchtrace_corpus.trace.render.names import names_in
-from orchtrace_corpus.trace.render.tables import ALIKE, MOST_DIFFERENCES, SAME, difference_table, verdict
+from orchtrace_corpus.trace.render.tables import ALIKE, MAX_DIFFERENCES, SAME, difference_table, verdict
 from orchtrace_corpus.trace.view import TraceView
 
 
@@ -58,32 +58,34 @@ def diff_traces(
         raise CommandUseError("standard input can be read only once")
     if names and len(names) > 2:
         raise CommandUseError("--session is given more than twice", "Name a session of A, then one of B.")
-    of_first, *of_second = names or ("", "")
+    first_name, *second_name = names or ("", "")
     price = logs.pricing(price_table, is_wanted=is_cost)
-    (_, before), (_, after) = one_trace(session, first, of_first), one_trace(session, second, *of_second)
-    one, other = before.trace, after.trace
+    (_, before), (_, after) = one_trace(session, first, first_name), one_trace(session, second, *second_name)
+    traces = before.trace, after.trace
     if price is not None:
-        price(one)
-        price(other)
-        before, after = TraceView(one), TraceView(other)
-    is_known = any(trace.task_id != trace.trace_id for trace in (one, other))  # logs name no task, only a session
-    if is_known and one.task_id != other.task_id:
-        session.output.note(f"corpus: these are different tasks, {quote(one.task_id)} and {quote(other.task_id)}")
-    are_ids = output_format.is_exact or output_format is Format.JSON
-    found = compare(before, after, (names_in(before), names_in(after)))
-    code = ExitCode.FINDINGS if exit_code and found else ExitCode.DONE
+        for trace in traces:
+            price(trace)
+        before, after = map(TraceView, traces)
+    tasks = [trace.task_id for trace in traces]
+    names_task = any(trace.task_id != trace.trace_id for trace in traces)  # logs name no task, only a session
+    if names_task and tasks[0] != tasks[1]:
+        session.output.note(f"corpus: these are different tasks, {quote(tasks[0])} and {quote(tasks[1])}")
+    differences = compare(before, after, (names_in(before), names_in(after)))
+    code = ExitCode.FINDINGS if exit_code and differences else ExitCode.DONE
     if html:
-        from orchtrace_corpus.trace.page import page  # which brings all that draws
+        from orchtrace_corpus.trace.page import page  # imports all that draws
 
         origin = Origin(has_prices=True) if price is not None else None
         deliver(session, html, page([diagnose(before, origin), diagnose(after, origin)]))
         return code
-    if not found and output_format is Format.TABLE:
-        session.output.write(SAME if one == other else ALIKE)
+    if not differences and output_format is Format.TABLE:
+        session.output.write(SAME if traces[0] == traces[1] else ALIKE)
         return code
-    most = None if is_all or output_format is not Format.TABLE else MOST_DIFFERENCES
-    found = compare(before, after) if are_ids else found
-    table = difference_table(found, ((first, one), (second, other)), exact=output_format.is_exact, most=most)
+    if output_format.is_exact or output_format is Format.JSON:
+        differences = compare(before, after)  # with the ids of agents
+    most = None if is_all or output_format is not Format.TABLE else MAX_DIFFERENCES
+    runs = list(zip((first, second), traces, strict=True))
+    table = difference_table(differences, runs, exact=output_format.is_exact, most=most)
     if output_format is Format.TABLE:
         table = table._replace(title=verdict(summarize(before), summarize(after)))
     session.show_tables([table], "trace-diff", output_format)
@@ -91,7 +93,7 @@ def diff_traces(
 
 
 class Profile(StrEnum):
-    """The forms of a trace; the last three are for trainers, and take several."""
+    """The profiles of an export. The last three are for trainers, and take several traces."""
 
     FULL = "full"
     PUBLISHED = "published"
@@ -146,8 +148,8 @@ def export(
         from orchtrace_corpus.trace.cli import training
 
         refuse_together(channel=bool(channel), spec=bool(spec))
-        reading = training.Reading(tuple(paths), name, channel, spec, outcomes_file, tokens, without_tokens)
-        return training.export(session, reading, Shape(profile.value), division, output)
+        source = training.Source(tuple(paths), name, channel, spec, outcomes_file, tokens, without_tokens)
+        return training.export(session, source, Shape(profile.value), division or Division.TURN, output)
     if division or channel or spec or outcomes_file or tokens or without_tokens:
         hint = "--credit, --channel, --spec, --outcomes, --tokens, --without-tokens: for verl, agent-lightning, skyrl."
         raise CommandUseError(f"the profile {profile} writes no rewards of turns", hint)
@@ -157,15 +159,15 @@ def export(
     document, _ = one_trace(session, paths[0], name)
     trace = loads(document.data)
     if profile is Profile.ATIF:
-        from orchtrace_corpus.trace.exporters import atif  # which brings the importer that restores it
+        from orchtrace_corpus.trace.exporters import atif  # imports the importer, too
 
         deliver(session, output, text(atif.as_atif(trace)))
         if kept := atif.losses(trace):
             session.output.note(f"corpus: in extra only, since ATIF has no word for it: {'; '.join(kept)}")
         return ExitCode.DONE
-    shown = publish(trace) if profile is Profile.PUBLISHED else trace
-    deliver(session, output, text(shown))
+    exported = publish(trace) if profile is Profile.PUBLISHED else trace
+    deliver(session, output, text(exported))
     if profile is Profile.PUBLISHED:
-        left_out = losses(trace, shown)
+        left_out = losses(trace, exported)
         session.output.note(f"corpus: left out: {'; '.join(left_out)}" if left_out else "corpus: nothing was left out")
     return ExitCode.DONE

@@ -12,10 +12,10 @@ from orchtrace_corpus.base.commands.declarations import Argument, Context, Optio
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.files import new_file
-from orchtrace_corpus.base.findings import printable, quote_path
+from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.arguments import Cost, LogFormat, OutcomesFile, PriceTable
-from orchtrace_corpus.trace.cli.loading import by_ending, refuse_lines
+from orchtrace_corpus.trace.cli.loading import by_ending, cannot_write, refuse_lines
 from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.model.json_text import one_line, text
 from orchtrace_corpus.trace.model.trace import Trace
@@ -24,7 +24,7 @@ from orchtrace_corpus.trace.rules import import_error
 
 
 class Form(StrEnum):
-    """The forms in which traces are written."""
+    """The formats in which traces are written."""
 
     JSONL = "jsonl"
     JSON = "json"
@@ -80,28 +80,32 @@ def import_(
     if chosen is Form.JSON:
         refuse_lines(output)
     price = logs.pricing(price_table, is_wanted=is_cost)
-    known = logs.outcomes(outcomes_file)
+    outcomes = logs.outcomes(outcomes_file)
     if output and os.path.lexists(output):
-        raise _there_already(output)
-    sessions = logs.found(session, paths, form)
+        raise cannot_write(output, FileExistsError())
+    sessions = logs.find_sessions(session, paths, form)
     tally, refused = Tally(), list[DataFileError]()
 
     def traces() -> Iterator[Trace]:
-        is_shown = bool(output) or session.output.width is None  # else traces and progress share a terminal
+        is_shown = bool(output) or session.output.width is None  # traces and progress must not share a terminal
         how = logs.privacy(salt, keep_content=keep_content)
-        for one, trace in logs.traces(session, sessions, how, is_shown=is_shown):
+        for imported, trace in logs.read_sessions(session, sessions, how, is_shown=is_shown):
             if error := import_error(trace):
                 refused.append(error)
                 continue
             if price is not None:
                 price(trace)
-            if known and (outcome := known.take(trace.trace_id)):
+            if outcomes and (outcome := outcomes.take(trace.trace_id)):
                 outcome.apply(trace)
-            tally.add(trace, one.answers)
+            tally.add(trace, imported.answers)
             yield trace
 
-    with _ended_in_order():
+    # SIGTERM, too, must leave no half-written file: let it do the same as Ctrl-C.
+    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
         _write(session, chosen, output, traces())
+    finally:
+        signal.signal(signal.SIGTERM, previous)
     if session.output.is_closed:
         return ExitCode.DONE
     for error in refused:
@@ -113,15 +117,15 @@ def import_(
         session.output.note("Contents are kept in full: be careful who gets these traces.")
     if output:
         session.output.note(f"wrote {printable(output, limit=300)}")
-    logs.tell_unused(session, known)
+    logs.report_unused(session, outcomes)
     return ExitCode.DONE
 
 
 def _write(session: Session, form: Form, path: str, traces: Iterable[Trace]) -> None:
-    """Write traces in a form.
+    """Write traces in a format.
 
     Raises:
-        CommandUseError: There are several, and the form has room for only one.
+        CommandUseError: There are several traces, and the format has room for only one.
     """
     if form is Form.PARQUET:
         from orchtrace_corpus.trace.dataset import tables
@@ -130,11 +134,11 @@ def _write(session: Session, form: Form, path: str, traces: Iterable[Trace]) -> 
         return
     with _writer(session, path) as write:
         if form is Form.JSON:
-            one, *more = itertools.islice(traces, 2)
+            trace, *more = itertools.islice(traces, 2)
             if more:
                 hint = "Write --to jsonl, or name the files of one session."
                 raise CommandUseError("there are several traces, and --to json writes only one", hint)
-            write(text(as_data(one)))
+            write(text(as_data(trace)))
             return
         for trace in traces:
             write(one_line(as_data(trace)))
@@ -143,21 +147,11 @@ def _write(session: Session, form: Form, path: str, traces: Iterable[Trace]) -> 
 
 
 @contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """Lets SIGTERM do what Ctrl-C does, so that it leaves no half-written file behind either."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
 def _writer(session: Session, path: str) -> Iterator[Callable[[str], object]]:
-    """A function that writes to standard output, or to a new file that is there only when all is written.
+    """Provide a function that writes to standard output, or to a file that appears only when all is written.
 
     Raises:
-        DataFileError: The file is there, or cannot be written.
+        DataFileError: The file exists already, or cannot be written.
     """
     if not path:
         yield session.output.write
@@ -165,11 +159,5 @@ def _writer(session: Session, path: str) -> Iterator[Callable[[str], object]]:
     try:
         with new_file(path) as file:
             yield file.write
-    except FileExistsError as error:
-        raise _there_already(path) from error
     except OSError as error:
-        raise DataFileError(f"cannot write {quote_path(path)}: {error.strerror}") from error
-
-
-def _there_already(path: str) -> DataFileError:
-    return DataFileError(f"{quote_path(path)} exists already", "Choose a new name, or remove it first.")
+        raise cannot_write(path, error) from error

@@ -1,4 +1,4 @@
-"""Loads traces that can be measured, decoded and without errors, and reports on the others."""
+"""Loads sound traces for commands: reads documents, decodes and checks them, and reports those with errors."""
 
 import os
 import sys
@@ -28,7 +28,7 @@ from orchtrace_corpus.trace.model.decode import (
 )
 from orchtrace_corpus.trace.model.store import is_unreadable, refusal
 
-if TYPE_CHECKING:  # who only reads logs checks no traces
+if TYPE_CHECKING:  # commands that only read logs check no traces
     from orchtrace_corpus.trace.analysis.outcomes import Outcome, Outcomes
     from orchtrace_corpus.trace.rules import Examined
     from orchtrace_corpus.trace.view import TraceView
@@ -36,96 +36,83 @@ if TYPE_CHECKING:  # who only reads logs checks no traces
 Derived = TypeVar("Derived")
 Form = TypeVar("Form", bound=str)
 
+STANDARD_INPUT, STANDARD_INPUT_NAME = "-", "<stdin>"
+_LARGE_BYTES = 50_000_000
+_RECOGNISED_BYTES = 1 << 20
+
 
 class TextOrJson(StrEnum):
-    """The forms of what is no table: for people, or for programs."""
+    """The output formats of reports that are not tables."""
 
     TEXT = "text"
     JSON = "json"
 
 
-_STANDARD_INPUT, _ITS_NAME = "-", "<stdin>"
-_LARGE_BYTES = 50_000_000
-_RECOGNISED_BYTES = 1 << 20
-
-
 def sound_traces(
-    session: Session, given: Iterable[Document], *, is_all: bool = True
+    session: Session, documents: Iterable[Document], *, is_all: bool = True
 ) -> Iterator[tuple[Document, "TraceView"]]:
-    """Documents with their traces as values, each checked; traces with errors are left out, and told.
+    """Yield documents with their traces; traces with errors are left out and reported.
 
-    Args:
-        session: Where warnings are reported, in number.
-        given: The documents.
-        is_all: Whether there is nothing else to show, so that it is an error if all of them have errors.
+    With `is_all`, there is nothing else to show, so that it is an error if all traces have errors.
 
     Raises:
-        DataFileError: A file cannot be read, or none as JSON.
+        DataFileError: No document can be read as JSON.
         InvalidTraceError: All traces have errors; the message shows the first of them.
     """
     from orchtrace_corpus.trace import rules
 
-    checked = _Checked(is_all=is_all)
-    for document in given:
-        yield from ((document, view) for view in checked.sound(rules.examine(itself, document)))
-    checked.report(session)
+    check = _Check(is_all=is_all)
+    for document in documents:
+        for view in check.sound(rules.examine(_unchanged, document)):
+            yield document, view
+    check.report(session)
 
 
 def documents_of(session: Session, paths: Sequence[str], name: str = "") -> Iterator[Document]:
-    """The traces of files, folders and standard input as documents, none of them decoded yet; logs are imported.
+    """Yield the traces of files, folders and standard input as documents; logs are imported first.
 
-    Reading a large file is noted where somebody sits at a terminal.
-
-    Args:
-        session: Where remarks go.
-        paths: The files and folders; `-` for standard input.
-        name: Of several traces the only one wanted: its file, its name, or the beginning of that; all where empty.
+    With a name, only the trace of that name, as in `choose`.
 
     Raises:
-        CommandUseError: Standard input is wanted twice, or it is a terminal; or no trace, or several, have the name.
+        CommandUseError: Standard input is named twice, or is a terminal; or no trace, or several, have the name.
         DataFileError: A file cannot be read.
     """
-    given = _documents(session, paths)
+    documents = _documents(session, paths)
     if name:
-        named = (Named(name_of(one), one.file, one) for one in given)
-        given = iter((choose(named, name),))
-    yield from given
+        documents = iter([choose((Named(name_of(each), each.file, each) for each in documents), name)])
+    yield from documents
 
 
 def _documents(session: Session, paths: Sequence[str]) -> Iterator[Document]:
-    if paths.count(_STANDARD_INPUT) > 1:
+    if paths.count(STANDARD_INPUT) > 1:
         raise CommandUseError("standard input can be read only once")
-    if _STANDARD_INPUT in paths:
+    if STANDARD_INPUT in paths:
         if sys.stdin is None or sys.stdin.isatty():
             raise CommandUseError("there is nothing on standard input", "Name a file, or pipe a trace in.")
-        given = documents_in(sys.stdin.buffer, _ITS_NAME)
-        first = next(given)
+        piped = documents_in(sys.stdin.buffer, STANDARD_INPUT_NAME)
+        first = next(piped)
         _refuse_log(first)
-        yield from chain((first,), given)
-    found = logs.inputs(session, [path for path in paths if path != _STANDARD_INPUT])
-    yield from in_files(session, found.traces)
-    if not found.sessions:
+        yield from chain((first,), piped)
+    inputs = logs.find_inputs(session, [path for path in paths if path != STANDARD_INPUT])
+    yield from documents_in_files(session, inputs.traces)
+    if not inputs.sessions:
         return
     from orchtrace_corpus.trace.importers.core.builder import as_data
     from orchtrace_corpus.trace.model.import_report import ImportReport, report_of
     from orchtrace_corpus.trace.model.json_text import text
 
-    dropped: dict[str, tuple[int, str]] = {}
-    for one, trace in logs.traces(session, found.sessions, logs.privacy(), is_all=not found.traces):
-        for kind, noted in (report_of(trace) or ImportReport()).dropped.items():
-            number, place = dropped.get(kind, (0, noted.for_example[0]))
-            dropped[kind] = number + noted.number, place
-        yield Document(text(as_data(trace)).encode(), f"{printable(one.files[0], limit=300)}{IMPORTED}")
-    for kind, (number, place) in dropped.items():
-        session.output.note(f"corpus: left out: {number:,} x {kind} (such as {printable(place, limit=100)})")
+    dropped: dict[str, tuple[int, str]] = {}  # by kind, how many records and where the first of them is
+    for imported, trace in logs.read_sessions(session, inputs.sessions, logs.privacy(), is_all=not inputs.traces):
+        for kind, drop in (report_of(trace) or ImportReport()).dropped.items():
+            count, place = dropped.get(kind, (0, drop.for_example[0]))
+            dropped[kind] = count + drop.number, place
+        yield Document(text(as_data(trace)).encode(), f"{printable(imported.files[0], limit=300)}{IMPORTED}")
+    for kind, (count, place) in dropped.items():
+        session.output.note(f"corpus: left out: {count:,} x {kind} (such as {printable(place, limit=100)})")
 
 
 def _refuse_log(document: Document) -> None:
-    """See that standard input holds no log.
-
-    Raises:
-        CommandUseError: It does; the message names the format.
-    """
+    """Raise CommandUseError if standard input holds a log."""
     beginning = document.data[:_RECOGNISED_BYTES]
     if may_hold_traces(beginning.decode("utf-8", "replace")):
         return
@@ -136,22 +123,22 @@ def _refuse_log(document: Document) -> None:
         raise CommandUseError(f"standard input holds a log of {importers.title(form)}, not a trace", hint)
 
 
-Judged: TypeAlias = "tuple[Document, Outcome | None]"
-"""A document, and how its run ended, if that is said elsewhere."""
+RunDocument: TypeAlias = "tuple[Document, Outcome | None]"
+"""The trace of a run as a document, and the outcome of the run if the user gives it."""
 
 
-def judged(given: Iterable[Document], outcomes: "Outcomes | None") -> Iterator[Judged]:
-    """Documents with the outcomes of their runs.
+def with_outcomes(documents: Iterable[Document], outcomes: "Outcomes | None") -> Iterator[RunDocument]:
+    """Yield documents with the outcomes of their runs.
 
     Raises:
-        CommandUseError: One outcome would be of two runs.
+        CommandUseError: An outcome matches two runs.
     """
-    for document in given:
+    for document in documents:
         yield document, outcomes.take(name_of(document)) if outcomes else None
 
 
-def in_files(session: Session, files: Sequence[str]) -> Iterator[Document]:
-    """The documents of files of traces.
+def documents_in_files(session: Session, files: Sequence[str]) -> Iterator[Document]:
+    """Yield the documents of trace files; a large file is announced on a terminal.
 
     Raises:
         DataFileError: A file cannot be read.
@@ -164,21 +151,15 @@ def in_files(session: Session, files: Sequence[str]) -> Iterator[Document]:
 
 
 class Named(NamedTuple, Generic[Derived]):
-    """Something that has the name of a session.
-
-    Attributes:
-        name: The name.
-        file: The file that the session begins in; empty where that is unknown.
-        value: What has the name.
-    """
+    """A session's name, the file that it begins in, empty if unknown, and a value of the session."""
 
     name: str
     file: str
     value: Derived
 
 
-def choose(given: Iterable[Named[Derived]], name: str) -> Derived:
-    """The only session that a name stands for, by its file, its very name, or the beginning of that.
+def choose(candidates: Iterable[Named[Derived]], name: str) -> Derived:
+    """Return the value of the only session with a name: by its file, its exact name, or the beginning of its name.
 
     Raises:
         CommandUseError: There is none, or there are several.
@@ -186,62 +167,55 @@ def choose(given: Iterable[Named[Derived]], name: str) -> Derived:
     from orchtrace_corpus.trace.diagnosis import match
     from orchtrace_corpus.trace.diagnosis.values import Match
 
-    best, alike, others = Match.NONE, list[Named[Derived]](), list[str]()
-    for one in given:
-        fit = match(one.name, one.file, name)
-        others.append(one.name)
+    best, matches, names = Match.NONE, list[Named[Derived]](), list[str]()
+    for candidate in candidates:
+        fit = match(candidate.name, candidate.file, name)
+        names.append(candidate.name)
         if fit > best:
-            best, alike = fit, [one]
+            best, matches = fit, [candidate]
         elif fit and fit == best:
-            alike.append(one._replace(value=alike[0].value))  # of two, none is wanted: no need to hold both
-    if not alike:
-        raise CommandUseError(f"no session begins with {quote(name)}", f"Sessions found: {listed(others)}")
-    if len(alike) == 1:
-        return alike[0].value
-    are_namesakes = len({one.name for one in alike}) < len(alike)
-    files = [f" ({printable(one.file, limit=100)})" if are_namesakes and one.file else "" for one in alike]
-    shown = [printable(one.name) + file for one, file in zip(alike, files, strict=True)]
-    verb = "begin with" if alike[0].name.startswith(name) else "are in"
-    hint = "Name the file of the one that you mean: --session FILE" if are_namesakes else "Write more of the name."
-    said = f"{len(alike)} sessions {verb} {quote(name)}: {first_names_and_more(shown, 5, ', …')}"
-    raise CommandUseError(said, hint)
+            matches.append(candidate._replace(value=matches[0].value))  # frees the value: no match is used any more
+    if not matches:
+        raise CommandUseError(f"no session begins with {quote(name)}", f"Sessions found: {_listed(names)}")
+    if len(matches) == 1:
+        return matches[0].value
+    shown = [printable(each.name) for each in matches]
+    hint = "Write more of the name."
+    if len({each.name for each in matches}) < len(matches):
+        files = [f" ({printable(each.file, limit=100)})" if each.file else "" for each in matches]
+        shown = [text + file for text, file in zip(shown, files, strict=True)]
+        hint = "Name the file of the one that you mean: --session FILE"
+    verb = "begin with" if matches[0].name.startswith(name) else "are in"
+    message = f"{len(matches)} sessions {verb} {quote(name)}: {first_names_and_more(shown, 5, ', …')}"
+    raise CommandUseError(message, hint)
 
 
-def listed(names: Sequence[str]) -> str:
-    """The first of some names, as many as anybody would read."""
+def _listed(names: Sequence[str]) -> str:
     return first_names_and_more([printable(name) for name in names], 5, ", …")
 
 
 def one_trace(session: Session, path: str, name: str = "") -> tuple[Document, "TraceView"]:
-    """The only trace of a file, folder or log, or of standard input, as text and as values.
-
-    Args:
-        session: Where remarks go.
-        path: The file or folder.
-        name: Of several, the one that is wanted, as in `documents_of`.
+    """Return the only trace of a file, folder, log or standard input, or the one with a name, as in `choose`.
 
     Raises:
-        CommandUseError: There are several, and no name, or one that says not which.
+        CommandUseError: There are several traces and no name; or no trace, or several, have the name.
         DataFileError: It cannot be read, or not as JSON.
         InvalidTraceError: The trace has errors.
     """
-    found = list(documents_of(session, [path], name))
-    if len(found) > 1:
-        hint = f"Name one with --session: {listed([name_of(one) for one in found])}"
-        raise CommandUseError(f"{quote_path(path)} holds {len(found)} traces, and one is wanted", hint)
-    ((_, view),) = sound_traces(session, found)
-    return found[0], view
+    documents = list(documents_of(session, [path], name))
+    if len(documents) > 1:
+        hint = f"Name one with --session: {_listed([name_of(document) for document in documents])}"
+        raise CommandUseError(f"{quote_path(path)} holds {len(documents)} traces, and one is wanted", hint)
+    ((document, view),) = sound_traces(session, documents)
+    return document, view
 
 
 def derive_each(
-    session: Session, judged_traces: Iterable[Judged], derive: Callable[["Outcome | None", "TraceView"], Derived]
+    session: Session, runs: Iterable[RunDocument], derive: Callable[["Outcome | None", "TraceView"], Derived]
 ) -> Iterator[Derived]:
     """Apply a function to each trace and its outcome, in several processes if there are many.
 
-    Args:
-        session: Where warnings are reported.
-        judged_traces: The traces as documents, with their outcomes.
-        derive: A function that other processes can import; what it returns is sent from one to another.
+    The function must be importable by name, and its results must be picklable.
 
     Raises:
         DataFileError: A file cannot be read, or none as JSON.
@@ -249,68 +223,62 @@ def derive_each(
     """
     from orchtrace_corpus.base.workers import in_order
 
-    checked = _Checked()
-    for examined in in_order(partial(_examine, derive), judged_traces, size_bytes=lambda one: one[0].size()):
-        yield from checked.sound(examined)
-    checked.report(session)
+    check = _Check()
+    for examined in in_order(partial(_examine, derive), runs, size_bytes=lambda run: run[0].size()):
+        yield from check.sound(examined)
+    check.report(session)
 
 
-def _examine(derive: Callable[["Outcome | None", "TraceView"], Derived], one: Judged) -> "Examined[Derived]":
+def _examine(derive: Callable[["Outcome | None", "TraceView"], Derived], run: RunDocument) -> "Examined[Derived]":
     from orchtrace_corpus.trace import rules
 
-    document, outcome = one
+    document, outcome = run
     return rules.examine(partial(derive, outcome), document)
 
 
-class _Checked:
-    """The count of warnings and of traces with them, and the traces with errors."""
+def _unchanged(view: "TraceView") -> "TraceView":
+    return view
+
+
+class _Check:
+    """Counts the warnings of traces, and collects the traces with errors."""
 
     def __init__(self, *, is_all: bool = True) -> None:
-        self._number = 0
-        self._places: list[str] = []
+        self._warnings = 0
+        self._places: list[str] = []  # of traces with warnings
         self._refused: list[str] = []
         self._refusal: CorpusError | None = None
         self._has_any = not is_all
 
     def sound(self, examined: "Examined[Derived]") -> Iterator[Derived]:
-        """Return the value of a trace without errors, and count its warnings."""
+        """Yield the value of a trace if it has no errors."""
         if examined.value is None:
             self._refusal = self._refusal or refusal(examined.findings)
             first, *more = examined.findings
             self._refused.append(f"{first}; and {len(more):,} more" if more else str(first))
             return
         if examined.findings:
-            self._number += len(examined.findings)
+            self._warnings += len(examined.findings)
             self._places.append(examined.place)
         self._has_any = True
         yield examined.value
 
     def report(self, session: Session) -> None:
-        """Say what was left out, and how many warnings there were, and where if it is one trace.
-
-        Raises:
-            DataFileError: Nothing is left, and the first that was given is not JSON.
-            InvalidTraceError: Nothing is left, and the first has errors.
-        """
-        if isinstance(self._refusal, DataFileError) and not self._has_any:
+        """Report the traces left out, and the number of warnings; raise the first refusal if no trace is left."""
+        if self._refusal and not self._has_any:
+            if not isinstance(self._refusal, DataFileError):
+                raise self._refusal
             from orchtrace_corpus.trace import importers
 
             hint = f"Accepted: traces in JSON or JSON Lines, and logs in these formats: {', '.join(importers.names())}."
             raise DataFileError(str(self._refusal.args[0]), hint)
-        if self._refusal and not self._has_any:
-            raise self._refusal
-        logs.leave_out(session, self._refused, "trace")
-        if self._places:
-            where = f" in {len(self._places)} traces" if len(self._places) > 1 else ""
-            place = "" if where else f"{self._places[0]}: "
-            session.output.note(
-                f"corpus: {place}{pluralize(self._number, 'warning')}{where}; see corpus trace validate"
-            )
-
-
-def itself(view: "TraceView") -> "TraceView":
-    """The trace, of which nothing more is derived."""
-    return view
+        logs.report_left_out(session, self._refused, "trace")
+        if not self._places:
+            return
+        text = f"{self._places[0]}: {pluralize(self._warnings, 'warning')}"
+        if len(self._places) > 1:
+            text = f"{pluralize(self._warnings, 'warning')} in {len(self._places)} traces"
+        session.output.note(f"corpus: {text}; see corpus trace validate")
 
 
 def report(
@@ -327,42 +295,38 @@ def report(
     Args:
         session: Where they are shown.
         paths: The traces.
-        form: The form of the output.
-        strict: Whether warnings fail, too.
-        limit: How many are shown; None for all.
-        name: Of several traces the only one wanted, as in `documents_of`.
+        form: The output format.
+        strict: Whether warnings count as errors.
+        limit: The most findings that are shown; None for all.
+        name: The name of the only trace to check, as in `choose`.
 
     Raises:
-        CommandUseError: Standard input is wanted twice, or it is a terminal.
+        CommandUseError: Standard input is named twice, or is a terminal.
         DataFileError: A file cannot be read.
     """
     from orchtrace_corpus.trace import rules
 
-    found = rules.validate(documents_of(session, paths, name))
-    session.show_findings(found.findings, form, limit)
-    text = f"{render.summary(found.findings)} in {pluralize(found.traces, 'trace')}"
-    if found.schema_only:
-        where = "" if found.traces == 1 else f" in {found.schema_only} of them"
-        mended = "it is" if len(found.findings) == 1 else "these are"
+    result = rules.validate(documents_of(session, paths, name))
+    session.show_findings(result.findings, form, limit)
+    text = f"{render.summary(result.findings)} in {pluralize(result.traces, 'trace')}"
+    if result.schema_only:
+        where = "" if result.traces == 1 else f" in {result.schema_only} of them"
+        mended = "it is" if len(result.findings) == 1 else "these are"
         text += f"; the rules of the graph are checked{where} once {mended} mended"
     session.output.note(text)
-    if is_unreadable(found.findings):
+    if is_unreadable(result.findings):
         return ExitCode.UNREADABLE
-    fails = has_errors(found.findings) or (strict and found.findings)
+    fails = has_errors(result.findings) or (strict and result.findings)
     return ExitCode.FINDINGS if fails else ExitCode.DONE
 
 
 def by_ending(path: str, endings: Mapping[str, Form], noun: str, option: str) -> Form:
-    """The form that the ending of a file's name stands for.
+    """Return the format for the ending of a file name, which is empty for standard output.
 
-    Args:
-        path: The file; empty for standard output.
-        endings: The forms by ending, with the one for a name without.
-        noun: What is written.
-        option: The option that names a form.
+    `noun` and `option` name the output and the option for a format in messages.
 
     Raises:
-        CommandUseError: The ending stands for none of them.
+        CommandUseError: No format has this ending.
     """
     ending = os.path.splitext(path.rstrip(os.sep))[1].lower()
     if ending not in endings:
@@ -373,21 +337,17 @@ def by_ending(path: str, endings: Mapping[str, Form], noun: str, option: str) ->
 
 
 def refuse_lines(path: str) -> None:
-    """See that a trace laid out on many lines gets no name under which it would be read line by line.
-
-    Raises:
-        CommandUseError: It would.
-    """
+    """Raise CommandUseError if a trace of many lines is to get a name under which files are read line by line."""
     if path.lower().endswith(LINES):
         shown = quote_path(path)
         raise CommandUseError(f"{shown} would be read line by line, and a trace is laid out on many", "Name it .json.")
 
 
 def deliver(session: Session, path: str, text: str) -> None:
-    """Write a file that is not there yet, and say so; to standard output where no path is given.
+    """Write a new file and report it; without a path, write to standard output.
 
     Raises:
-        DataFileError: It is there, or cannot be written.
+        DataFileError: The file exists already, or cannot be written.
     """
     if not path:
         session.output.write(text)
@@ -395,8 +355,13 @@ def deliver(session: Session, path: str, text: str) -> None:
     try:
         with new_file(path) as file:
             file.write(text)
-    except FileExistsError as error:
-        raise DataFileError(f"{quote_path(path)} exists already", "Choose a new name, or remove it first.") from error
     except OSError as error:
-        raise DataFileError(f"cannot write {quote_path(path)}: {error.strerror}") from error
+        raise cannot_write(path, error) from error
     session.output.note(f"wrote {printable(path, limit=300)}")
+
+
+def cannot_write(path: str, error: OSError) -> DataFileError:
+    """Return the error for a new file that cannot be written, or exists already."""
+    if isinstance(error, FileExistsError):
+        return DataFileError(f"{quote_path(path)} exists already", "Choose a new name, or remove it first.")
+    return DataFileError(f"cannot write {quote_path(path)}: {error.strerror}")

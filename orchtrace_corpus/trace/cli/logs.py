@@ -1,4 +1,4 @@
-"""Reads the traces of logs for commands: finds sessions, reads them in turn, reports failures."""
+"""Reads logs for commands: finds sessions, reads their traces in turn, and reports failures."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.trace.model.decode import holds_traces
 from orchtrace_corpus.trace.model.store import trace_files
 
-if TYPE_CHECKING:  # who names traces needs no importer
+if TYPE_CHECKING:  # commands on trace files need no importer
     from orchtrace_corpus.trace import importers
     from orchtrace_corpus.trace.analysis.outcomes import Outcomes
     from orchtrace_corpus.trace.analysis.prices import AnyPrices
@@ -25,83 +25,83 @@ if TYPE_CHECKING:  # who names traces needs no importer
     from orchtrace_corpus.trace.model.trace import Trace
 
 Pricing: TypeAlias = Callable[["Trace"], None]
+"""A function that sets the costs of a trace."""
 
-_MOST_TOLD = 5
+_MAX_REPORTED = 5
 
 
-def traces(
-    session: Session, runs: Sequence["importers.Session"], how: "Privacy", *, is_shown: bool = True, is_all: bool = True
+def read_sessions(
+    session: Session,
+    log_sessions: Sequence["importers.Session"],
+    how: "Privacy",
+    *,
+    is_shown: bool = True,
+    is_all: bool = True,
 ) -> Iterator[tuple["importers.Imported", "Trace"]]:
-    """The traces of sessions, and where each is from; what cannot be read is told, and does not stop the rest.
+    """Yield each session of some logs with its trace; sessions that cannot be read are reported and skipped.
 
     Args:
-        session: Where remarks go.
-        runs: The sessions.
-        how: How contents are referred to.
-        is_shown: Whether a terminal shows how far it has come.
-        is_all: Whether there is nothing else to read, so that it is an error if none of them can be read.
+        session: Where reports go.
+        log_sessions: The sessions.
+        how: How contents are pseudonymised.
+        is_shown: Whether a terminal shows the progress.
+        is_all: Whether there is nothing else to read, so that it is an error if no session can be read.
 
     Raises:
-        DataFileError: There is no trace at all, nor anything else; the message is about the first session.
+        DataFileError: Nothing can be read; the message is about the first session.
     """
     from orchtrace_corpus.base.progress import Progress
     from orchtrace_corpus.trace import importers
     from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 
-    failed: list[DataFileError] = []
-    read = 0
+    errors: list[DataFileError] = []
+    has_any = False
 
-    def followed() -> Iterator["importers.Session"]:
-        for index, one in enumerate(runs):
+    def with_progress() -> Iterator["importers.Session"]:
+        for index, log_session in enumerate(log_sessions):
             if show is not None:
-                show(Progress(index, len(runs)))
-            yield one
+                show(Progress(index, len(log_sessions)))
+            yield log_session
 
     with progress.shown(session.output, "sessions") if is_shown else nullcontext() as show:
-        for one in importers.import_sessions(followed(), how):
-            if one.trace is not None:
-                read += 1
-                yield one, one.trace
-            elif one.error is not None:
-                failed.append(one.error)
-    if failed and not read and is_all:
-        is_empty = isinstance(failed[0], EmptyLogError)
-        hint = "Nothing ran in it, or it is a log of another format." if is_empty else failed[0].hint
-        raise DataFileError(str(failed[0].args[0]), hint) from failed[0]
-    empty = [error for error in failed if isinstance(error, EmptyLogError)]
-    broken = [error for error in failed if not isinstance(error, EmptyLogError)]
-    _tell([str(one.args[0]) for one in empty], "skipped, because nothing ran in it", session.output.note)
-    leave_out(session, [str(one.args[0]) for one in broken])
+        for imported in importers.import_sessions(with_progress(), how):
+            if imported.trace is not None:
+                has_any = True
+                yield imported, imported.trace
+            elif imported.error is not None:
+                errors.append(imported.error)
+    if errors and not has_any and is_all:
+        is_empty = isinstance(errors[0], EmptyLogError)
+        hint = "Nothing ran in it, or it is a log of another format." if is_empty else errors[0].hint
+        raise DataFileError(str(errors[0].args[0]), hint) from errors[0]
+    empty = [str(error.args[0]) for error in errors if isinstance(error, EmptyLogError)]
+    _report(empty, "skipped, because nothing ran in it", session.output.note)
+    report_left_out(session, [str(error.args[0]) for error in errors if not isinstance(error, EmptyLogError)])
 
 
-def leave_out(session: Session, said: Sequence[str], noun: str = "session") -> None:
-    """Say which sessions or traces are not in the output, and why: a sentence for each."""
-    session.output.is_partial |= bool(said)
-    _tell(said, "left out", session.output.tell, noun)
+def report_left_out(session: Session, reasons: Sequence[str], noun: str = "session") -> None:
+    """Report which sessions or traces are not in the output: a sentence for each."""
+    session.output.is_partial |= bool(reasons)
+    _report(reasons, "left out", session.output.tell, noun)
 
 
-def _tell(said: Sequence[str], words: str, say: Callable[[str], None], noun: str = "session") -> None:
-    for one in said[:_MOST_TOLD]:
-        say(f"corpus: {words}: {printable(one, limit=300)}")
-    more = len(said) - _MOST_TOLD
+def _report(reasons: Sequence[str], verb: str, say: Callable[[str], None], noun: str = "session") -> None:
+    for reason in reasons[:_MAX_REPORTED]:
+        say(f"corpus: {verb}: {printable(reason, limit=300)}")
+    more = len(reasons) - _MAX_REPORTED
     if more > 0:
-        say(f"corpus: {words}: {more:,} more {noun if more == 1 else noun + 's'}")
+        say(f"corpus: {verb}: {more:,} more {noun if more == 1 else noun + 's'}")
 
 
 def privacy(salt: str = "", *, keep_content: bool = False) -> "Privacy":
-    """Return how contents are pseudonymised; without a salt, by a random one that no other run knows."""
+    """Return how contents are pseudonymised; without a salt, with a random one."""
     from orchtrace_corpus.trace.importers.core.privacy import Privacy
 
     return Privacy(salt.encode("utf-8", "replace") if salt else os.urandom(16), keep_content)
 
 
 def pricing(path: str, *, is_wanted: bool = False) -> Pricing | None:
-    """A function that puts costs on a trace, by the prices of `price_table`; None where none are wanted.
-
-    Raises:
-        CommandUseError: Both sorts of prices are wanted.
-        DataFileError: There are no such prices.
-    """
+    """Return a function that sets costs by the prices of `price_table`; None without prices."""
     table = price_table(path, is_wanted=is_wanted)
     if table is None:
         return None
@@ -111,102 +111,94 @@ def pricing(path: str, *, is_wanted: bool = False) -> Pricing | None:
 
 
 def price_table(path: str, *, is_wanted: bool = False) -> "AnyPrices | None":
-    """A price table; None where there is none.
-
-    Args:
-        path: The user's table.
-        is_wanted: Whether the prices of the package genai-prices are wanted instead.
+    """Return the price table of a file, or the prices of the package genai-prices if these are wanted; else None.
 
     Raises:
         CommandUseError: Both are wanted.
-        DataFileError: The table cannot be read, is wrong, or of a day that has not come; the package is not installed.
+        DataFileError: The table cannot be read, has mistakes, or has a future date; or the package is not installed.
     """
     if path and is_wanted:
         raise CommandUseError("--prices and --cost contradict each other", "Give one of them.")
     if not path and not is_wanted:
         return None
     from orchtrace_corpus.base.dates import today
-    from orchtrace_corpus.trace.analysis import prices  # which brings PyYAML, for who has prices
+    from orchtrace_corpus.trace.analysis import prices  # imports PyYAML
 
     if is_wanted:
         return prices.load_package(today())
     table = prices.load(path)
-    if date.fromisoformat(table.date) > today() + timedelta(days=1):  # tomorrow has begun somewhere on earth
+    if date.fromisoformat(table.date) > today() + timedelta(days=1):  # in some time zone it may already be tomorrow
         where, hint = printable(path, limit=300), "Date it by the day on which the prices were looked up."
         raise DataFileError(f"{where}: the day of the prices, {table.date}, has not come yet", hint)
     return table
 
 
 def outcomes(path: str) -> "Outcomes | None":
-    """Return the outcomes of runs; None without a file.
+    """Return the outcomes of runs in a file; None without a file.
 
     Raises:
         DataFileError: The file cannot be read, or has mistakes.
     """
     if not path:
         return None
-    from orchtrace_corpus.trace.analysis.outcomes import Outcomes, load  # which brings PyYAML, for who has outcomes
+    from orchtrace_corpus.trace.analysis.outcomes import Outcomes, load  # imports PyYAML
 
     return Outcomes(load(path))
 
 
-def tell_unused(session: Session, known: "Outcomes | None") -> None:
-    """Say which outcomes are of no run that was read."""
-    unused = known.unused if known else {}
+def report_unused(session: Session, outcomes: "Outcomes | None") -> None:
+    """Report the outcomes that match no run."""
+    unused = outcomes.unused if outcomes else {}
     for name, outcome in unused.items():
         session.output.tell(f"corpus: {outcome.place}: none of the runs read is called {quote(name)}")
-    if known and unused:
+    if outcomes and unused:
         session.output.is_partial = True
-        named = first_names_and_more([printable(run) for run in known.runs], 5, ", …")
-        session.output.tell(f"corpus: the runs read are called {named}")
+        names = first_names_and_more([printable(run) for run in outcomes.runs], 5, ", …")
+        session.output.tell(f"corpus: the runs read are called {names}")
 
 
-def found(session: Session, paths: Sequence[str], form: str) -> list["importers.Session"]:
-    """The sessions in files and folders that hold nothing but logs; files that are no log are told in number.
+def find_sessions(session: Session, paths: Sequence[str], form: str) -> list["importers.Session"]:
+    """Return the sessions in files and folders of logs, recognised or of a given format; report files that are no logs.
 
     Raises:
-        CommandUseError: There is no such format, or standard input is asked for.
-        DataFileError: There is no log there.
+        CommandUseError: There is no such format, or standard input is named.
+        DataFileError: There is no log.
     """
     refuse_standard_input(paths)
     from orchtrace_corpus.trace import importers
 
-    there = importers.find(paths, form)
-    if not there.sessions and there.traces:
+    result = importers.find(paths, form)
+    if not result.sessions and result.traces:
         hint = "Give them to corpus trace validate, show, doctor, measure or replay."
         raise DataFileError(f"{quote_path(paths[0])} holds traces already, not logs", hint)
-    if not there.sessions:
-        importers.refuse(paths, there)
-    pass_over(session, there.passed_over, [*there.traces, *there.others])
-    return there.sessions
+    if not result.sessions:
+        importers.refuse(paths, result)
+    _report_skipped(session, result.passed_over, [*result.traces, *result.others])
+    return result.sessions
 
 
 def refuse_standard_input(paths: Sequence[str]) -> None:
-    """See that logs are in files.
-
-    Raises:
-        CommandUseError: Standard input is named.
-    """
+    """Raise CommandUseError if standard input is named, since logs are read from files only."""
     if "-" in paths:
         hint = "A session can be several files; name the file or folder that holds it."
         raise CommandUseError("logs are read from files and folders, not from standard input", hint)
 
 
-def pass_over(session: Session, said: Sequence[str], others: Sequence["LogFile"]) -> None:
-    """Say what was not looked into, and which files are not what was asked for."""
-    for one in said:
-        session.output.note(f"corpus: {one}")
-    if others:
-        named = first_names_and_more([printable(other.name, limit=100) for other in others], 8, ", …")
-        what = "file that is not a log" if len(others) == 1 else "files that are not logs"
-        session.output.note(f"corpus: skipped {len(others):,} {what} in a known format ({named})")
+def _report_skipped(session: Session, notes: Sequence[str], files: Sequence["LogFile"]) -> None:
+    """Report the places that were not searched, and the files that are no logs."""
+    for note in notes:
+        session.output.note(f"corpus: {note}")
+    if files:
+        names = first_names_and_more([printable(file.name, limit=100) for file in files], 8, ", …")
+        noun = "file that is not a log" if len(files) == 1 else "files that are not logs"
+        session.output.note(f"corpus: skipped {len(files):,} {noun} in a known format ({names})")
 
 
 class Inputs(NamedTuple):
-    """The inputs that a user names: files of traces, and sessions of logs.
+    """The inputs that a user names: trace files and sessions of logs.
 
     Attributes:
-        traces: The files of traces, and those that are nothing that we know if there is no log among them.
+        traces: The trace files; without any log, also files of an unknown kind.
         sessions: The sessions of logs.
     """
 
@@ -214,11 +206,55 @@ class Inputs(NamedTuple):
     sessions: Sequence["importers.Session"]
 
 
-def _trace_files(path: str) -> Iterator[str]:
-    """The file itself, or the traces in a folder; none where it holds logs of other endings alone.
+def find_inputs(session: Session, paths: Sequence[str], form: str = "", *, is_log: bool = False) -> Inputs:
+    """Return the traces and the sessions of logs in files and folders.
+
+    Files that are neither are reported in number. Pipes and devices are never read: see `open_regular`.
+
+    Args:
+        session: Where reports go.
+        paths: The files and folders.
+        form: The format of all of them, which then are logs; recognised if empty.
+        is_log: Whether a file of an unknown kind is refused as a log, if there is nothing else. Otherwise it counts
+            as a trace, whose mistakes are shown.
 
     Raises:
-        DataFileError: There is neither.
+        CommandUseError: There is no such format.
+        DataFileError: A path does not exist, a folder has no files, or nothing is a log.
+    """
+    traces: list[str] = []
+    other_paths: list[str] = []  # that may hold logs
+    for path in paths:
+        files: list[str] = []
+        for file in () if form else _possible_traces(path):
+            if not holds_traces(file) and (is_log or os.path.exists(file)):
+                files = []  # any other file makes it a path of logs
+                break
+            files.append(file)
+        traces += files
+        if not files:
+            other_paths.append(path)
+    if not other_paths:
+        return Inputs(traces, [])
+    from orchtrace_corpus.trace import importers
+    from orchtrace_corpus.trace.importers.core.logs import head
+
+    result = importers.find(other_paths, form)
+    unknown: list[LogFile] = []  # the files whose mistakes as traces are shown
+    if not result.sessions and not (is_log and result.traces):
+        unknown = [file for file in result.others if not importers.is_binary(head(file))]
+        if not traces and (is_log or not unknown + result.traces):
+            importers.refuse(other_paths, result)
+    _report_skipped(session, result.passed_over, [file for file in result.others if file not in unknown])
+    files_of_traces = sorted(result.traces + unknown, key=lambda file: file.path)
+    return Inputs([*traces, *(file.path for file in files_of_traces)], result.sessions)
+
+
+def _possible_traces(path: str) -> Iterator[str]:
+    """Yield a file, or the files in a folder that may hold traces; none if it has only logs with other endings.
+
+    Raises:
+        DataFileError: A folder has neither traces nor logs.
     """
     try:
         yield from trace_files(path)
@@ -228,45 +264,3 @@ def _trace_files(path: str) -> Iterator[str]:
         if not any(name.endswith(SUFFIXES) for _, _, names in os.walk(path) for name in names):
             hint = f"Traces and logs end in {', '.join(SUFFIXES)}."
             raise DataFileError(f"no trace or log in {quote_path(path)}", hint) from error
-
-
-def inputs(session: Session, paths: Sequence[str], form: str = "", *, is_log: bool = False) -> Inputs:
-    """Return the traces and the sessions of logs in files and folders, as `importers.find` recognises them.
-
-    What is neither beside others is told, in number. Pipes and devices are never read: see `open_regular`.
-
-    Args:
-        session: Where remarks go.
-        paths: The files and folders.
-        form: The format of all of them, which then are logs; recognised where empty.
-        is_log: Whether what is neither, and stands alone, is refused as a log of no known format; else it is taken
-            for a trace, whose mistakes are shown.
-
-    Raises:
-        CommandUseError: There is no such format.
-        DataFileError: There is nothing of a name, no file in a folder, or nothing that is a log.
-    """
-    traces: list[str] = []
-    unclear: list[str] = []
-    for path in paths:
-        files = list[str]()
-        for file in _trace_files(path) if not form else ():
-            if not holds_traces(file) and (is_log or os.path.exists(file)):
-                files.clear()
-                break
-            files.append(file)
-        traces += files
-        unclear += [] if files else [path]
-    if not unclear:
-        return Inputs(traces, [])
-    from orchtrace_corpus.trace import importers
-    from orchtrace_corpus.trace.importers.core.logs import head
-
-    there = importers.find(unclear, form)
-    is_all = not there.sessions and not (is_log and there.traces)  # then mistakes are shown, whatever it shall be
-    others = [other for other in there.others if is_all and not importers.is_binary(head(other))]
-    if is_all and not traces and (is_log or not others + there.traces):
-        importers.refuse(unclear, there)
-    pass_over(session, there.passed_over, [one for one in there.others if one not in others])
-    found = sorted(there.traces + others, key=lambda one: one.path)
-    return Inputs([*traces, *(one.path for one in found)], there.sessions)

@@ -12,13 +12,14 @@ from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.table import Table, csv, envelope
-from orchtrace_corpus.trace.analysis.labels import GIVEN, Label, labels
+from orchtrace_corpus.trace.analysis.labels import GIVEN, Label
+from orchtrace_corpus.trace.analysis.labels import labels as label_events
 from orchtrace_corpus.trace.analysis.marks import Marks
 from orchtrace_corpus.trace.cli import loading, logs
 from orchtrace_corpus.trace.cli.arguments import Effectful, File, Files, Name, OutcomesFile, Untrusted
-from orchtrace_corpus.trace.cli.loading import Judged, derive_each, judged, sound_traces
+from orchtrace_corpus.trace.cli.loading import RunDocument, derive_each, sound_traces, with_outcomes
 from orchtrace_corpus.trace.measures.definitions import DEFINITIONS, Measure, concurrency_profile, see_known
-from orchtrace_corpus.trace.measures.ledger import GROUPINGS, Entry, ledger
+from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
 from orchtrace_corpus.trace.model.decode import Document
 from orchtrace_corpus.trace.model.import_report import has_all_tokens
 from orchtrace_corpus.trace.render import measures as render
@@ -67,80 +68,81 @@ def measure_traces(
     see_known(names)
     if spent_by and spent_by not in GROUPINGS:
         raise CommandUseError(f"cannot keep a ledger by {quote(spent_by)}{suggestion(spent_by, GROUPINGS)}")
-    given = loading.documents_of(session, paths, name)
+    documents = loading.documents_of(session, paths, name)
     if spent_by:
-        _show_ledgers(session, given, spent_by, output_format)
+        _show_ledgers(session, documents, spent_by, output_format)
     elif profile:
-        _show_profiles(session, given, output_format)
+        _show_profiles(session, documents, output_format)
     else:
-        known = logs.outcomes(outcomes_file)
+        outcomes = logs.outcomes(outcomes_file)
         marks = Marks(split_names(untrusted) if untrusted else (), split_names(effectful) if effectful else None)
-        _show_measures(session, judged(given, known), names, marks, output_format)
-        logs.tell_unused(session, known)
+        _show_measures(session, with_outcomes(documents, outcomes), names, marks, output_format)
+        logs.report_unused(session, outcomes)
     return ExitCode.DONE
 
 
 def _show_measures(
-    session: Session, given: Iterator[Judged], names: Sequence[str], marks: Marks, output_format: Format
+    session: Session, runs: Iterator[RunDocument], names: Sequence[str], marks: Marks, output_format: Format
 ) -> None:
+    first = list(islice(runs, 2))
+    runs = chain(first, runs)
+
     def each(form: Callable[[TraceView, Mapping[str, Measure]], Form]) -> Iterator[Form]:
-        return derive_each(session, given, partial(render.present, names, form, marks))
+        return derive_each(session, runs, partial(render.present, names, form, marks))
 
     if output_format is Format.JSON:
-        content = list(each(render.data))
-        session.output.write(envelope("trace-measures", {"traces": content}))
+        session.output.write(envelope("trace-measures", {"traces": list(each(render.data))}))
         return
-    first = list(islice(given, 2))
-    given = chain(first, given)
     exact = output_format.is_exact
     is_narrow = not names and len(first) > 1 and not exact and session.output.width is not None
     names = render.USUAL if is_narrow else names
-    columns = render.columns(names or tuple(DEFINITIONS), exact=exact)
+    columns = render.row_columns(names or tuple(DEFINITIONS), exact=exact)
     if len(first) == 1:
-        (table,) = each(partial(render.one, exact=exact))
-    elif output_format is Format.CSV:  # lines take less to send, and to hold, than cells
+        (table,) = each(partial(render.trace_table, exact=exact))
+    elif output_format is Format.CSV:  # lines take less time to send between processes, and less memory, than cells
         lines = "".join(each(render.csv_line))
         session.output.write(csv(columns, ()) + lines)
         return
     else:
-        rows = tuple(each(partial(render.row, exact=exact)))
-        notes = ("Empty: not known; the table of one trace alone gives the reason.",) * any(None in row for row in rows)
-        notes += ("More measures: --only A,B,...; all: --format csv.",) * is_narrow
-        table = Table("traces", "", columns, rows, notes)
+        rows = tuple(each(partial(render.trace_row, exact=exact)))
+        notes = []
+        if any(None in row for row in rows):
+            notes.append("Empty: not known; the table of one trace alone gives the reason.")
+        if is_narrow:
+            notes.append("More measures: --only A,B,...; all: --format csv.")
+        table = Table("traces", "", columns, rows, tuple(notes))
     session.show_tables([table], "trace-measures", output_format)
 
 
 def _show_ledgers(session: Session, documents: Iterator[Document], by: str, output_format: Format) -> None:
-    are_ids = output_format.is_exact or output_format is Format.JSON
-    ledgers = [
-        (view.trace.trace_id, _ledger(view, by, are_ids=are_ids), not has_all_tokens(view.trace))
-        for _, view in sound_traces(session, documents)
-    ]
+    is_for_programs = output_format.is_exact or output_format is Format.JSON
+    ledgers = []
+    for _, view in sound_traces(session, documents):
+        entries = ledger(view.trace, by)
+        if by == "agent" and not is_for_programs:
+            names = names_in(view)
+            entries = [entry._replace(name=names.get(entry.name, entry.name)) for entry in entries]
+        ledgers.append((view.trace.trace_id, entries, not has_all_tokens(view.trace)))
     if output_format is Format.JSON:
-        session.output.write(envelope("trace-ledger", render.spent_data(ledgers, by)))
+        session.output.write(envelope("trace-ledger", render.ledger_data(ledgers, by)))
         return
-    width = session.output.width if output_format is Format.TABLE else None
-    tables = [render.spent(name, by, entries, width, is_least=is_least) for name, entries, is_least in ledgers]
     if output_format.is_exact:
-        tables = [render.spent_exact(ledgers, by)]
+        tables = [render.exact_ledgers(ledgers, by)]
+    else:
+        width = session.output.width if output_format is Format.TABLE else None
+        tables = [render.ledger_table(name, by, entries, width, is_least=least) for name, entries, least in ledgers]
     session.show_tables(tables, "trace-ledger", output_format)
 
 
-def _ledger(view: TraceView, by: str, *, are_ids: bool) -> list[Entry]:
-    """The entries of a ledger; for people, agents are called as everywhere."""
-    entries = ledger(view.trace, by)
-    if by != "agent" or are_ids:
-        return entries
-    names = names_in(view)
-    return [entry._replace(name=names.get(entry.name, entry.name)) for entry in entries]
-
-
 def _show_profiles(session: Session, documents: Iterator[Document], output_format: Format) -> None:
-    found = [(view.trace.trace_id, concurrency_profile(view)) for _, view in sound_traces(session, documents)]
+    profiles = [(view.trace.trace_id, concurrency_profile(view)) for _, view in sound_traces(session, documents)]
     if output_format is Format.JSON:
-        session.output.write(envelope("trace-concurrency", render.concurrent_data(found)))
+        session.output.write(envelope("trace-concurrency", render.concurrency_data(profiles)))
         return
-    tables = [render.concurrent_exact(found)] if output_format.is_exact else [render.concurrent(*one) for one in found]
+    if output_format.is_exact:
+        tables = [render.exact_concurrency(profiles)]
+    else:
+        tables = [render.concurrency_table(name, profile) for name, profile in profiles]
     session.show_tables(tables, "trace-concurrency", output_format)
 
 
@@ -170,26 +172,26 @@ def label(
     refuse_together(output=bool(output), format=output_format is not Format.TABLE)
     loading.refuse_lines(output)
     document, view = loading.one_trace(session, path, name)
-    found = labels(view)
+    labels = label_events(view)
     if output:
         from orchtrace_corpus.trace.model.json_text import loads, text
 
-        loading.deliver(session, output, text(_labelled(loads(document.data), found)))
+        loading.deliver(session, output, text(_with_labels(loads(document.data), labels)))
         return ExitCode.DONE
     names = {} if output_format.is_exact or output_format is Format.JSON else names_in(view)
-    table = labelled_events(view.trace, found, names) if events else label_summary(view.trace, found)
+    table = labelled_events(view.trace, labels, names) if events else label_summary(view.trace, labels)
     session.show_tables([table], "trace-labels", output_format)
     return ExitCode.DONE
 
 
-def _labelled(trace: dict[str, Any], found: list[Label]) -> dict[str, Any]:
-    """The trace as read, with the labels that it did not have."""
-    for one in found:
-        if one.rule == GIVEN:
+def _with_labels(trace: dict[str, Any], labels: list[Label]) -> dict[str, Any]:
+    """Add labels to the JSON of a trace, with their rules, unless it has them."""
+    for label in labels:
+        if label.rule == GIVEN:
             continue
-        event = trace["events"][one.event]
+        event = trace["events"][label.event]
         decisions = event.setdefault("sub_decisions", [])
-        if one.decision not in decisions:
-            decisions.append(one.decision)
-            event.setdefault("sub_decision_rules", {})[one.decision] = one.rule
+        if label.decision not in decisions:
+            decisions.append(label.decision)
+            event.setdefault("sub_decision_rules", {})[label.decision] = label.rule
     return trace

@@ -1,4 +1,4 @@
-"""The sessions that programs have left below the home folder: the newest of them, and a list."""
+"""The sessions that programs have left below the home folder: the newest one, those of a name, and a list."""
 
 import os
 from collections.abc import Sequence
@@ -9,55 +9,54 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCod
 from orchtrace_corpus.base.findings import printable, quote, quote_path
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.layout import first_names_and_more
-from orchtrace_corpus.base.text.table import Table, envelope, records
+from orchtrace_corpus.base.text.table import envelope, records
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.cli import logs
-from orchtrace_corpus.trace.cli.collection import Collected, Folders, Request, run_of_log, show_collected
+from orchtrace_corpus.trace.cli.collection import Collected, Folders, Request, run_of_log
 from orchtrace_corpus.trace.importers import homes
-from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.homes import Recent
 from orchtrace_corpus.trace.render.recent import Listed, exact_list, list_table, program
 
 _MAX_NAMED = 20
 MAX_READ_BYTES = 32 << 20
-"""A larger session is listed unread: a list is there at once."""
+"""Larger sessions are listed without being read, so that the list takes no time."""
 
 
 def newest(session: Session) -> logs.Inputs:
-    """The session that was written last, with its sub-agents; which one it is goes to standard error.
+    """Return the session that was written last, with its sub-agents, and report which one it is.
 
     Raises:
-        DataFileError: There is none.
+        DataFileError: There is no session.
     """
     first = _recent()[0]
-    sessions = _of_file(first)
     project = os.path.basename(first.folder)
     where = f" in {printable(project, limit=100)}" if project else ""
     session.output.note(
         f"corpus: the newest session, of {program(first.form)}{where}: {printable(first.path, limit=300)}"
     )
-    return logs.Inputs([], sessions)
+    return logs.Inputs([], _sessions_in(first))
 
 
 def named(name: str) -> logs.Inputs:
-    """The sessions below the home folder in whose file's name a name stands, or whose file it is; of many, the newest.
+    """Return the sessions below the home folder whose file or file name has a name; of many, the newest.
 
     Raises:
         CommandUseError: There is none.
         DataFileError: There is no session at all.
     """
-    there = _recent()
-    known = [recent for recent in there if _is_called(recent, name)]
-    known = known or [recent for recent in there if recent.form == "opencode"]
-    if not known:
+    recent_files = _recent()
+    matches = [recent for recent in recent_files if _matches(recent, name)]
+    # A database of OpenCode has many sessions, whose names are not in its file name.
+    matches = matches or [recent for recent in recent_files if recent.form == "opencode"]
+    if not matches:
         hint = "--list shows the newest. Name a path for a session that is elsewhere."
         raise CommandUseError(f"no session below the home folder has {quote(name)} in its file's name", hint)
-    sessions = {session.files: session for recent in known[:_MAX_NAMED] for session in _of_file(recent)}
+    sessions = {session.files: session for recent in matches[:_MAX_NAMED] for session in _sessions_in(recent)}
     return logs.Inputs([], list(sessions.values()))
 
 
-def _is_called(recent: Recent, name: str) -> bool:
-    """Return True if a file is named, or has a session's name; with Gemini CLI, it ends in the name's beginning."""
+def _matches(recent: Recent, name: str) -> bool:
+    """Return True if a file has a name; files of Gemini CLI end in the beginning of the session's name."""
     beginning = recent.name.rpartition("-")[2]
     return (
         name in recent.name
@@ -66,85 +65,72 @@ def _is_called(recent: Recent, name: str) -> bool:
     )
 
 
-def _of_file(first: Recent) -> list[importers.Session]:
-    """The session that begins in a file, with its sub-agents; those of Codex are threads of their own, of its day."""
-    near = os.path.dirname(first.path) if first.form == "codex" else first.path
+def _sessions_in(recent: Recent) -> list[importers.Session]:
+    """Return the sessions in a file with their sub-agents, which Codex writes to other files of the same day."""
+    place = os.path.dirname(recent.path) if recent.form == "codex" else recent.path
     return [
         session
-        for session in importers.find([near], first.form).sessions
-        if first.path in {file.path for file in session.files}
+        for session in importers.find([place], recent.form).sessions
+        if recent.path in {file.path for file in session.files}
     ]
 
 
 def show_list(session: Session, request: Request) -> ExitCode:
-    """List the sessions that were written last, the newest first, with their totals; or all totals alone.
+    """List the newest sessions with their totals; if the request has groupings, show only the totals of all sessions.
 
-    Args:
-        session: Where they are shown.
-        request: What is asked: `limit` is how many files of sessions are looked at, `groupings` are the totals of all.
+    The limit of the request is the number of files that are listed.
 
     Raises:
-        DataFileError: There is none, or none that can be read.
+        DataFileError: There is no session, or none that can be read.
     """
-    known = _recent()
-    chosen = known if request.groupings else known[: request.limit]
+    recent_files = _recent()
+    chosen = recent_files if request.groupings else recent_files[: request.limit]
     by_path = {recent.path: recent for recent in chosen}
-    logged = importers.find(list(by_path)).sessions
-    read = [log for log in logged if request.groupings or _size(log) <= MAX_READ_BYTES]
+    found = importers.find(list(by_path)).sessions
+    small = [log for log in found if request.groupings or sum(map(os.path.getsize, _paths(log))) <= MAX_READ_BYTES]
     collected, folders = Collected(request), Folders()
-    rows: dict[tuple[LogFile, ...], list[Listed]] = {}
-    for log in logged:
+    rows: dict[tuple[str, ...], list[Listed]] = {}  # by the files of a session: a row for the file, and one for each
+    for log in found:
         recent = next(by_path[path] for path in _paths(log) if path in by_path)
         written = datetime.fromtimestamp(recent.modified, request.zone).strftime("%Y-%m-%d %H:%M")
-        rows[log.files] = [Listed(recent, written)]
-    files_of = {_paths(log): log.files for log in logged}
-    for imported, trace in logs.traces(session, read, logs.privacy(keep_content=request.with_content)) if read else ():
-        summary = collected.add(*run_of_log(imported, trace, folders, request))
-        own = rows[files_of[imported.files]]  # a database has several sessions
-        own.append(own[0]._replace(summary=summary))
+        rows[_paths(log)] = [Listed(recent, written)]
+    if small:
+        privacy = logs.privacy(keep_content=request.with_content)
+        for imported, trace in logs.read_sessions(session, small, privacy):
+            summary = collected.add(*run_of_log(imported, trace, folders, request))
+            file_rows = rows[imported.files]  # of a database, several sessions
+            file_rows.append(file_rows[0]._replace(summary=summary))
     if request.groupings:
-        show_collected(session, collected, request)
+        collected.show_totals(session)
         return ExitCode.DONE
-    listed_rows = (row for own in rows.values() for row in own[len(own) > 1 :])
-    ordered = sorted(listed_rows, key=lambda row: (-row.recent.modified, row.recent.path))
+    listed = [row for file_rows in rows.values() for row in file_rows[1:] or file_rows]
+    listed.sort(key=lambda row: (-row.recent.modified, row.recent.path))
+    projects, with_content = collected.totals.projects, request.with_content
     if request.output_format is Format.JSON:
-        listed = {
-            "sessions": records(exact_list(ordered, collected.totals.projects, with_content=request.with_content))
-        }
-        session.output.write(envelope("trace-recent", {**listed, "totals": collected.data()}))
+        sessions = records(exact_list(listed, projects, with_content=with_content))
+        session.output.write(envelope("trace-recent", {"sessions": sessions, "totals": collected.data()}))
         return ExitCode.DONE
-    notes = [
-        "To see one: corpus trace doctor --session, with its name or the beginning of that.",
-        f"Times are those of {request.zone_name}.",
-    ]
-    if len(read) < len(logged):
-        notes.append(f"Without figures: larger than {MAX_READ_BYTES >> 20} MB, and not read for a list.")
-    if len(known) > len(chosen):
-        older = len(known) - len(chosen)
-        notes.append(f"{older:,} more are older: --limit lists more, --by day adds all up.")
     width = session.output.width
+    if request.output_format.is_exact:
+        table = exact_list(listed, projects, with_content=with_content)
+    else:
+        notes = [
+            "To see one: corpus trace doctor --session, with its name or the beginning of that.",
+            f"Times are those of {request.zone_name}.",
+        ]
+        if len(small) < len(found):
+            notes.append(f"Without figures: larger than {MAX_READ_BYTES >> 20} MB, and not read for a list.")
+        if older := len(recent_files) - len(chosen):
+            notes.append(f"{older:,} more are older: --limit lists more, --by day adds all up.")
+        has_prices = collected.has_prices
+        table = list_table(listed, projects, notes, has_prices=has_prices, width=width, with_content=with_content)
     tables = collected.tables(width) if len(collected.summaries) > 1 else []
-    tables.append(_list_table(ordered, collected, request, width, notes))
-    session.show_tables(tables, "trace-recent", request.output_format)
+    session.show_tables([*tables, table], "trace-recent", request.output_format)
     return ExitCode.DONE
 
 
-def _list_table(
-    rows: Sequence[Listed], collected: Collected, request: Request, width: int | None, notes: Sequence[str]
-) -> Table:
-    projects = collected.totals.projects
-    if request.output_format.is_exact:
-        return exact_list(rows, projects, with_content=request.with_content)
-    return list_table(
-        rows, projects, notes, has_prices=collected.has_prices, width=width, with_content=request.with_content
-    )
-
-
-def _size(session: importers.Session) -> int:
-    return sum(map(os.path.getsize, _paths(session)))
-
-
 def _recent() -> Sequence[Recent]:
+    """Return the files of sessions below the home folder, the newest first."""
     if sessions := homes.recent():
         return sessions
     places = first_names_and_more([quote_path(folder) for folder in homes.folders().values()], 7)

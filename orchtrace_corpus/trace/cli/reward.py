@@ -11,17 +11,17 @@ from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text.table import Table, csv, envelope
+from orchtrace_corpus.base.text.table import csv, envelope
 from orchtrace_corpus.trace.cli import loading, logs
 from orchtrace_corpus.trace.cli.arguments import Files, Name, OutcomesFile
-from orchtrace_corpus.trace.cli.loading import Judged, derive_each, judged
+from orchtrace_corpus.trace.cli.loading import RunDocument, derive_each, with_outcomes
 from orchtrace_corpus.trace.render import rewards as render
 from orchtrace_corpus.trace.rewards import Spec, load, of_families
 from orchtrace_corpus.trace.rewards.comparison import compare
 
 
 class By(StrEnum):
-    """The key by which a reward is shown."""
+    """The parts of a run or of a reward that a table lists."""
 
     TERM = "term"
     AGENT = "agent"
@@ -63,68 +63,69 @@ def reward(
     session = Session(*ctx.obj)
     refuse_together(family=bool(family), spec=bool(spec))
     families = split_names(family) if family else ()
-    specs = [load(one) for one in spec] if spec else [of_families(families)]
-    if len({one.name for one in specs}) < len(specs):
+    specs = [load(name_or_file) for name_or_file in spec] if spec else [of_families(families)]
+    if len({each.name for each in specs}) < len(specs):
         raise CommandUseError("two specifications have one name", "Name different ones, or rename a file.")
-    known = logs.outcomes(outcomes_file)
-    given = judged(loading.documents_of(session, paths, name), known)
-    first = list(islice(given, 2))
-    is_refused = False
+    outcomes = logs.outcomes(outcomes_file)
+    runs = with_outcomes(loading.documents_of(session, paths, name), outcomes)
+    first = list(islice(runs, 2))
+    code = ExitCode.DONE
     if len(first) == 1:
-        is_refused = not _show_one(session, first[0], specs, by, output_format, is_design=bool(spec))
+        code = _show_one(session, first[0], specs, by, output_format, is_design=bool(spec))
     elif by is not By.TERM:
         raise CommandUseError(f"--by {by} shows one run, and these are several", "Name one file, or --session NAME.")
     else:
-        _show_several(session, chain(first, given), specs, output_format, is_design=bool(spec))
-    logs.tell_unused(session, known)
-    return ExitCode.FINDINGS if is_refused else ExitCode.DONE
+        _show_several(session, chain(first, runs), specs, output_format, is_design=bool(spec))
+    logs.report_unused(session, outcomes)
+    return code
 
 
 def _show_one(
-    session: Session, one: Judged, specs: Sequence[Spec], by: By, output_format: Format, *, is_design: bool
-) -> bool:
-    """Show what a run is paid; whether it has any reward, else why not is said as well."""
-    (paid,) = derive_each(session, [one], partial(render.present, specs, named=by is By.AGENT))
-    refusal = render.refusal(paid, is_design=is_design)
+    session: Session, document: RunDocument, specs: Sequence[Spec], by: By, output_format: Format, *, is_design: bool
+) -> ExitCode:
+    """Show the rewards of one run; if it has none, say why."""
+    (run,) = derive_each(session, [document], partial(render.run_rewards, specs, named=by is By.AGENT))
+    exact = output_format.is_exact
     if output_format is Format.JSON:
-        session.output.write(envelope("trace-rewards", {"traces": [render.data(specs, paid, is_design=is_design)]}))
+        session.output.write(envelope("trace-rewards", {"traces": [render.data(specs, run, is_design=is_design)]}))
     else:
-        tables = _tables(specs, paid, by, exact=output_format.is_exact, is_design=is_design)
+        if by is not By.TERM:
+            tables = render.share_tables(specs, run, by, is_design=is_design)
+            if exact:
+                tables = [render.exact_shares(specs, run, by)]
+        elif is_design:
+            tables = render.term_tables(specs, run, exact=exact)
+        else:
+            tables = [render.functions_table(specs[0], run, exact=exact)]
         session.show_tables(tables, "trace-rewards", output_format)
-    if refusal:
+    if refusal := render.refusal(run, is_design=is_design):
         session.output.tell(f"corpus: no reward: {refusal}")
-    return not refusal
-
-
-def _tables(specs: Sequence[Spec], paid: render.Paid, by: By, *, exact: bool, is_design: bool) -> Sequence[Table]:
-    if by is not By.TERM:
-        exact_table = [render.exact_shares(specs, paid, by)] if exact else []
-        return exact_table or render.shares(specs, paid, by, is_design=is_design)
-    return render.terms(specs, paid, exact=exact) if is_design else [render.functions(specs[0], paid, exact=exact)]
+        return ExitCode.FINDINGS
+    return ExitCode.DONE
 
 
 def _show_several(
-    session: Session, judged_traces: Iterator[Judged], specs: Sequence[Spec], output_format: Format, *, is_design: bool
+    session: Session, runs: Iterator[RunDocument], specs: Sequence[Spec], output_format: Format, *, is_design: bool
 ) -> None:
+    """Show the rewards of several runs, a row for each; two specifications are compared."""
+    exact = output_format.is_exact
     if len(specs) == 2:
-        values = list(derive_each(session, judged_traces, partial(render.present_short, specs)))
-        found = compare(
-            [value.values[0][0] for value in values],
-            [one.values[1][0] for one in values],
-            [one.task_id for one in values],
-        )
+        figures = list(derive_each(session, runs, partial(render.run_figures, specs)))
+        first, second = ([run.figures[design][0] for run in figures] for design in range(2))
+        comparison = compare(first, second, [run.task_id for run in figures])
         if output_format is Format.JSON:
-            session.output.write(envelope("trace-rewards-compared", render.compared_data(found, values)))
+            content = render.comparison_data(comparison, figures)
+            session.output.write(envelope("trace-rewards-compared", content))
             return
-        tables = render.compared(specs, values, found, exact=output_format.is_exact)
+        tables = render.comparison_tables(specs, figures, comparison, exact=exact)
         session.show_tables(tables[:1] if output_format is Format.CSV else tables, "trace-rewards", output_format)
     elif output_format is Format.JSON:
-        each = derive_each(session, judged_traces, partial(render.present_data, specs, is_design))
-        session.output.write(envelope("trace-rewards", {"traces": list(each)}))
-    elif output_format is Format.CSV:  # lines take less to send, and to hold, than cells
-        lines = derive_each(session, judged_traces, partial(render.present_csv, specs, is_design))
-        session.output.write(csv(render.columns(specs, is_design=is_design), ()) + "".join(lines))
+        rewards = list(derive_each(session, runs, partial(render.run_data, specs, is_design)))
+        session.output.write(envelope("trace-rewards", {"traces": rewards}))
+    elif output_format is Format.CSV:  # lines take less time to send between processes, and less memory, than cells
+        lines = derive_each(session, runs, partial(render.run_csv, specs, is_design))
+        session.output.write(csv(render.runs_columns(specs, is_design=is_design), ()) + "".join(lines))
     else:
-        values = list(derive_each(session, judged_traces, partial(render.present_short, specs)))
-        table = render.runs(specs, values, is_design=is_design, exact=output_format.is_exact)
+        figures = list(derive_each(session, runs, partial(render.run_figures, specs)))
+        table = render.runs_table(specs, figures, is_design=is_design, exact=exact)
         session.show_tables([table], "trace-rewards", output_format)

@@ -1,4 +1,4 @@
-"""`corpus trace export` for trainers: runs turn by turn, and what a trainer must know of them."""
+"""`corpus trace export` for trainers: runs turn by turn, with warnings for training."""
 
 import os
 from collections.abc import Sequence
@@ -24,22 +24,23 @@ from orchtrace_corpus.trace.exporters.training import (
 )
 from orchtrace_corpus.trace.rewards import compute, load
 
-_MOST_TASKS = 3
-_FEWEST_GROUPS, _MOST_GROUPS, _MOST_DRAWN = 100, 1000, 3_000_000
-"""Limits of drawn groups: fewer are drawn if they had more turns in all."""
+_MAX_TASKS = 3
+_MIN_GROUPS, _MAX_GROUPS = 100, 1000
+_MAX_DRAWN_TURNS = 3_000_000
+"""The turns of all groups that are drawn for an estimate; of runs with many turns, fewer groups are drawn."""
 
 
-class Reading(NamedTuple):
-    """The traces that are exported, and their source.
+class Source(NamedTuple):
+    """The traces that are exported, and their rewards.
 
     Attributes:
         paths: Traces and logs.
-        name: Of several traces the only one that is wanted; all where empty.
-        channel: The reward; `team` or the only one where empty.
-        spec: The specification that computes the reward; that which the traces state where empty.
-        outcomes: A file of outcomes; none where empty.
-        tokens: The folder of the files with token ids; that of the first path where empty.
-        without_tokens: Whether turns without token ids are written, too.
+        name: The name of the only trace to export; empty for all.
+        channel: The reward channel; empty for `team`, or the only channel.
+        spec: The specification that computes the rewards; empty for the stated rewards.
+        outcomes: A file of outcomes; empty for none.
+        tokens: The folder of the files with token ids; empty for that of the first path.
+        without_tokens: Whether turns without token ids are exported, too.
     """
 
     paths: tuple[str, ...]
@@ -51,80 +52,70 @@ class Reading(NamedTuple):
     without_tokens: bool
 
 
-def export(session: Session, reading: Reading, shape: Shape, division: Division | None, output: str) -> ExitCode:
+def export(session: Session, source: Source, shape: Shape, division: Division, output: str) -> ExitCode:
     """Write runs as training data.
 
     Raises:
-        CommandUseError: Two runs have one name; or one has no reward, no turn, or turns without tokens.
+        CommandUseError: Two runs have one name; or a run has no reward, no turn, or turns without tokens.
         DataFileError: A file cannot be read or written.
         InvalidTraceError: All traces have errors.
     """
-    division = division or Division.TURN
-    views, channel = rewarded_traces(session, reading.paths, reading.name, reading.outcomes, reading.channel)
+    views, channel = rewarded_traces(session, source.paths, source.name, source.outcomes, source.channel)
     files: dict[str, str] = {}
     for view in views:
         name = view.trace.trace_id
         if name in files:
-            said = f"two runs are called {quote(name)}: {quote_path(files[name])}, {quote_path(view.file)}"
-            raise CommandUseError(said, "Trainers tell runs apart by their names: rename one, or export them apart.")
+            message = f"two runs are called {quote(name)}: {quote_path(files[name])}, {quote_path(view.file)}"
+            raise CommandUseError(message, "Trainers tell runs apart by their names: rename one, or export them apart.")
         files[name] = view.file
-    if reading.spec:
-        design = load(reading.spec)
+    if source.spec:
+        design = load(source.spec)
         payments = [payment(view, compute(view, design)) for view in views]
     else:
         payments = [Payment(stated_reward(view.trace, Choices(channel))) for view in views]
-    first = reading.paths[0]
-    folder = reading.tokens or (first if os.path.isdir(first) else os.path.dirname(first))
+    first = source.paths[0]
+    folder = source.tokens or (first if os.path.isdir(first) else os.path.dirname(first))
     runs = trajectories(views, division, payments, TokenFiles(folder))
-    _see_tokens(session, runs, is_asked=reading.without_tokens)
+    turns = pluralize(sum(len(run.turns) for run in runs), "turn")
+    if missing := without_tokens(runs):
+        trace_id, event = missing[0]
+        message = f"{len(missing):,} of {turns} have no token ids, first {quote(event)} of {quote(trace_id)}"
+        if not source.without_tokens:
+            hint = "Logs in ATIF can hold them (token_refs). With --without-tokens, turns are written with empty lists."
+            raise CommandUseError(message, hint)
+        session.output.note(f"corpus: {message}; join them by run and event before training")
     deliver(session, output, text(shape, runs))
-    session.output.note(f"corpus: wrote {pluralize(sum(len(run.turns) for run in runs), 'turn')} of {_named(runs)}")
+    tasks = pluralize(len({run.task_id for run in runs}), "task")
+    session.output.note(f"corpus: wrote {turns} of {pluralize(len(runs), 'run')} of {tasks}")
     if division is not Division.TEAM and shape is not Shape.AGENT_LIGHTNING:
         session.output.note(
             f"corpus: the estimators of {shape} read the reward of a run's last turn only; "
             "for them say --credit team, or take the field advantage"
         )
-    _warn_of_stopping(session, runs)
+    _warn_of_stopping_bias(session, runs)
     return ExitCode.DONE
 
 
-def _see_tokens(session: Session, runs: Sequence[Trajectory], *, is_asked: bool) -> None:
-    lacking = without_tokens(runs)
-    if not lacking:
-        return
-    trace_id, event = lacking[0]
-    turns = pluralize(sum(len(run.turns) for run in runs), "turn")
-    said = f"{len(lacking):,} of {turns} have no token ids, first {quote(event)} of {quote(trace_id)}"
-    if not is_asked:
-        hint = "Logs in ATIF can hold them (token_refs). With --without-tokens, turns are written with empty lists."
-        raise CommandUseError(said, hint)
-    session.output.note(f"corpus: {said}; join them by run and event before training")
-
-
-def _named(runs: Sequence[Trajectory]) -> str:
-    return f"{pluralize(len(runs), 'run')} of {pluralize(len({run.task_id for run in runs}), 'task')}"
-
-
-def _warn_of_stopping(session: Session, runs: Sequence[Trajectory]) -> None:
-    """Say where a baseline by turn would depend on when runs stopped, for the tasks with the largest bias."""
-    groups: dict[str, list[list[float]]] = {}
+def _warn_of_stopping_bias(session: Session, runs: Sequence[Trajectory]) -> None:
+    """Report the tasks whose baseline by turn depends most on when runs stopped."""
+    rewards_of: dict[str, list[list[float]]] = {}
     for run in runs:
-        groups.setdefault(run.task_id, []).append([turn.reward for turn in run.turns])
-    found = []
-    for task, rewards in groups.items():
-        biases = [stopping_biase for stopping_biase in stopping_biases(rewards) if abs(stopping_biase.bias) > 1e-12]
+        rewards_of.setdefault(run.task_id, []).append([turn.reward for turn in run.turns])
+    worst_biases = []
+    for task, rewards in rewards_of.items():
+        biases = [bias for bias in stopping_biases(rewards) if abs(bias.bias) > 1e-12]
         if biases:
-            found.append((max(biases, key=lambda one: abs(one.bias)), task))
-    found.sort(key=lambda one: -abs(one[0].bias))
-    for worst, task in found[:_MOST_TASKS]:
-        turns = sum(map(len, groups[task]))
-        number = max(_FEWEST_GROUPS, min(_MOST_GROUPS, _MOST_DRAWN // turns))
-        drawn = simulate(groups[task], worst.turn, groups=number)
+            worst_biases.append((max(biases, key=lambda bias: abs(bias.bias)), task))
+    worst_biases.sort(key=lambda pair: -abs(pair[0].bias))
+    for worst, task in worst_biases[:_MAX_TASKS]:
+        turns = sum(map(len, rewards_of[task]))
+        groups = max(_MIN_GROUPS, min(_MAX_GROUPS, _MAX_DRAWN_TURNS // turns))
+        drawn = simulate(rewards_of[task], worst.turn, groups=groups)
         session.output.note(
             f"corpus: task {quote(task)}: {worst.stopped} of {worst.reached} runs end with turn {worst.turn}; there a "
             f"baseline by turn index takes {worst.price:.3g} off going on. The gradient of going on is "
             f"{worst.gradient:.3g}; with that baseline, groups drawn from these runs make it {drawn.by_turn:.3g} "
             f"(± {drawn.standard_errors[2]:.1g})"
         )
-    if found[_MOST_TASKS:]:
-        session.output.note(f"corpus: {pluralize(len(found) - _MOST_TASKS, 'task')} more of this kind")
+    if worst_biases[_MAX_TASKS:]:
+        session.output.note(f"corpus: {pluralize(len(worst_biases) - _MAX_TASKS, 'task')} more of this kind")

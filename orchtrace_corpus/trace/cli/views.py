@@ -1,4 +1,4 @@
-"""`corpus trace show`, `replay` and `graph`: a trace to look at."""
+"""`corpus trace show`, `replay` and `graph`."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -54,10 +54,10 @@ def show(
 
         return screen.show(session, paths, Request(name, html=html, with_content=with_content))
     if event:
-        found = [view for _, view in sound_traces(session, documents_of(session, paths, name))]
-        if len(found) != 1:
-            raise CommandUseError(f"--event is of one trace, and there are {len(found)}", "Name one with --session.")
-        session.output.show(page.event_page(found[0], event, session.output.width))
+        views = [view for _, view in sound_traces(session, documents_of(session, paths, name))]
+        if len(views) != 1:
+            raise CommandUseError(f"--event is of one trace, and there are {len(views)}", "Name one with --session.")
+        session.output.show(page.event_page(views[0], event, session.output.width))
         return ExitCode.DONE
     for index, (_, view) in enumerate(sound_traces(session, documents_of(session, paths, name))):
         blank = [()] if index else []
@@ -109,14 +109,17 @@ def replay_trace(
         session.output.write(_line({**head, "unit": trace.clock.unit.value}))
     else:
         session.output.show(page.replay_heading(session.output.width))
-    names = {of: of if name.startswith(f"{of} (") else name for of, name in names_in(view).items()}
+    names = names_in(view)
+    for agent, agent_name in names.items():
+        if agent_name.startswith(f"{agent} ("):  # without the role, which would repeat in every line
+            names[agent] = agent
     for state in states:
         if output_format is TextOrJson.JSON:
             session.output.write(_line(page.as_data(state)))
         else:
             session.output.show(page.state_lines(state, names, trace.clock.unit, session.output.width))
             if step:
-                session.output.show(page.standing(state, view, names, session.output.width))
+                session.output.show(page.state_details(state, view, names, session.output.width))
     return ExitCode.DONE
 
 
@@ -127,7 +130,7 @@ def _line(value: object) -> str:
 
 
 def _until(session: Session, view: TraceView, until: str) -> Iterator[State]:
-    """The states up to an event, or up to a time; an id goes first."""
+    """Return the states up to an event or a time; a text that can be both is the id of an event."""
     trace, states = view.trace, replay(view)
     end = None
     with suppress(ValueError):
@@ -154,23 +157,23 @@ def _up_to_event(states: Iterator[State], name: str) -> Iterator[State]:
             break
 
 
-def _only(states: Iterator[State], number: int) -> State:
-    """One state of some; their last for 0."""
-    count, last = 0, None
-    for count, last in enumerate(states, 1):
-        if count == number:
-            return last
-    if number or last is None:
-        raise CommandUseError(f"there is no event {number or 1}: this replay has {count}")
-    return last
+def _only(states: Iterator[State], step: int) -> State:
+    """Return the state after a step, counted from 1; the last state for 0."""
+    count, state = 0, None
+    for count, state in enumerate(states, 1):
+        if count == step:
+            return state
+    if step or state is None:
+        raise CommandUseError(f"there is no event {step or 1}: this replay has {count}")
+    return state
 
 
 _MERMAID_EDGES, _MERMAID_TEXT = 500, 50_000
-"""The limits of Mermaid by default (its settings maxEdges and maxTextSize)."""
+"""The default limits of Mermaid (its settings maxEdges and maxTextSize)."""
 
 
 class GraphFormat(StrEnum):
-    """The forms of a graph."""
+    """The output formats of a graph."""
 
     MERMAID = "mermaid"
     DOT = "dot"
@@ -191,7 +194,7 @@ def graph_trace(
     ctx: Context,
     path: File,
     name: Name = "",
-    wanted: Annotated[
+    chosen: Annotated[
         GraphFormat | None,
         Option("--format", "-f", help="The output format (default: by the ending of FILE, else mermaid)."),
     ] = None,
@@ -208,17 +211,17 @@ def graph_trace(
       corpus trace graph data/traces/swarm.json --format dot
       corpus trace graph data/traces/swarm.json --format svg
     """
-    from orchtrace_corpus.trace.render import graph  # which brings all that draws, for who wants a picture
+    from orchtrace_corpus.trace.render import graph  # imports all that draws
 
     session = Session(*ctx.obj)
-    output_format = wanted or by_ending(output, _ENDINGS, "graphs", "--format")
+    output_format = chosen or by_ending(output, _ENDINGS, "graphs", "--format")
     _, view = one_trace(session, path, name)
     trace = view.trace
     draw = {GraphFormat.MERMAID: graph.mermaid, GraphFormat.DOT: graph.dot, GraphFormat.SVG: graph.timeline}
-    written = draw[output_format](view)
-    deliver(session, output, written)
-    size = f"{len(trace.events):,} events, {len(trace.edges):,} edges, {len(written.encode()) / 1e6:.1f} MB"
-    if output_format is GraphFormat.MERMAID and (len(trace.edges) > _MERMAID_EDGES or len(written) > _MERMAID_TEXT):
+    drawn = draw[output_format](view)
+    deliver(session, output, drawn)
+    size = f"{len(trace.events):,} events, {len(trace.edges):,} edges, {len(drawn.encode()) / 1e6:.1f} MB"
+    if output_format is GraphFormat.MERMAID and (len(trace.edges) > _MERMAID_EDGES or len(drawn) > _MERMAID_TEXT):
         session.output.note(
             f"corpus: {size}; Mermaid by default draws {_MERMAID_EDGES} edges and "
             f"{_MERMAID_TEXT:,} characters. Raise its maxEdges and maxTextSize, or draw the timeline: --format svg"

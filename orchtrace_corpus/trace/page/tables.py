@@ -334,7 +334,7 @@ class Tables:
             is_least = found.at_least is not None
             value = _least(_number(found.at_least if is_least else found.value), is_least=is_least)
             unit = render.unit_of(name, self._run.view.trace)
-            note = printable(found.reason, limit=300) or render.MEANT.get(name, "")
+            note = printable(found.reason, limit=300) or render.CLARIFICATIONS.get(name, "")
             rows.append((name, value, _number(found.if_waiting), unit.strip("1"), note))
         columns = ("measure", "value", "if open calls only waited", "unit", "note")
         return _table("Measures", columns, rows)._replace(is_whole=True)

@@ -1,4 +1,4 @@
-"""Datasets of traces: what a build has done, their statistics, and answers to questions in SQL."""
+"""Datasets of traces as text: the result of a build, statistics, and the rows of SQL queries."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,70 +13,74 @@ from orchtrace_corpus.trace.render.measures import at_least, round_figure
 from orchtrace_corpus.trace.render.names import counted
 from orchtrace_corpus.trace.render.tables import CODES
 
-_MOST_DIGITS = 1e15  # beyond it, doubles are not whole to the last digit
+_MAX_ROUNDED = 1e15  # larger floats have no exact last digit to round to
 
-
-def outcome(found: Outcome) -> list[str]:
-    """Describe the result of a build."""
-    parts = [f"{counted(len(found.plan.sources), 'source')} read", f"{found.plan.unchanged:,} as they were"]
-    if found.plan.kept:
-        parts.append(f"{found.plan.kept:,} kept whose logs are gone or were not named (--prune drops them)")
-    if found.plan.removed:
-        parts.append(f"{found.plan.removed:,} dropped whose logs are gone or were not named")
-    lines = [f"{counted(found.traces, 'trace')} in the dataset: {', '.join(parts)}."]
-    if found.unpriced:
-        lines.append(
-            f"Costs are left out: {counted(found.unpriced, 'source')} had been read with --prices, and not this time."
-        )
-    if found.empty:
-        lines.append(f"In {counted(found.empty, 'source')} nothing ran: no trace was made of it.")
-    if found.passed_over:
-        lines.append(f"{counted(found.passed_over, 'file')} skipped: not logs or traces in a known format.")
-    named = [f"corpus: left out: {printable(name)}: {printable(why, limit=300)}" for name, why in found.failures]
-    return lines + first_and_more(named, 5, "corpus: and {:,} more left out")
-
-
-_COUNTED = (
+_OVERVIEW_NOUNS = (
     *("traces", "different trace_ids", "events", "edges", "warnings of the graph rules"),
     *("records left out at import", "records of unknown kinds", "other problems of the import"),
 )
-"""The nouns of an overview's numbers, in their order."""
-
-
-def tables(statistics: Statistics, *, exact: bool) -> list[Table]:
-    """The statistics as tables: overview, measures, sub-decisions, models, outliers."""
-    return [_overview(statistics), *(one(statistics, exact) for one in (_distributions, _coverage, _models, _outliers))]
-
+"""The nouns of the numbers of an overview, in their order."""
 
 _EXPENDABLE = (
     *("p5", "p95", "p25", "p75", "null", "reasoning", "cache_write", "cache_read", "without tokens"),
     *("trace", "code", "cost_usd", "min", "mean"),
 )
+"""The columns that a narrow terminal leaves out, in this order."""
 
 
-def narrow(one: Table, width: int) -> Table:
-    """A table without as many of its columns as it takes to fit: a figure that is cut would be another figure."""
+def outcome(result: Outcome) -> list[str]:
+    """Return the lines that describe the result of a build."""
+    plan = result.plan
+    parts = [f"{counted(len(plan.sources), 'source')} read", f"{plan.unchanged:,} as they were"]
+    if plan.kept:
+        parts.append(f"{plan.kept:,} kept whose logs are gone or were not named (--prune drops them)")
+    if plan.removed:
+        parts.append(f"{plan.removed:,} dropped whose logs are gone or were not named")
+    lines = [f"{counted(result.traces, 'trace')} in the dataset: {', '.join(parts)}."]
+    if result.unpriced:
+        sources = counted(result.unpriced, "source")
+        lines.append(f"Costs are left out: {sources} had been read with --prices, and not this time.")
+    if result.empty:
+        lines.append(f"In {counted(result.empty, 'source')} nothing ran: no trace was made of it.")
+    if result.passed_over:
+        lines.append(f"{counted(result.passed_over, 'file')} skipped: not logs or traces in a known format.")
+    failures = [f"corpus: left out: {printable(name)}: {printable(why, limit=300)}" for name, why in result.failures]
+    return lines + first_and_more(failures, 5, "corpus: and {:,} more left out")
+
+
+def tables(statistics: Statistics, *, exact: bool) -> list[Table]:
+    """Return the statistics as tables: overview, measures, sub-decisions, models, outliers."""
+    parts = (_distributions, _coverage, _models, _outliers)
+    return [_overview(statistics), *(part(statistics, exact) for part in parts)]
+
+
+def narrow(table: Table, width: int) -> Table:
+    """Return a table without as many columns as needed to fit the width, since a figure that is cut would be wrong."""
     left_out = []
     for name in _EXPENDABLE:
-        texts = [one.columns, *(tuple(map(cell_text, row)) for row in one.rows)]
+        texts = [table.columns, *(tuple(map(cell_text, row)) for row in table.rows)]
         widths = [max(map(display_width, column)) for column in zip(*texts, strict=True)]
         if sum(widths) + 2 * (len(widths) - 1) <= width:
             break
-        if name in one.columns:
-            one = arranged(one, [column for column in one.columns if column != name], "")
+        if name in table.columns:
+            table = arranged(table, [column for column in table.columns if column != name], "")
             left_out.append(name)
+    if not left_out:
+        return table
     note = f"No room for {', '.join(left_out)}; a wider terminal or --format csv has all."
-    return one._replace(notes=(*one.notes, note)) if left_out else one
+    return table._replace(notes=(*table.notes, note))
 
 
 def _overview(statistics: Statistics) -> Table:
-    rows = [(group, *pair) for group, *numbers in statistics.overviews for pair in zip(_COUNTED, numbers, strict=True)]
-    is_doubled = any(overview.trace_ids < overview.traces for overview in statistics.overviews)
-    notes = ("Some traces have the same trace_id: is a log in the dataset twice?",) if is_doubled else ()
+    rows = [
+        (group, noun, count)
+        for group, *counts in statistics.overviews
+        for noun, count in zip(_OVERVIEW_NOUNS, counts, strict=True)
+    ]
+    notes: tuple[str, ...] = ()
+    if any(overview.trace_ids < overview.traces for overview in statistics.overviews):
+        notes = ("Some traces have the same trace_id: is a log in the dataset twice?",)
     return Table("overview", "Dataset", (*statistics.by, "what", "number"), _rows(rows, exact=True), notes)
-
-
-_OPEN = "Open calls count as work; corpus trace measure shows both readings."
 
 
 def _distributions(statistics: Statistics, exact: bool) -> Table:
@@ -97,15 +101,24 @@ def _distributions(statistics: Statistics, exact: bool) -> Table:
         for distribution in statistics.distributions
         if distribution.n or exact
     ]
-    without = sum(not one.n for one in statistics.distributions)
-    notes = (_OPEN, f"{without} rows without any value are left out.")[: 2 if without and not exact else 1]
-    return Table("measures", "Measures", columns, _rows(rows, exact=exact), notes)
+    notes = ["Open calls count as work; corpus trace measure shows both readings."]
+    if len(rows) < len(statistics.distributions):
+        notes.append(f"{len(statistics.distributions) - len(rows)} rows without any value are left out.")
+    return Table("measures", "Measures", columns, _rows(rows, exact=exact), tuple(notes))
 
 
 def _coverage(statistics: Statistics, exact: bool) -> Table:
     rows = [
-        (one.group, CODES[one.decision], str(one.decision), one.having, one.traces, one.having / one.traces, one.events)
-        for one in statistics.coverage
+        (
+            coverage.group,
+            CODES[coverage.decision],
+            str(coverage.decision),
+            coverage.having,
+            coverage.traces,
+            coverage.having / coverage.traces,
+            coverage.events,
+        )
+        for coverage in statistics.coverage
     ]
     columns = (*statistics.by, "code", "sub-decision", "in traces", "of", "share", "events")
     return Table("sub_decisions", "Sub-decisions", columns, _rows(rows, exact=exact))
@@ -116,16 +129,24 @@ def _models(statistics: Statistics, exact: bool) -> Table:
         return at_least(figure) if is_least and figure is not None and not exact else figure
 
     rows = [
-        (model.group, printable(model.model) or "(none named)", model.events, model.without_tokens, *model.tokens,
-         known(model.total if model.events else None, model.at_least), known(model.cost_usd, model.cost_at_least),
-         *((model.at_least, model.cost_at_least) if exact else ()))
+        (
+            model.group,
+            printable(model.model) or "(none named)",
+            model.events,
+            model.without_tokens,
+            *model.tokens,
+            known(model.total if model.events else None, model.at_least),
+            known(model.cost_usd, model.cost_at_least),
+            *((model.at_least, model.cost_at_least) if exact else ()),
+        )
         for model in statistics.models
-    ]  # fmt: skip
+    ]
     columns = (*statistics.by, "asked", "events", "without tokens", *KINDS, "total", "cost_usd")
+    if exact:
+        columns = (*columns, "at_least", "cost_at_least")
     note = "Reasoning is a part of output. Copied context is not counted."
-    if any(one.at_least or one.cost_at_least for one in statistics.models):
+    if any(model.at_least or model.cost_at_least for model in statistics.models):
         note += " At least: some traces in which the model was asked do not record all of it."
-    columns = (*columns, *(("at_least", "cost_at_least") if exact else ()))
     return Table("models", "Tokens by model", columns, _rows(rows, exact=exact), (note,))
 
 
@@ -143,13 +164,14 @@ def _outliers(statistics: Statistics, exact: bool) -> Table:
         for outlier in statistics.outliers
     ]
     columns = (*statistics.by, "measure", "value", "unit", "ranges", "trace_id", "trace")
-    rule = f"More than {FENCE:g} interquartile ranges beyond a quartile, of {FEWEST} values or more."
-    shown_of = f" The farthest {len(rows)} of {statistics.outlying:,}." if statistics.outlying > len(rows) else ""
-    return Table("outliers", "Outliers", columns, _rows(rows, exact=exact), (rule + shown_of,))
+    note = f"More than {FENCE:g} interquartile ranges beyond a quartile, of {FEWEST} values or more."
+    if statistics.outlying > len(rows):
+        note += f" The farthest {len(rows)} of {statistics.outlying:,}."
+    return Table("outliers", "Outliers", columns, _rows(rows, exact=exact), (note,))
 
 
 def _rows(rows: Iterable[tuple[Any, ...]], *, exact: bool) -> tuple[tuple[Cell, ...], ...]:
-    """Rows whose first value is the group: each of its values in a cell of its own, numbers rounded for people."""
+    """Return rows with a cell for each name in the group, their first value; for people, numbers are rounded."""
     return tuple(
         (
             *(printable(name) or "(unknown)" for name in group),
@@ -160,17 +182,17 @@ def _rows(rows: Iterable[tuple[Any, ...]], *, exact: bool) -> tuple[tuple[Cell, 
 
 
 def answer(columns: Sequence[str], rows: Iterable[Sequence[Any]], notes: Sequence[str] = ()) -> Table:
-    """The answer to a question in SQL as a table for people; nothing in it reaches a terminal as it is."""
+    """Return the rows of an SQL query as a table for people, in characters that are safe on a terminal."""
     return Table("rows", "", tuple(map(printable, columns)), cells(rows, exact=False), tuple(notes))
 
 
 def cells(rows: Iterable[Sequence[Any]], *, exact: bool) -> tuple[tuple[Cell, ...], ...]:
-    """Values of an engine as cells of a table; numbers with a fraction are rounded unless it is for programs."""
+    """Return the values of a query as cells of a table; fractions are rounded for people."""
     return tuple(tuple(_cell(value, exact=exact) for value in row) for row in rows)
 
 
 def _cell(value: Any, *, exact: bool) -> Cell:
-    if isinstance(value, float) and not exact and abs(value) < _MOST_DIGITS:
+    if isinstance(value, float) and not exact and abs(value) < _MAX_ROUNDED:
         return round_figure(value, exact=False)
     if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
         return value
@@ -179,7 +201,8 @@ def _cell(value: Any, *, exact: bool) -> Cell:
 
 
 def _text(value: Any, *, exact: bool) -> str:
-    """A value in words: lists and mappings by their members."""
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -188,11 +211,11 @@ def _text(value: Any, *, exact: bool) -> str:
         return ", ".join(_text(item, exact=exact) for item in value)
     if isinstance(value, dict):
         return ", ".join(f"{_text(name, exact=exact)}: {_text(item, exact=exact)}" for name, item in value.items())
-    return "" if value is None else str(value)
+    return str(value)
 
 
 def plain(value: Any) -> Any:
-    """A value of an engine as JSON has it: what JSON has no form for becomes text."""
+    """Return a value of a query as JSON can hold it; a value without a form in JSON becomes text."""
     from math import isfinite
 
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""Reports what an import did with every record of a log."""
+"""The report of an import: the outcome of every record of a log."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +11,12 @@ from orchtrace_corpus.trace.model.import_report import ImportReport, Outcome, Pr
 from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind
 from orchtrace_corpus.trace.render import ledger as trace_ledger
 from orchtrace_corpus.trace.render.ledger import Row
-from orchtrace_corpus.trace.render.names import money
+from orchtrace_corpus.trace.render.names import counted, money
 
 _Key = TypeVar("_Key")
 _PIPE_WIDTH = 100
-_LEAST_WIDTH = 20
-_MOST_SHOWN = 8
+_MIN_WIDTH = 20
+_MAX_SHOWN = 8
 _COPIES = "taken off: answers that another session of this import has (same message.id and requestId)"
 _KINDS = {
     "dropped": "Left out:",
@@ -30,7 +30,7 @@ class Tally:
     """The reports of several imports, added up.
 
     Attributes:
-        traces: How many traces were added.
+        traces: The number of traces added.
     """
 
     def __init__(self) -> None:
@@ -46,12 +46,7 @@ class Tally:
         self._shared = Shared()
 
     def add(self, trace: Trace, answers: Mapping[int, str]) -> None:
-        """Add the report of one trace, as an importer has made it.
-
-        Args:
-            trace: The trace.
-            answers: The ids of its answers, by the numbers of their events.
-        """
+        """Add the import report of a trace; `answers` are the ids of its answers, by the indices of their events."""
         report = report_of(trace) or ImportReport()
         self.traces += 1
         self._events += len(trace.events)
@@ -60,11 +55,11 @@ class Tally:
         self._out_of_order += report.out_of_order
         self._kinds["passed_over"].update(report.passed_over)
         self._kinds["unknown_kinds"].update(report.unknown_kinds)
-        for kinds, places in (("dropped", report.dropped), ("problems", report.problems)):
-            for kind, noted in places.items():
-                self._kinds[kinds][kind] += noted.number
-                if noted.for_example:
-                    self._examples.setdefault(kind, noted.for_example[0])
+        for name, drops in (("dropped", report.dropped), ("problems", report.problems)):
+            for kind, drop in drops.items():
+                self._kinds[name][kind] += drop.number
+                if drop.for_example:
+                    self._examples.setdefault(kind, drop.for_example[0])
         for entry in report.entries():
             row = Row(entry.what or entry.outcome, entry.records, entry.tokens, outcome=entry.outcome)
             _add(self._ledger, (entry.outcome, entry.what), row)
@@ -72,7 +67,7 @@ class Tally:
             self._unknown[reason] += 1
         if report.prices is not None:
             self._add_prices(report.prices)
-        spent: dict[tuple[str, str], Row] = {}  # by the agents and the models
+        spent: dict[tuple[str, str], Row] = {}  # by agent and model
         for event in trace.events:
             if isinstance(event.tokens, Tokens) and not event.copied_context:
                 _add(spent, (event.agent, event.model), Row("", None, by_kind(event.tokens), event.cost_usd))
@@ -81,108 +76,112 @@ class Tally:
             _add(self._shares["agent"], agent, row._replace(name=agent))
             _add(self._shares["model"], model, row._replace(name=model or "(not named)"))
         for copy in self._shared.add(trace, answers):
-            less = {kind: -number for kind, number in by_kind(copy.tokens).items()}
+            tokens = {kind: -amount for kind, amount in by_kind(copy.tokens).items()}
             usd = None if copy.usd is None else -copy.usd
-            _add(self._shares["model"], copy.model, Row("", None, less, usd))
-            _add(self._ledger, (Outcome.COUNTED, _COPIES), Row(_COPIES, -1, less, outcome=Outcome.COUNTED))
+            _add(self._shares["model"], copy.model, Row("", None, tokens, usd))
+            _add(self._ledger, (Outcome.COUNTED, _COPIES), Row(_COPIES, -1, tokens, outcome=Outcome.COUNTED))
 
     def _add_prices(self, prices: Prices) -> None:
-        known = self._prices or Prices(prices.date, prices.source, unused=prices.unused)
-        for model, number in prices.without.items():
-            known.without[model] = known.without.get(model, 0) + number
-        for model, number in prices.without_hour.items():
-            known.without_hour[model] = known.without_hour.get(model, 0) + number
-        known.unused = [model for model in known.unused if model in prices.unused]
-        known.date, known.last_day = prices.date, max(known.last_day, prices.last_day)
+        total = self._prices or Prices(prices.date, prices.source, unused=prices.unused)
+        for model, count in prices.without.items():
+            total.without[model] = total.without.get(model, 0) + count
+        for model, count in prices.without_hour.items():
+            total.without_hour[model] = total.without_hour.get(model, 0) + count
+        total.unused = [model for model in total.unused if model in prices.unused]
+        total.date, total.last_day = prices.date, max(total.last_day, prices.last_day)
         if prices.stated_usd is not None:
-            known.stated_usd = (known.stated_usd or 0.0) + prices.stated_usd
-        known.has_all_stated = known.has_all_stated and prices.has_all_stated
-        self._prices = known
+            total.stated_usd = (total.stated_usd or 0.0) + prices.stated_usd
+        total.has_all_stated = total.has_all_stated and prices.has_all_stated
+        self._prices = total
 
     def lines(self, width: int | None) -> list[str]:
-        """The reports in words, in lines that fit the width; None for no terminal."""
-        room = max(width or _PIPE_WIDTH, _LEAST_WIDTH)
-        found = [part for said in self._said() for part in wrap(said, room, rest="  ")]
-        for name, words in _KINDS.items():
+        """Return the report as lines that fit a terminal of that width; None for no terminal."""
+        room = max(width or _PIPE_WIDTH, _MIN_WIDTH)
+        report = [line for sentence in self._counts() for line in wrap(sentence, room, rest="  ")]
+        for name, heading in _KINDS.items():
             if self._kinds[name]:
-                found += [*wrap(words, room), *self._listed(self._kinds[name], room)]
+                report += [*wrap(heading, room), *self._most_frequent(self._kinds[name], room)]
         ledger = list(self._ledger.values())
-        by = ("session", "model") if self.traces > 1 else ("agent", "model")
-        shares = {f"By {name}": list(self._shares[name].values()) for name in by}
-        found += trace_ledger.lines(ledger, shares, room)
-        rest = (*self._conserved(ledger), *self._unsure_copies(), *self._unknown_totals(), *self._cost())
-        return [*found, *(part for said in rest for part in wrap(said, room, rest="  "))]
+        groupings = ("session", "model") if self.traces > 1 else ("agent", "model")
+        shares = {f"By {grouping}": list(self._shares[grouping].values()) for grouping in groupings}
+        report += trace_ledger.lines(ledger, shares, room)
+        sentences = (*self._sentences_on_tokens(ledger), *self._cost())
+        return [*report, *(line for sentence in sentences for line in wrap(sentence, room, rest="  "))]
 
-    def _said(self) -> Iterator[str]:
-        read, made = noun(self._read, "record"), noun(self._events, "event")
-        yield f"{noun(self.traces, 'trace')}: {read} read, {made} created."
-        if number := self._out_of_order:
-            verb = "is" if number == 1 else "are"
-            yield f"{noun(number, 'record')} {verb} of an earlier time than the one before: sorted by time."
+    def _counts(self) -> Iterator[str]:
+        records, events = counted(self._read, "record"), counted(self._events, "event")
+        yield f"{counted(self.traces, 'trace')}: {records} read, {events} created."
+        if self._out_of_order:
+            verb = "is" if self._out_of_order == 1 else "are"
+            records = counted(self._out_of_order, "record")
+            yield f"{records} {verb} of an earlier time than the one before: sorted by time."
         if self._repaired:
-            yield f"{noun(self._repaired, 'record')} had bytes that are not UTF-8, which were replaced."
+            yield f"{counted(self._repaired, 'record')} had bytes that are not UTF-8, which were replaced."
 
-    def _listed(self, known: Mapping[str, int], room: int) -> Iterator[str]:
-        shown = sorted(known.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_SHOWN]
-        width = max(len(f"{number:,}") for _, number in shown) + 4
-        for what, number in shown:
-            example = self._examples.get(what)
-            place = f" (such as {printable(example, limit=120)})" if example else ""
-            text = printable(what, limit=120) + place
-            yield from wrap(text, room, first=f"{number:>{width},}  ", rest=" " * (width + 2))
-        if len(known) > _MOST_SHOWN:
-            more = sum(known.values()) - sum(number for _, number in shown)
-            yield f"{more:>{width},}  of {noun(len(known) - _MOST_SHOWN, 'more kind')}"
+    def _most_frequent(self, counts: Mapping[str, int], room: int) -> Iterator[str]:
+        """Yield the most frequent kinds with their counts and perhaps an example, then the sum of the rest."""
+        shown = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MAX_SHOWN]
+        width = max(len(f"{count:,}") for _, count in shown) + 4
+        for kind, count in shown:
+            text = printable(kind, limit=120)
+            if example := self._examples.get(kind):
+                text += f" (such as {printable(example, limit=120)})"
+            yield from wrap(text, room, first=f"{count:>{width},}  ", rest=" " * (width + 2))
+        if len(counts) > _MAX_SHOWN:
+            rest = sum(counts.values()) - sum(count for _, count in shown)
+            yield f"{rest:>{width},}  of {counted(len(counts) - _MAX_SHOWN, 'more kind')}"
 
-    def _conserved(self, ledger: list[Row]) -> Iterator[str]:
-        """A warning where the events do not have what the ledger counted; no importer should ever need it."""
+    def _sentences_on_tokens(self, ledger: list[Row]) -> Iterator[str]:
         events = sum(row.total for row in self._shares["model"].values())
-        if trace_ledger.counted(ledger) != events:
+        if trace_ledger.counted(ledger) != events:  # a mistake of an importer
             stated = f"{trace_ledger.counted(ledger):,.15g}"
             yield f"The ledger does not add up: it counts {stated} tokens, and the events have {events:,.15g}."
-
-    def _unsure_copies(self) -> Iterator[str]:
-        if self.traces > 1 and (number := self._shared.without_ids):
-            verb, them = ("has", "it") if number == 1 else ("have", "them")
-            yield f"{noun(number, 'answer')} {verb} no ids: other sessions may have {them}, too."
-
-    def _unknown_totals(self) -> Iterator[str]:
+        if self.traces > 1:
+            yield from answers_without_ids(self._shared)
         if self.traces == 1:
             for reason in self._unknown:
                 yield f"The total is unknown: {printable(reason, limit=200)}"
         elif self._unknown:
-            number = sum(self._unknown.values())
-            each = "it says" if number == 1 else "each says"
-            yield f"The total is unknown in {noun(number, 'trace')}; {each} why, under `reasons`."
+            traces = sum(self._unknown.values())
+            says = "it says" if traces == 1 else "each says"
+            yield f"The total is unknown in {counted(traces, 'trace')}; {says} why, under `reasons`."
 
     def _cost(self) -> Iterator[str]:
-        spent = [row.usd for row in self._shares["model"].values() if row.usd is not None]
+        costs = [row.usd for row in self._shares["model"].values() if row.usd is not None]
         if not self._prices:
-            if spent:
-                yield f"Cost as the logs state it: {'at least ' if self._unknown else ''}{money(sum(spent))} USD."
+            if costs:
+                yield f"Cost as the logs state it: {'at least ' if self._unknown else ''}{money(sum(costs))} USD."
             return
         without = self._prices.without
         is_least = bool(without or self._prices.without_hour or self._unknown)
-        total = f"{'at least ' if is_least else ''}{money(sum(spent))} USD" if spent else "unknown"
+        total = f"{'at least ' if is_least else ''}{money(sum(costs))} USD" if costs else "unknown"
         yield f"Cost at {prices_of(self._prices.date, self._prices.last_day, self._prices.source)}: {total}."
         if self._prices.stated_usd is not None:
             least = "" if self._prices.has_all_stated else "at least "
             yield f"The logs state {least}{money(self._prices.stated_usd)} USD."
         if without:
-            ordered = sorted(without.items(), key=lambda pair: (-pair[1], pair[0]))
-            named = [f"{printable(model)} ({noun(number, 'event')})" for model, number in ordered[:_MOST_SHOWN]]
-            more = [noun(len(ordered) - _MOST_SHOWN, "more model")] if len(ordered) > _MOST_SHOWN else []
-            yield f"Not in the cost, because a price or a count is missing: {', '.join([*named, *more])}."
+            ordered = sorted(without.items(), key=lambda item: (-item[1], item[0]))
+            models = [f"{printable(model)} ({counted(count, 'event')})" for model, count in ordered[:_MAX_SHOWN]]
+            if len(ordered) > _MAX_SHOWN:
+                models.append(counted(len(ordered) - _MAX_SHOWN, "more model"))
+            yield f"Not in the cost, because a price or a count is missing: {', '.join(models)}."
             if self._prices.unused:
                 yield f"{unused_prices(self._prices.unused)}."
         if self._prices.without_hour:
             yield without_hour(sorted(self._prices.without_hour))
 
 
-def prices_of(day: str, last_day: str, source: str = "") -> str:
-    """Of which day prices are, and whether what they are applied to ran later or earlier, since prices change.
+def answers_without_ids(shared: Shared) -> Iterator[str]:
+    """Yield a remark on sums over sessions if some answers have no ids by which copies are recognised."""
+    if shared.without_ids:
+        verb, pronoun = ("has", "it") if shared.without_ids == 1 else ("have", "them")
+        yield f"{counted(shared.without_ids, 'answer')} {verb} no ids: other sessions may have {pronoun}, too."
 
-    Prices that a package keeps are those of the run's own days, as far as it knows changes.
+
+def prices_of(day: str, last_day: str, source: str = "") -> str:
+    """Describe prices by their day and source; `last_day` is the last day of the run, which may be later or earlier.
+
+    The prices of a package are those of the run's own days, as far as the package knows changes.
     """
     date, last = printable(day), printable(last_day)
     if source:
@@ -193,32 +192,29 @@ def prices_of(day: str, last_day: str, source: str = "") -> str:
 
 
 def unused_prices(models: Sequence[str]) -> str:
-    """Name the models of a price table that a run does not have; one may be a misspelt name of a model that it has."""
-    named = ", ".join(printable(model) for model in models[:_MOST_SHOWN])
-    more = ", …" if len(models) > _MOST_SHOWN else ""
-    return f"The price table names {named}{more}, of which the run has no event"
+    """Name the models of a price table that a run does not have: a name may be misspelt."""
+    return f"The price table names {_model_names(models)}, of which the run has no event"
 
 
 def without_hour(models: Sequence[str]) -> str:
     """Name the models without a price for one-hour cache writes."""
-    named = ", ".join(printable(model) for model in models[:_MOST_SHOWN])
-    more = ", …" if len(models) > _MOST_SHOWN else ""
-    return f"Cache writes kept for an hour are priced as kept for five minutes, without a price of {named}{more}."
+    names = _model_names(models)
+    return f"Cache writes kept for an hour are priced as kept for five minutes, without a price of {names}."
 
 
-def noun(number: int, name: str) -> str:
-    """A number with its noun, such as `1 trace` or `2,000 traces`."""
-    return f"{number:,} {name}" if number == 1 else f"{number:,} {name}s"
+def _model_names(models: Sequence[str]) -> str:
+    names = ", ".join(printable(model) for model in models[:_MAX_SHOWN])
+    return f"{names}, …" if len(models) > _MAX_SHOWN else names
 
 
-def _add(known: dict[_Key, Row], key: _Key, row: Row) -> None:
-    """Add a row to that of a key, whose tokens are its own."""
-    before = known.get(key)
-    if before is None:
-        before = known[key] = row._replace(tokens={}, records=None, usd=None)
-    for kind, number in row.tokens.items():
-        before.tokens[kind] = before.tokens.get(kind, 0) + (number or 0)
+def _add(rows: dict[_Key, Row], key: _Key, row: Row) -> None:
+    """Add a row to the row of a key."""
+    total = rows.get(key)
+    if total is None:
+        total = rows[key] = row._replace(tokens={}, records=None, usd=None)
+    for kind, amount in row.tokens.items():
+        total.tokens[kind] = total.tokens.get(kind, 0) + (amount or 0)
     if row.records is not None or row.usd is not None:
-        records = before.records if row.records is None else (before.records or 0) + row.records
-        usd = before.usd if row.usd is None else (before.usd or 0.0) + row.usd
-        known[key] = before._replace(records=records, usd=usd)
+        records = total.records if row.records is None else (total.records or 0) + row.records
+        usd = total.usd if row.usd is None else (total.usd or 0.0) + row.usd
+        rows[key] = total._replace(records=records, usd=usd)

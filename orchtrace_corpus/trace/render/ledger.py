@@ -1,4 +1,4 @@
-"""The token ledger of an import as a table: what became of each usage record, and who spent what was counted."""
+"""The token ledger of an import as a table: the outcome of each usage record, and who spent the counted tokens."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -18,27 +18,27 @@ KINDS = {
 """The kinds of tokens in words, in the order in which they are shown."""
 
 PARTS = {"cache_write_1h": "of it to a cache for an hour"}
-"""The kinds that are a part of another and have no column of their own, in words."""
+"""The kinds that are part of another kind and have no column, in words."""
 
 ADDED = ("input", "output", "cache_read", "cache_write")
 """The kinds that make up a total; reasoning is a part of the output."""
 
-_LEAST_NAME = 20
-_MOST_NAME = 48
-_MOST_SHARES = 8
+_MIN_NAME = 20
+_MAX_NAME = 48
+_MAX_SHARES = 8
 _INDENT = "  "
 _TITLE = "Token ledger"
 
 
 class Row(NamedTuple):
-    """One line of the table.
+    """One row of the table.
 
     Attributes:
-        name: What it is about.
-        records: How many usage records; None where that is not said.
+        name: What the row is about.
+        records: The number of usage records; None if it is not counted.
         tokens: Tokens by kind, or as a `total` that the log does not divide.
-        usd: What they cost; None where that is unknown or was not asked.
-        outcome: Of a line of the token ledger, what became of the records.
+        usd: Their cost; None if unknown or not asked for.
+        outcome: In the token ledger, what became of the records.
     """
 
     name: str
@@ -49,107 +49,96 @@ class Row(NamedTuple):
 
     @property
     def total(self) -> float:
-        """All tokens of the row, each once."""
+        """All tokens of the row, each counted once."""
         return sum(self.tokens.get(kind, 0) for kind in ADDED) or self.tokens.get("total", 0)
 
 
 def lines(ledger: Sequence[Row], shares: Mapping[str, Sequence[Row]], room: int) -> list[str]:
-    """The table, or where the room is too narrow for one, sentences.
+    """Return the ledger, and the shares of agents, models or sessions by heading, as a table.
 
-    Args:
-        ledger: The lines of the token ledger.
-        shares: Who spent what was counted, by agent, by model and so on.
-        room: The cells of a line.
+    If a line of `room` cells is too narrow for a table, they are returned as sentences.
     """
-    shown = {f"{group[:1].upper()}{group[1:]}": rows for group, rows in _groups(ledger).items()}
-    shown |= {name: _largest(rows) for name, rows in shares.items() if rows}
-    if not shown:
+    groups = {f"{outcome[:1].upper()}{outcome[1:]}": rows for outcome, rows in _by_outcome(ledger).items()}
+    groups |= {heading: _largest(rows) for heading, rows in shares.items() if rows}
+    all_rows = [row for rows in groups.values() for row in rows]
+    if not all_rows:
         return []
-    columns = _Columns([row for rows in shown.values() for row in rows])
-    longest = max(display_width(row.name) for rows in shown.values() for row in rows) + len(_INDENT)
-    name_room = min(room - columns.width, longest, _MOST_NAME)
-    if columns.width > room:
-        return [_TITLE, *(line for name, rows in shown.items() for line in _sentences(name, rows, room))]
-    is_beside = name_room >= min(longest, _LEAST_NAME)
-    found = [pad(_TITLE, name_room) + columns.heading] if is_beside else [_TITLE, columns.heading.rjust(room)]
-    for name, rows in shown.items():
-        found.append(name)
+    cells = [_cells(row) for row in all_rows]
+    widths = {}
+    for column in cells[0]:
+        if any(row[column] for row in cells):
+            widths[column] = max(len(column), *(len(row[column]) for row in cells)) + 2
+    figures_width = sum(widths.values())
+    if figures_width > room:
+        return [_TITLE, *(line for heading, rows in groups.items() for line in _sentences(heading, rows, room))]
+    longest = max(display_width(row.name) for row in all_rows) + len(_INDENT)
+    name_room = min(room - figures_width, longest, _MAX_NAME)
+    column_heads = "".join(column.rjust(width) for column, width in widths.items())
+    # Figures stand beside the names, or below them if the names have too little room.
+    is_beside = name_room >= min(longest, _MIN_NAME)
+    table = [pad(_TITLE, name_room) + column_heads] if is_beside else [_TITLE, column_heads.rjust(room)]
+    for heading, rows in groups.items():
+        table.append(heading)
         for row in rows:
             label = printable(row.name, limit=160)
             *above, last = wrap(label, name_room if is_beside else room, first=_INDENT, rest=_INDENT * 2)
+            texts = _cells(row)
+            figures = "".join(texts[column].rjust(width) for column, width in widths.items())
             if is_beside:
-                found += [*above, pad(clip(last, name_room), name_room) + columns.figures(row)]
+                table += [*above, pad(clip(last, name_room), name_room) + figures]
             else:
-                found += [*above, last, columns.figures(row).rjust(room)]
-    return [line.rstrip() for line in found]
+                table += [*above, last, figures.rjust(room)]
+    return [line.rstrip() for line in table]
 
 
-def _groups(ledger: Sequence[Row]) -> dict[str, list[Row]]:
-    """The lines by outcome, what was counted first, with its sum."""
-    counted: list[Row] = []
-    groups: dict[str, list[Row]] = {Outcome.COUNTED: counted}
+def _by_outcome(ledger: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return the rows by outcome; those counted come first, with their sum."""
+    counted_rows: list[Row] = []
+    groups: dict[str, list[Row]] = {Outcome.COUNTED: counted_rows}
     for row in sorted(ledger, key=lambda row: (row.outcome, -row.total, row.name)):
         groups.setdefault(row.outcome, []).append(row)
-    if len(counted) > 1:
-        counted.append(_sum("all that is counted", counted))
-    return {group: rows for group, rows in groups.items() if rows}
+    if len(counted_rows) > 1:
+        counted_rows.append(_sum("all that is counted", counted_rows))
+    return {outcome: rows for outcome, rows in groups.items() if rows}
 
 
 def counted(ledger: Iterable[Row]) -> float:
-    """The tokens on the counted lines of a ledger."""
+    """Return the tokens of the rows of a ledger that are counted."""
     return sum(row.total for row in ledger if row.outcome == Outcome.COUNTED)
 
 
 def _largest(rows: Sequence[Row]) -> list[Row]:
-    """The rows of most tokens; the others in one."""
+    """Return the rows with the most tokens, and the sum of the others."""
     ordered = sorted(rows, key=lambda row: (-row.total, row.name))
-    rest = ordered[_MOST_SHARES:]
-    return ordered if len(rest) <= 1 else [*ordered[:_MOST_SHARES], _sum(f"{len(rest):,} more", rest)]
+    rest = ordered[_MAX_SHARES:]
+    return ordered if len(rest) <= 1 else [*ordered[:_MAX_SHARES], _sum(f"{len(rest):,} more", rest)]
 
 
 def _sum(name: str, rows: Sequence[Row]) -> Row:
     tokens: dict[str, float] = {}
     for row in rows:
-        for kind, number in row.tokens.items():
-            tokens[kind] = tokens.get(kind, 0) + number
-    prices = [row.usd for row in rows if row.usd is not None]
+        for kind, amount in row.tokens.items():
+            tokens[kind] = tokens.get(kind, 0) + amount
+    costs = [row.usd for row in rows if row.usd is not None]
     records = None if rows[0].records is None else sum(row.records or 0 for row in rows)
-    return Row(name, records, tokens, sum(prices) if prices else None)
-
-
-class _Columns:
-    """The columns that are not empty, each as wide as it needs to be."""
-
-    def __init__(self, rows: Sequence[Row]) -> None:
-        cells = [_cells(row) for row in rows]
-        self._names = [name for name in _cells(Row("", 0, {})) if any(cell[name] for cell in cells)]
-        self._widths = [max(len(name), *(len(one[name]) for one in cells)) + 2 for name in self._names]
-        self.width = sum(self._widths)
-
-    @property
-    def heading(self) -> str:
-        return "".join(name.rjust(width) for name, width in zip(self._names, self._widths, strict=True))
-
-    def figures(self, row: Row) -> str:
-        cells = _cells(row)
-        return "".join(cells[name].rjust(width) for name, width in zip(self._names, self._widths, strict=True))
+    return Row(name, records, tokens, sum(costs) if costs else None)
 
 
 def _cells(row: Row) -> dict[str, str]:
-    kinds = {words: _number(row.tokens.get(kind, 0)) for kind, words in KINDS.items()}
+    def amount(tokens: float) -> str:
+        return f"{tokens:,.15g}" if tokens else ""
+
+    kinds = {words: amount(row.tokens.get(kind, 0)) for kind, words in KINDS.items()}
     usd = "" if row.usd is None else money(row.usd)
     records = "" if row.records is None else f"{row.records:,}"
-    return {"records": records, **kinds, "tokens": _number(row.total), "USD": usd}
+    return {"records": records, **kinds, "tokens": amount(row.total), "USD": usd}
 
 
-def _number(number: float) -> str:
-    return f"{number:,.15g}" if number else ""
-
-
-def _sentences(name: str, rows: Sequence[Row], room: int) -> Iterator[str]:
-    yield from wrap(f"{name}:", room)
+def _sentences(heading: str, rows: Sequence[Row], room: int) -> Iterator[str]:
+    yield from wrap(f"{heading}:", room)
     for row in rows:
-        cells = _cells(row)
-        cells = {"record": "1", **cells, "records": ""} if cells["records"] == "1" else cells
-        figures = ", ".join(f"{value} {what}" for what, value in cells.items() if value)
-        yield from wrap(f"{printable(row.name, limit=160)}: {figures}", room, first=_INDENT, rest=_INDENT * 2)
+        figures = [f"{text} {column}" for column, text in _cells(row).items() if text]
+        if row.records == 1:
+            figures[0] = "1 record"
+        text = f"{printable(row.name, limit=160)}: {', '.join(figures)}"
+        yield from wrap(text, room, first=_INDENT, rest=_INDENT * 2)

@@ -1,4 +1,4 @@
-"""A trace on a page: its agents as a tree, each with a line of time; and a replay, event by event."""
+"""A trace for a terminal: its agents as a tree with timelines, a single event, and a replay event by event."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -25,15 +25,15 @@ from orchtrace_corpus.trace.model.terms import EventType, Status, Unit
 from orchtrace_corpus.trace.model.trace import Event, Source, Tokens, Trace, by_kind
 from orchtrace_corpus.trace.render.findings import NOUNS
 from orchtrace_corpus.trace.render.ledger import KINDS, PARTS
-from orchtrace_corpus.trace.render.names import break_lines, duration, keep, money, quantity
+from orchtrace_corpus.trace.render.names import break_lines, duration, money, quantity, unbroken
 from orchtrace_corpus.trace.render.sentences import Sentences
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
-from orchtrace_corpus.trace.view.intervals import Intervals, length
+from orchtrace_corpus.trace.view.intervals import length
 from orchtrace_corpus.trace.view.timing import WORKING
 
 _PIPE_WIDTH = 100
-_MARKS = {
+_SIGNS = {
     EventType.SPAWN: "s",
     EventType.DESPAWN: "d",
     EventType.MESSAGE: "m",
@@ -47,15 +47,15 @@ _MARKS = {
 _OPEN = "?"
 _FAILED = "x"
 _WARM_UP = "w"
-_WORDS = {"s": "spawn", "d": "end of an agent", "m": "message", "t": "tool", "r": "return", "h": "person",
+_MEANINGS = {"s": "spawn", "d": "end of an agent", "m": "message", "t": "tool", "r": "return", "h": "person",
           "!": "guard", "e": "stop", _WARM_UP: "warm-up, off the clock", _FAILED: "error"}  # fmt: skip
 
 
 def page(trace: Trace | TraceView, width: int | None, glyphs: Glyphs = UNICODE, *, most_agents: int = 40) -> list[Line]:
-    """The trace on a page that fits the width.
+    """Return a trace as lines that fit the width: its figures, a timeline for each agent, the critical path.
 
     Raises:
-        CycleError: The edges go round in a circle.
+        CycleError: The edges form a cycle.
     """
     room = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     view = TraceView.of(trace)
@@ -73,59 +73,51 @@ def page(trace: Trace | TraceView, width: int | None, glyphs: Glyphs = UNICODE, 
 
 
 def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[Line]:
-    """One event: what it is, its time, what it spent, where the log has it, and what depends on what.
+    """Return one event as lines: its time, tokens and cost, its place in the log, and the events that it is linked to.
 
-    A call and its result have the time between them, and the status of the result; a call's id in the log names it.
+    The event is given by its id or call id. A result also has the time since its call; a call has the status of its
+    result.
 
     Raises:
-        CommandUseError: There is no event of that name.
-        CycleError: The edges go round in a circle.
+        CommandUseError: There is no such event.
+        CycleError: The edges form a cycle.
     """
     view, room = TraceView.of(trace), min(width or _PIPE_WIDTH, _PIPE_WIDTH)
-    of, events = view.graph, view.trace.events
-    found = [place for place, one in enumerate(events) if one.id == name]
-    found = found or [place for place, one in enumerate(events) if one.call_id == name]
-    if not found:
+    graph, events = view.graph, view.trace.events
+    matches = [index for index, event in enumerate(events) if event.id == name]
+    matches = matches or [index for index, event in enumerate(events) if event.call_id == name]
+    if not matches:
         raise CommandUseError(f"there is no event {quote(name)}", "corpus trace replay lists all.")
-    index, event, diagnosis, times = found[0], events[found[0]], diagnose(view), view.timing
-    pair = [n for n, one in enumerate(events) if n != index and event.call_id and one.call_id == event.call_id]
+    index, event, diagnosis = matches[0], events[matches[0]], diagnose(view)
+    pair = []  # the result of a call, or the call of a result
+    if event.call_id:
+        pair = [n for n, other in enumerate(events) if n != index and other.call_id == event.call_id]
     names = Sentences(diagnosis).names
 
-    def others(numbers: list[int]) -> str:
-        shown = [f"{printable(events[n].id, limit=40)} ({_act(events[n], names)})" for n in numbers]
+    def listed(indices: list[int]) -> str:
+        shown = [f"{printable(events[n].id, limit=40)} ({_act(events[n], names)})" for n in indices]
         return first_names_and_more(shown, 5, ", and {:,} more") or "nothing"
 
-    came_before = [source for source, target in zip(of.sources, of.targets, strict=True) if target == index]
-    follows = [target for source, target in zip(of.sources, of.targets, strict=True) if source == index]
-    took = duration(times.works[index], times.unit) if times.works[index] else "no time"
-    called = min((times.starts[n] for n in pair), default=times.starts[index])
-    if event.type is EventType.TOOL_RESULT and times.starts[index] > called:
-        took = f"{duration(times.starts[index] - called, times.unit)} after its call"
-    opened = not {index, *pair}.isdisjoint(perhaps_waiting(view))
-    ended = next((one for one in (event, *(events[n] for n in pair)) if one.status is not Status.UNKNOWN), event)
+    edges = list(zip(graph.sources, graph.targets, strict=True))
     kinds = [
         NOUNS[finding.kind]
         for finding in diagnosis.between.findings
         if index in (*finding.events, *finding.cost_events)
     ]
+    ended = next((each for each in (event, *(events[n] for n in pair)) if each.status is not Status.UNKNOWN), event)
     tokens = event.tokens if isinstance(event.tokens, Tokens) else Tokens()
     words = KINDS | PARTS
-    spent = [f"{amount:,.10g} {words[kind]}" for kind, amount in by_kind(tokens).items() if amount]
     rows = {
-        "Time": f"at {duration(max(times.starts[index] - times.begin, 0.0), times.unit)}, {took}",
+        "Time": ", ".join(_time_of_event(diagnosis, index, pair)),
         "Model": printable(event.model, limit=60),
-        "Tokens": ", ".join(spent),
+        "Tokens": ", ".join(f"{amount:,.10g} {words[kind]}" for kind, amount in by_kind(tokens).items() if amount),
         "Cost": "" if event.cost_usd is None else f"{money(event.cost_usd)} USD",
         "Status": ended.status.value + (f", {printable(ended.error_type, limit=60)}" if ended.error_type else ""),
-        "Log": _place(event),
-        "Follows": others(came_before),
-        "Leads to": others(follows),
+        "Log": _log_place(event),
+        "Follows": listed([source for source, target in edges if target == index]),
+        "Leads to": listed([target for source, target in edges if source == index]),
         "Finding": ", ".join(dict.fromkeys(kinds)),
     }
-    rows["Time"] += ", perhaps waiting" if opened else ""
-    idle = times.begins[index] - times.starts[index]
-    notes = _notes_on_time(event, idle, times.stated.people.get(index, []), times.unit)
-    rows["Time"] += "".join(f", {note}" for note in notes)
     lines = [line(clip(f"{printable(event.id, limit=60)}: {_act(event, names)}", room), "heading")]
     for label, text in rows.items():
         if text:
@@ -133,15 +125,46 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
     return lines
 
 
+def _time_of_event(diagnosis: Diagnosis, index: int, pair: Sequence[int]) -> Iterator[str]:
+    """Yield when an event happened, how long it took, and what is known about this time."""
+    times, event = diagnosis.view.timing, diagnosis.view.trace.events[index]
+    start, unit = times.starts[index], times.unit
+    yield f"at {duration(max(start - times.begin, 0.0), unit)}"
+    called = min((times.starts[n] for n in pair), default=start)
+    if event.type is EventType.TOOL_RESULT and start > called:
+        yield f"{duration(start - called, unit)} after its call"
+    elif times.works[index]:
+        yield duration(times.works[index], unit)
+    else:
+        yield "no time"
+    if not perhaps_waiting(diagnosis.view).isdisjoint({index, *pair}):
+        yield "perhaps waiting"
+    idle = times.begins[index] - start
+    if event.run_time is not None and idle > 0:
+        yield f"behind {duration(idle, unit)} that were no work of its own"
+    if event.background:
+        yield "in the background"
+    if event.unfinished:
+        yield "its end is not in the log"
+    if waits := times.stated.people.get(index):
+        yield f"behind {duration(length(waits), unit)} of waiting that follow from the stated duration of its turn"
+
+
 def _act(event: Event, names: Mapping[str, str]) -> str:
-    """Describe an event: its type, its agent, and the other agent."""
-    what = event.type.value.replace("_", " ") + (f" {printable(event.tool, limit=40)}" if event.tool else "")
-    target = names.get(event.target) or printable(event.target, limit=40)
-    agent = names.get(event.agent) or printable(event.agent, limit=40)
-    return f"{what} of {agent}{f' to {target}' if target else ''}"
+    """Describe an event by its type, its tool, its agent, and the agent that it is directed at."""
+    act = f"{event.type.value.replace('_', ' ')}{_tool(event)} of {_name(event.agent, names)}"
+    return f"{act} to {_name(event.target, names)}" if event.target else act
 
 
-def _place(event: Event) -> str:
+def _tool(event: Event) -> str:
+    return f" {printable(event.tool, limit=40)}" if event.tool else ""
+
+
+def _name(agent: str, names: Mapping[str, str]) -> str:
+    return names.get(agent) or printable(agent, limit=40)
+
+
+def _log_place(event: Event) -> str:
     source = event.source
     if not isinstance(source, Source) or not source.file:
         return ""
@@ -151,76 +174,77 @@ def _place(event: Event) -> str:
 def timelines(
     diagnosis: Diagnosis, agents: Sequence[AgentSpan], room: int, glyphs: Glyphs, names: Mapping[str, str]
 ) -> list[Line]:
-    """A line of time for each agent, its tokens at the end, between the scale of the time and the signs that are used.
-
-    Args:
-        diagnosis: What is known of the run.
-        agents: Whom to show.
-        room: The cells of a line.
-        glyphs: The characters to draw with.
-        names: What the agents are called.
-    """
+    """Return a time scale, a timeline for each agent with its name and tokens, and a legend of the signs used."""
     elapsed = diagnosis.summary.elapsed
     labels = ["  " * agent.depth + names[agent.agent] for agent in agents]
     label_width = min(max(map(display_width, labels)), 30, max(room // 3, 8))
-    heading = "tokens" if any(one.tokens is not None for one in agents) else ""
-    tokens = [_tokens(one, diagnosis.tokens.least) for one in agents]
+    heading = "tokens" if any(agent.tokens is not None for agent in agents) else ""
+    tokens = [_tokens(agent, diagnosis.tokens.least) for agent in agents]
     token_width = max(len(heading) - 1, *map(len, tokens), 0)
     cells = max(room - label_width - token_width - 4, 16)
     end = break_lines(duration(elapsed, diagnosis.summary.unit), room)[0]
     scale = pad("", label_width + 2) + "0" + " " * max(cells - 1 - display_width(end), 1) + end
     free = room - display_width(scale)
-    lines: list[Line] = [(Span(scale + (heading.rjust(free) if free > len(heading) > 0 else ""), "muted"),)]
+    if free > len(heading) > 0:
+        scale += heading.rjust(free)
+    lines: list[Line] = [(Span(scale, "muted"),)]
     drawn: set[str] = set()
-    for one, label, spent in zip(agents, labels, tokens, strict=True):
+    for agent, label, amount in zip(agents, labels, tokens, strict=True):
         name = pad(clip(label, label_width, glyphs.ellipsis), label_width)
-        spans = _timeline(diagnosis, one, cells, glyphs)
+        spans = _timeline(diagnosis, agent, cells, glyphs)
         drawn |= {character for span in spans for character in span.text}
-        lines.append((Span(name, "key" if one.depth == 0 else ""), Span("  "), *spans,
-                      Span(f"  {spent.rjust(token_width)}".rstrip(), "muted")))  # fmt: skip
-    assumed = [f"{glyphs.shades[1]} assumed"] if glyphs.shades[1] in drawn else []
-    signs = [f"{glyphs.shades[0]} model", *assumed, f"{glyphs.shades[2]} tool", f"{glyphs.empty} idle"]
-    signs += [f"{_OPEN} open"] if _OPEN in drawn else []
-    signs += [f"{sign} {words}" for sign, words in _WORDS.items() if sign in drawn]
-    signs += ["+ at least"] if any(text.endswith("+") for text in tokens) else []
+        lines.append(
+            (
+                Span(name, "key" if agent.depth == 0 else ""),
+                Span("  "),
+                *spans,
+                Span(f"  {amount.rjust(token_width)}".rstrip(), "muted"),
+            )
+        )
+    legend = [f"{glyphs.shades[0]} model"]
+    if glyphs.shades[1] in drawn:
+        legend.append(f"{glyphs.shades[1]} assumed")
+    legend += [f"{glyphs.shades[2]} tool", f"{glyphs.empty} idle"]
+    if _OPEN in drawn:
+        legend.append(f"{_OPEN} open")
+    legend += [f"{sign} {meaning}" for sign, meaning in _MEANINGS.items() if sign in drawn]
+    if any(amount.endswith("+") for amount in tokens):
+        legend.append("+ at least")
     if elapsed:
-        lines += [line(text, "muted") for text in break_lines(", ".join(map(keep, signs)), room)]
+        lines += [line(text, "muted") for text in break_lines(", ".join(map(unbroken, legend)), room)]
     return lines
 
 
 def _head(view: TraceView, room: int, glyphs: Glyphs) -> Iterator[Line]:
     trace = view.trace
     yield line(clip(printable(trace.trace_id, limit=200), room, glyphs.ellipsis), "heading")
-    task = [f"task {printable(trace.task_id)}"] if trace.task_id != trace.trace_id else []  # logs name no task
-    parts = [*task, f"topology {trace.topology.value.replace('_', ' ')}"]
+    parts = []
+    if trace.task_id != trace.trace_id:  # traces of logs have the same, since logs name no task
+        parts.append(f"task {printable(trace.task_id)}")
+    parts.append(f"topology {trace.topology.value.replace('_', ' ')}")
     tokens, seconds = trace.costs.get("tokens"), trace.costs.get("wall_clock_s")
-    stated = [] if tokens is None else [f"{tokens:,.10g} tokens"]
-    stated += [] if seconds is None else [f"wall clock {duration(seconds)}"]
-    parts += ["tokens unknown"] if tokens is None else []
-    parts += ["time unknown"] if seconds is None else []
-    parts += [f"stated: {', '.join(stated)}"] if stated else []
+    stated = []
+    if tokens is None:
+        parts.append("tokens unknown")
+    else:
+        stated.append(f"{tokens:,.10g} tokens")
+    if seconds is None:
+        parts.append("time unknown")
+    else:
+        stated.append(f"wall clock {duration(seconds)}")
+    if stated:
+        parts.append(f"stated: {', '.join(stated)}")
     yield from map(line, break_lines(glyphs.separator.join(parts), room))
 
 
-def _notes_on_time(event: Event, idle: float, waits: Intervals, unit: str) -> Iterator[str]:
-    """Yield what is known of the time of an event beside its length."""
-    if event.run_time is not None and idle > 0:
-        yield f"behind {duration(idle, unit)} that were no work of its own"
-    if event.background:
-        yield "in the background"
-    if event.unfinished:
-        yield "its end is not in the log"
-    if waits:
-        yield f"behind {duration(length(waits), unit)} of waiting that follow from the stated duration of its turn"
+def _tokens(agent: AgentSpan, at_least: Collection[str]) -> str:
+    return "" if agent.tokens is None else f"{agent.tokens:,.10g}{'+' if agent.agent in at_least else ''}"
 
 
-def _tokens(agent_span: AgentSpan, least: Collection[str]) -> str:
-    return "" if agent_span.tokens is None else f"{agent_span.tokens:,.10g}{'+' if agent_span.agent in least else ''}"
-
-
-def _timeline(diagnosis: Diagnosis, agent_span: AgentSpan, cells: int, glyphs: Glyphs) -> list[Span]:
+def _timeline(diagnosis: Diagnosis, agent: AgentSpan, cells: int, glyphs: Glyphs) -> list[Span]:
+    """Return the timeline of an agent: a character for each part of the time, in spans of one style."""
     view = diagnosis.view
-    trace, times = view.trace, view.timing
+    events, times = [(index, view.trace.events[index]) for index in agent.events], view.timing
     opened = {call.event for call in view.open_calls}
     scale = (cells - 1) / times.elapsed if times.elapsed else 0.0
 
@@ -229,27 +253,30 @@ def _timeline(diagnosis: Diagnosis, agent_span: AgentSpan, cells: int, glyphs: G
 
     characters = [" "] * cells
     styles = [""] * cells
-    if agent_span.events and all(trace.events[index].warm_up for index in agent_span.events):
+    if events and all(event.warm_up for _, event in events):
         return [Span(_WARM_UP.ljust(cells), "heading")]
-    for place in range(cell(agent_span.begin), cell(agent_span.end) + 1):
+    for place in range(cell(agent.begin), cell(agent.end) + 1):
         characters[place], styles[place] = glyphs.empty, "muted"
-    for index in agent_span.events:
-        event = trace.events[index]
+    for index, event in events:
         if times.works[index] > 0:
-            tool = event.type is EventType.TOOL_CALL
+            is_tool = event.type is EventType.TOOL_CALL
+            shade = glyphs.shades[0]
+            if index in opened:
+                shade = _OPEN
+            elif is_tool:
+                shade = glyphs.shades[2]
+            elif index in diagnosis.assumed:
+                shade = glyphs.shades[1]
             first = cell(times.begins[index])
             for place in range(first, max(cell(times.ends[index]) - 1, first) + 1):
-                shade = glyphs.shades[2 if tool else 1 if index in diagnosis.assumed else 0]
-                characters[place] = _OPEN if index in opened else shade
-                styles[place] = "implicit" if tool else "bar"
-    for index in agent_span.events:
-        event = trace.events[index]
+                characters[place], styles[place] = shade, "implicit" if is_tool else "bar"
+    for index, event in events:
         place = cell(times.starts[index])
         if event.status is Status.ERROR:
             characters[place], styles[place] = _FAILED, "warning"
         elif times.works[index] == 0 and characters[place] in (glyphs.empty, " "):
-            if event.type in _MARKS:
-                characters[place], styles[place] = _MARKS[event.type], "heading"
+            if event.type in _SIGNS:
+                characters[place], styles[place] = _SIGNS[event.type], "heading"
             elif event.type in WORKING and characters[place] == glyphs.empty:
                 characters[place], styles[place] = glyphs.shades[0], "bar"
     runs = groupby(zip(characters, styles, strict=True), key=itemgetter(1))
@@ -257,12 +284,12 @@ def _timeline(diagnosis: Diagnosis, agent_span: AgentSpan, cells: int, glyphs: G
 
 
 _COUNTERS = {"live": 5, "calls": 6, "flight": 7, "tokens": 11}
-"""The counters of a replay, and how wide their columns are on a terminal that has room for them."""
+"""The counters of a replay, and the widths of their columns."""
 _ROOM_FOR_COUNTERS = 70
 
 
 def replay_heading(width: int | None) -> list[Line]:
-    """Return the heading of a replay's columns; empty if there are none."""
+    """Return the heading of the columns of a replay; empty if the terminal is too narrow for columns."""
     if width is None or width < _ROOM_FOR_COUNTERS:
         return []
     counters = "".join(name.rjust(room) for name, room in _COUNTERS.items())
@@ -270,69 +297,63 @@ def replay_heading(width: int | None) -> list[Line]:
 
 
 def state_lines(state: State, names: Mapping[str, str], unit: Unit, width: int | None) -> list[Line]:
-    """A state: the event, and in columns, how things stand after it, unless the terminal is too narrow for these.
+    """Return a state of a replay: its event and, in columns, the counters after it.
 
-    An event that is itself too long goes on in further lines.
-
-    Args:
-        state: The state.
-        names: What the agents are called.
-        unit: The unit of the trace's times.
-        width: The cells of the terminal; None where there is none.
-        names: What each agent is called.
+    A terminal that is too narrow gets no counters; without a terminal, they follow the event. An event that is too
+    long continues in further lines.
     """
     event = state.event
     steps = "step" if event.t == 1 else "steps"
     time = f"{event.t:.10g} {steps if unit is Unit.STEP else unit}"
     place = f"{state.step:>5}  {time:>9}  "
-    name, said = printable(event.id, limit=200), _said(event, names)
+    name, act = printable(event.id, limit=200), _replayed(event, names)
     figures = [*map(str, state.counts), f"{state.tokens:,.10g}{'+?' if state.without_tokens else ''}"]
     if width is None:
         live, calls, flight, tokens = figures
         counters = f"  live {live}, calls {calls}, in flight {flight}, tokens {tokens}"
-        return [(Span(f"{place}{name}  {said}"), Span(counters, "muted"))]
-    after = "".join(figure.rjust(room) for figure, room in zip(figures, _COUNTERS.values(), strict=True))
-    after = after if width >= _ROOM_FOR_COUNTERS else ""
-    room, indent = width - len(after), " " * len(place)
+        return [(Span(f"{place}{name}  {act}"), Span(counters, "muted"))]
+    counters = ""
+    if width >= _ROOM_FOR_COUNTERS:
+        counters = "".join(figure.rjust(room) for figure, room in zip(figures, _COUNTERS.values(), strict=True))
+    room, indent = width - len(counters), " " * len(place)
     pieces = _pieces(name, max(room - len(place), 8))
     first, rest = place + pieces[0], [indent + piece for piece in pieces[1:]]
-    if not rest and display_width(first) + 2 + display_width(said) <= room:
-        first += f"  {said}"
+    if not rest and display_width(first) + 2 + display_width(act) <= room:
+        first += f"  {act}"
     else:
-        rest += [clip(part, width) for part in wrap(said, room, first=indent, rest=indent)]
-    return [(Span(pad(first, room) if after else first), Span(after, "muted")), *((Span(part),) for part in rest)]
+        rest += [clip(part, width) for part in wrap(act, room, first=indent, rest=indent)]
+    return [(Span(pad(first, room) if counters else first), Span(counters, "muted")), *((Span(part),) for part in rest)]
 
 
-def standing(state: State, view: TraceView, names: Mapping[str, str], width: int | None) -> list[Line]:
+def state_details(state: State, view: TraceView, names: Mapping[str, str], width: int | None) -> list[Line]:
     """Return the active agents after an event, the open calls, and the unread messages."""
-    calls = {of.call_id: of for of in view.trace.events if of.type is EventType.TOOL_CALL and of.call_id}
-    known = {of.id: of for of in view.trace.events} | calls
-    rows = {"Active": [names.get(agent) or printable(agent, limit=40) for agent in state.live]}
+    calls = {event.call_id: event for event in view.trace.events if event.type is EventType.TOOL_CALL and event.call_id}
+    by_id = {event.id: event for event in view.trace.events} | calls
+    rows = {"Active": [_name(agent, names) for agent in state.live]}
     for label, ids in (("Open", state.open_calls), ("In flight", state.in_flight)):
-        rows[label] = [f"{printable(one, limit=40)} ({_said(known[one], names)})" for one in ids]
+        rows[label] = [f"{printable(name, limit=40)} ({_replayed(by_id[name], names)})" for name in ids]
     room = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
-    texts = [(label, ", ".join(map(keep, found)) or "nothing") for label, found in rows.items()]
+    texts = [(label, ", ".join(map(unbroken, parts)) or "nothing") for label, parts in rows.items()]
     return [line(part) for label, text in texts for part in break_lines(text, room, label=f"{label} ", indent=11)]
 
 
 def _pieces(text: str, room: int) -> list[str]:
-    """A text in pieces of at most so many cells, since a name may have no blanks to break it at."""
-    found: list[str] = []
+    """Divide a text into pieces of at most so many cells, since a name may have no blank to break it at."""
+    pieces: list[str] = []
     while text:
-        found.append(clip(text, room, ""))
-        text = text[len(found[-1]) :]
-    return found
+        pieces.append(clip(text, room, ""))
+        text = text[len(pieces[-1]) :]
+    return pieces
 
 
-def _said(event: Event, names: Mapping[str, str]) -> str:
-    to = f" -> {names.get(event.target) or printable(event.target, limit=40)}" if event.target else ""
-    tool = f" {printable(event.tool, limit=40)}" if event.tool else ""
-    failed = " (error)" if event.status is Status.ERROR else ""
-    return f"{names.get(event.agent) or printable(event.agent, limit=40)}: {event.type.value}{tool}{to}{failed}"
+def _replayed(event: Event, names: Mapping[str, str]) -> str:
+    target = f" -> {_name(event.target, names)}" if event.target else ""
+    error = " (error)" if event.status is Status.ERROR else ""
+    return f"{_name(event.agent, names)}: {event.type.value}{_tool(event)}{target}{error}"
 
 
 def as_data(state: State) -> dict[str, object]:
-    """A state for programs."""
+    """Return a state of a replay for programs."""
     return {
         "step": state.step,
         "event": state.event.id,

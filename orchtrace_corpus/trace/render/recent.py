@@ -1,4 +1,4 @@
-"""The list of the sessions that programs have left below the home folder."""
+"""The list of the newest sessions that programs have left in the home folder."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -10,27 +10,27 @@ from orchtrace_corpus.base.text.table import Cell, Table
 from orchtrace_corpus.trace.diagnosis.values import Summary
 from orchtrace_corpus.trace.importers import FORMATS
 from orchtrace_corpus.trace.importers.homes import Recent
-from orchtrace_corpus.trace.render.doctor import distinct
-from orchtrace_corpus.trace.render.names import break_lines, duration, money
+from orchtrace_corpus.trace.render.doctor import distinct_length
+from orchtrace_corpus.trace.render.names import duration, money, one_line
 
 _COST, _FIRST_WORDS = "USD", "first words"
 _FIGURES = ("agents", "time", "tokens", _COST)
 _DISPENSABLE = ("agents", "program", "time", "project")
-"""The columns that a narrow terminal does without, in this order."""
+"""The columns that a narrow terminal leaves out, in this order."""
 
 _MAX_PROJECT = 30
 _MAX_FIRST_WORDS = 80
 _MIN_FIRST_WORDS = 16
-"""The cells that first words need at least; the rest of them is cut."""
+"""The cells that first words need at least; the table cuts them to the room that is left."""
 
 
 class Listed(NamedTuple):
-    """A session of the list.
+    """A session in the list.
 
     Attributes:
         recent: Its file.
-        written: When that was written last, in the time zone of the list.
-        summary: Its main figures; None where it was not read.
+        written: When the file was last written, in the time zone of the list.
+        summary: Its main figures; None if it was not read.
     """
 
     recent: Recent
@@ -39,11 +39,11 @@ class Listed(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the session; of one that was not read, that of its file."""
+        """The name of the session; if it was not read, that of its file."""
         return printable(self.summary.name if self.summary else self.recent.name, limit=60)
 
     def project(self, projects: Mapping[str, str]) -> str:
-        """Return what its project is called, with other names for those that are alike."""
+        """Return the name of its project, from distinct names of projects by their folders."""
         if self.summary is not None:
             return printable(projects.get(self.summary.folder, ""), limit=_MAX_PROJECT)
         return printable(os.path.basename(self.recent.folder), limit=_MAX_PROJECT)
@@ -58,30 +58,25 @@ def list_table(
     width: int | None,
     with_content: bool,
 ) -> Table:
-    """Return the list for people.
+    """Return the list for people, with the columns that a terminal of that width has room for.
 
-    Args:
-        rows: The sessions.
-        projects: What the project of each folder is called.
-        notes: Sentences below the list.
-        has_prices: Whether there is a column of costs.
-        width: The cells of the terminal, in which columns of little weight may have no room; None for none.
-        with_content: Whether the first words of each session are shown.
+    Costs are shown if prices are known, and the first words of sessions if contents may be shown.
     """
-    length = distinct([row.name for row in rows])
-    texts = [_texts(row, projects, length) for row in rows]
-    widths = {name: max(len(name), *(display_width(text[name]) for text in texts)) for name in texts[0]}
+    name_length = distinct_length([row.name for row in rows])
+    texts = [_texts(row, projects, name_length) for row in rows]
+    widths = {column: max(len(column), *(display_width(text[column]) for text in texts)) for column in texts[0]}
     is_shown = {_COST: has_prices, _FIRST_WORDS: with_content}
-    columns = [name for name in widths if is_shown.get(name, True)]
+    columns = [column for column in widths if is_shown.get(column, True)]
     needed = {**widths, _FIRST_WORDS: _MIN_FIRST_WORDS}
-    for name in _DISPENSABLE:
+    for dispensable in _DISPENSABLE:
         if width is not None and sum(needed[column] + 1 for column in columns) - 1 > width:
-            columns.remove(name)
-    for text in texts:
-        text.update({name: text[name].rjust(widths[name]) for name in _FIGURES})
-    heading = tuple(name.rjust(widths[name]) if name in _FIGURES else name for name in columns)
-    cells: tuple[tuple[Cell, ...], ...] = tuple(tuple(text[name] for name in columns) for text in texts)
-    return Table("sessions", "", heading, cells, tuple(notes), whole="session")
+            columns.remove(dispensable)
+
+    def aligned(texts: Mapping[str, str]) -> tuple[str, ...]:
+        return tuple(texts[name].rjust(widths[name]) if name in _FIGURES else texts[name] for name in columns)
+
+    heading = aligned({column: column for column in columns})
+    return Table("sessions", "", heading, tuple(map(aligned, texts)), tuple(notes), whole="session")
 
 
 def exact_list(rows: Sequence[Listed], projects: Mapping[str, str], *, with_content: bool) -> Table:
@@ -93,35 +88,42 @@ def exact_list(rows: Sequence[Listed], projects: Mapping[str, str], *, with_cont
     cells: list[tuple[Cell, ...]] = []
     for row in rows:
         recent, summary = row.recent, row.summary
-        if summary is None:
-            figures: tuple[Cell, ...] = (None, None, None, row.name, recent.path, None, None, None)
-        else:
-            figures = (
-                summary.agents, summary.elapsed, summary.tokens, row.name, recent.path, summary.has_more_tokens,
-                summary.cost_usd, summary.costs_more,
-            )  # fmt: skip
-        words = (printable(summary.first_words) or None if summary else None,) if with_content else ()
-        cells.append((recent.form, row.project(projects), row.written, *figures, *words))
+        figures: tuple[Cell, ...] = (None, None, None)
+        bounds: tuple[Cell, ...] = (None, None, None)
+        first_words = None
+        if summary is not None:
+            figures = summary.agents, summary.elapsed, summary.tokens
+            bounds = summary.has_more_tokens, summary.cost_usd, summary.costs_more
+            first_words = printable(summary.first_words) or None
+        cell = (recent.form, row.project(projects), row.written, *figures, row.name, recent.path, *bounds)
+        cells.append((*cell, first_words) if with_content else cell)
     return Table("sessions", "", (*columns, "first_words") if with_content else columns, tuple(cells))
 
 
 def program(form: str) -> str:
-    """Return what people call the program that writes a format."""
+    """Return the name of the program that writes a log format."""
     return FORMATS[form].partition(" (")[0].rpartition(" ")[0]
 
 
-def _texts(row: Listed, projects: Mapping[str, str], length: int) -> dict[str, str]:
-    """Return what stands in the line of a session, by column, with so many characters of its name."""
-    texts = dict.fromkeys(("agents", "time", "tokens", _COST), "")
-    words = ""
-    if row.summary is not None:
-        summary = row.summary
-        texts["agents"] = f"{summary.agents:,}"
-        texts["time"] = break_lines(duration(summary.elapsed, summary.unit), 80)[0]
+def _texts(row: Listed, projects: Mapping[str, str], name_length: int) -> dict[str, str]:
+    """Return the texts in the row of a session, by column, with its name cut to a length."""
+    summary, agents, time, tokens, cost, first_words = row.summary, "", "", "", "", ""
+    if summary is not None:
+        agents = f"{summary.agents:,}"
+        time = one_line(duration(summary.elapsed, summary.unit))
+        first_words = printable(summary.first_words, limit=_MAX_FIRST_WORDS)
         if summary.tokens is not None:
-            texts["tokens"] = f"{summary.tokens:,.0f}{'+' if summary.has_more_tokens else ''}"
+            tokens = f"{summary.tokens:,.0f}{'+' if summary.has_more_tokens else ''}"
         if summary.cost_usd is not None:
-            texts[_COST] = f"{money(summary.cost_usd)}{'+' if summary.costs_more else ''}"
-        words = printable(summary.first_words, limit=_MAX_FIRST_WORDS)
-    begin = {"program": program(row.recent.form), "project": row.project(projects), "last written": row.written}
-    return {**begin, **texts, "session": row.name[:length], _FIRST_WORDS: words}
+            cost = f"{money(summary.cost_usd)}{'+' if summary.costs_more else ''}"
+    return {
+        "program": program(row.recent.form),
+        "project": row.project(projects),
+        "last written": row.written,
+        "agents": agents,
+        "time": time,
+        "tokens": tokens,
+        _COST: cost,
+        "session": row.name[:name_length],
+        _FIRST_WORDS: first_words,
+    }

@@ -1,4 +1,4 @@
-"""Rewards of runs as tables: term by term, agent by agent or event by event, and two designs compared."""
+"""Rewards of runs by term, agent or event, and two designs compared: as tables, and as JSON values."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
@@ -18,18 +18,18 @@ from orchtrace_corpus.trace.view import TraceView
 if TYPE_CHECKING:
     from orchtrace_corpus.trace.analysis.outcomes import Outcome
 
-MOST_RUNS = 20
-"""So many runs that two designs rank differently are shown; the others are counted."""
+MAX_RUNS = 20
+"""The number of runs ranked differently that are shown to people; the others are counted."""
 
 MAX_NOTE = 600
-"""The characters of a point of a design that are shown."""
+"""The characters of a note of a design that are shown."""
 
-_SHOWN_WHOLE = "(whole run)"
+_WHOLE_RUN = "(whole run)"
 _WHAT_TO_ADD = "Show one of them alone to see what to add; outcomes are given with --outcomes."
 
 
-class Paid(NamedTuple):
-    """The rewards of some designs for a run, with its name, its task, and the names of its agents."""
+class RunRewards(NamedTuple):
+    """The rewards of a run by some specifications, and the names of its agents if they are needed."""
 
     trace_id: str
     task_id: str
@@ -37,155 +37,154 @@ class Paid(NamedTuple):
     names: Mapping[str, str] = {}
 
 
-class Values(NamedTuple):
-    """The same in short: of each specification the reward, then what each term adds to it."""
+class RunFigures(NamedTuple):
+    """The figures of a run: for each specification the reward, then the contribution of each term."""
 
     trace_id: str
     task_id: str
-    values: tuple[tuple[float | None, ...], ...]
+    figures: tuple[tuple[float | None, ...], ...]
 
 
-def present(specs: Sequence[Spec], outcome: "Outcome | None", view: TraceView, *, named: bool = False) -> Paid:
-    """Compute the rewards of some designs for a trace. Workers import it from here.
+def run_rewards(
+    specs: Sequence[Spec], outcome: "Outcome | None", view: TraceView, *, named: bool = False
+) -> RunRewards:
+    """Compute the rewards of a trace. Worker processes call this function and the next three.
 
     Args:
         specs: The specifications.
-        outcome: How the run ended, if that is said elsewhere.
+        outcome: The outcome of the run, if the user gives it.
         view: The trace.
-        named: Whether names of agents are wanted.
+        named: Whether the names of agents are needed.
 
     Raises:
-        CycleError: The edges go round in a circle.
-        DataFileError: An outcome is of an agent or event that the trace does not have.
+        CycleError: The edges form a cycle.
+        DataFileError: The outcome is of an agent or event that the trace does not have.
     """
-    trace = _told(outcome, view)
+    trace = _with_outcome(view, outcome)
     rewards = tuple([compute(view, spec) for spec in specs])
-    return Paid(trace.trace_id, trace.task_id, rewards, names_in(view) if named else {})
+    return RunRewards(trace.trace_id, trace.task_id, rewards, names_in(view) if named else {})
 
 
-def present_short(specs: Sequence[Spec], outcome: "Outcome | None", view: TraceView) -> Values:
-    """Only the figures of the same, which many runs are shown and compared by."""
-    trace = _told(outcome, view)
-    return Values(trace.trace_id, trace.task_id, tuple([contributions(view, spec) for spec in specs]))
+def run_figures(specs: Sequence[Spec], outcome: "Outcome | None", view: TraceView) -> RunFigures:
+    """Compute only the figures of rewards."""
+    trace = _with_outcome(view, outcome)
+    return RunFigures(trace.trace_id, trace.task_id, tuple([contributions(view, spec) for spec in specs]))
 
 
-def present_csv(specs: Sequence[Spec], is_design: bool, outcome: "Outcome | None", view: TraceView) -> str:
-    """The row of `runs` for a trace, with every digit, as a line of comma-separated values."""
-    return csv_rows([_row(present_short(specs, outcome, view), is_design=is_design, exact=True)])
+def run_csv(specs: Sequence[Spec], is_design: bool, outcome: "Outcome | None", view: TraceView) -> str:
+    """Return the row of a trace in `runs_table` as a line of comma-separated values, with every digit."""
+    return csv_rows([_row(run_figures(specs, outcome, view), is_design=is_design, exact=True)])
 
 
-def present_data(specs: Sequence[Spec], is_design: bool, outcome: "Outcome | None", view: TraceView) -> dict[str, Any]:
-    """Compute the rewards of some designs for a trace, for programs."""
-    return data(specs, present(specs, outcome, view), is_design=is_design)
+def run_data(specs: Sequence[Spec], is_design: bool, outcome: "Outcome | None", view: TraceView) -> dict[str, Any]:
+    """Compute the rewards of a trace for programs."""
+    return data(specs, run_rewards(specs, outcome, view), is_design=is_design)
 
 
-def _told(outcome: "Outcome | None", view: TraceView) -> Trace:
+def _with_outcome(view: TraceView, outcome: "Outcome | None") -> Trace:
     if outcome is not None:
         outcome.apply(view.trace)
     return view.trace
 
 
-def _row(one: Values, *, is_design: bool, exact: bool) -> tuple[Cell, ...]:
-    figures = [round_figure(value, exact=exact) for values in one.values for value in values[not is_design :]]
-    return (printable(one.trace_id), *figures)
+def _row(run: RunFigures, *, is_design: bool, exact: bool) -> tuple[Cell, ...]:
+    first = 0 if is_design else 1  # functions that form no design have no sum
+    figures = [round_figure(figure, exact=exact) for figures in run.figures for figure in figures[first:]]
+    return (printable(run.trace_id), *figures)
 
 
-def columns(specs: Sequence[Spec], *, is_design: bool) -> tuple[str, ...]:
-    """The columns of the table of several runs: the reward of each design, then its terms."""
-    names = []
+def runs_columns(specs: Sequence[Spec], *, is_design: bool) -> tuple[str, ...]:
+    """Return the columns of `runs_table`: for each specification the reward, if it is a design, and the terms."""
+    columns = ["trace"]
     for spec in specs:
-        start = f"{spec.name}." if len(specs) > 1 else ""
-        names += [
-            f"{start}{name}" for name in (*(("reward",) if is_design else ()), *(term.name for term in spec.terms))
-        ]
-    return ("trace", *names)
+        names = [term.name for term in spec.terms]
+        if is_design:
+            names.insert(0, "reward")
+        prefix = f"{spec.name}." if len(specs) > 1 else ""
+        columns += [f"{prefix}{name}" for name in names]
+    return tuple(columns)
 
 
-def runs(specs: Sequence[Spec], reward_values: Sequence[Values], *, is_design: bool, exact: bool) -> Table:
-    """Several runs, one row each: the reward of each design, and what each term adds to it.
-
-    Functions that are no design have no sum. For people, functions that no run has a value for are left out.
-    """
-    names = columns(specs, is_design=is_design)
-    rows = [_row(reward_value, is_design=is_design, exact=exact) for reward_value in reward_values]
-    kept = list(range(len(names)))
+def runs_table(specs: Sequence[Spec], runs: Sequence[RunFigures], *, is_design: bool, exact: bool) -> Table:
+    """Return several runs, a row for each. For people, functions without a value for any run are left out."""
+    columns = runs_columns(specs, is_design=is_design)
+    rows = [_row(run, is_design=is_design, exact=exact) for run in runs]
+    kept = list(range(len(columns)))
     notes = []
     if not exact and not is_design:
         kept = [place for place in kept if not place or any(row[place] is not None for row in rows)]
-        if left := len(names) - len(kept):
-            notes.append(f"{pluralize(left, 'function')} without a value for any of these runs.")
+        if left_out := len(columns) - len(kept):
+            notes.append(f"{pluralize(left_out, 'function')} without a value for any of these runs.")
     if not exact and any(None in row for row in rows):
         notes.append(f"Empty: the trace does not say. {_WHAT_TO_ADD}")
-    return Table(
-        "rewards", "", tuple([names[place] for place in kept]),
-        tuple([tuple([row[place] for place in kept]) for row in rows]), tuple(notes),
-    )  # fmt: skip
+    cells = tuple([tuple([row[place] for place in kept]) for row in rows])
+    return Table("rewards", "", tuple([columns[place] for place in kept]), cells, tuple(notes))
 
 
-def functions(spec: Spec, paid: Paid, *, exact: bool) -> Table:
-    """Every function of some families on one run: its value, or what to add so that it has one.
+def functions_table(spec: Spec, run: RunRewards, *, exact: bool) -> Table:
+    """Return every reward function for one run: its value, or what to add to get one.
 
     For people, reward channels that the run does not state are only counted.
     """
     rows: list[tuple[Cell, ...]] = []
     unstated = 0
-    for of, term in zip(spec.terms, paid.rewards[0].terms, strict=True):
-        unit = FUNCTIONS[of.function].unit
-        note = printable(term.refusal, limit=300) if term.refusal else None
-        if term.value is None and of.function == "outcome" and not exact:
+    for definition, term in zip(spec.terms, run.rewards[0].terms, strict=True):
+        if term.value is None and definition.function == "outcome" and not exact:
             unstated += 1
             continue
-        rows.append((term.family, term.name, round_figure(term.value, exact=exact), unit, note))
-    title = printable(paid.trace_id)
-    said = f"{pluralize(unstated, 'reward channel')} not stated. Use --outcomes, with `reward` or `reward.NAME`."
-    names = ("family", "function", "value", "unit", "note")
-    return Table("rewards", title, names, tuple(rows), (said,) if unstated else (), wrapped="note")
+        note = printable(term.refusal, limit=300) if term.refusal else None
+        value = round_figure(term.value, exact=exact)
+        rows.append((term.family, term.name, value, FUNCTIONS[definition.function].unit, note))
+    columns = ("family", "function", "value", "unit", "note")
+    table = Table("rewards", printable(run.trace_id), columns, tuple(rows), wrapped="note")
+    if unstated:
+        channels = pluralize(unstated, "reward channel")
+        table = table._replace(notes=(f"{channels} not stated. Use --outcomes, with `reward` or `reward.NAME`.",))
+    return table
 
 
-def refusal(paid: Paid, *, is_design: bool) -> str:
-    """Why a run has none of the rewards that were asked for; empty where it has one."""
-    if any(one.value is not None if is_design else any(term.value is not None for term in one.terms)
-           for one in paid.rewards):  # fmt: skip
-        return ""
-    refusals = (printable(term.refusal or "", limit=300) for reward in paid.rewards for term in reward.terms)
+def refusal(run: RunRewards, *, is_design: bool) -> str:
+    """Return why a run has no reward, or no term of any function; empty if it has one."""
+    for reward in run.rewards:
+        values = [reward.value] if is_design else [term.value for term in reward.terms]
+        if any(value is not None for value in values):
+            return ""
+    refusals = (printable(term.refusal or "", limit=300) for reward in run.rewards for term in reward.terms)
     return next(filter(None, refusals), "nothing was asked for")
 
 
-def terms(specs: Sequence[Spec], paid: Paid, *, exact: bool) -> list[Table]:
-    """Render the reward of each design for one run, term by term; the terms add up to the reward.
+def term_tables(specs: Sequence[Spec], run: RunRewards, *, exact: bool) -> list[Table]:
+    """Return a table for each design: the terms of one run, which add up to its reward.
 
-    For programs in one table, whose first column names the design.
+    For programs, it is one table, whose first column names the design.
     """
-    names = ("term", "family", "weight", "value", "unit", "pays", "note")
+    columns = ("term", "family", "weight", "value", "unit", "pays", "note")
     tables = []
-    for spec, reward in zip(specs, paid.rewards, strict=True):
-        rows: list[tuple[Cell, ...]] = [
-            (
-                term.name, term.family, round_figure(term.weight, exact=exact), round_figure(term.value, exact=exact),
-                FUNCTIONS[of.function].unit if of.ramp is None else "1", round_figure(term.contribution, exact=exact),
-                printable(term.refusal or "", limit=300) or None,
+    for spec, reward in zip(specs, run.rewards, strict=True):
+        rows: list[tuple[Cell, ...]] = []
+        for definition, term in zip(spec.terms, reward.terms, strict=True):
+            unit = FUNCTIONS[definition.function].unit if definition.ramp is None else "1"
+            weight, value, pays = (
+                round_figure(figure, exact=exact) for figure in (term.weight, term.value, term.contribution)
             )
-            for of, term in zip(spec.terms, reward.terms, strict=True)
-        ]  # fmt: skip
-        rows.append(("reward", _family(spec), None, None, None, round_figure(reward.value, exact=exact), None))
-        title = f"{printable(paid.trace_id)}: {printable(spec.name)}"
-        tables.append(Table(spec.name, title, names, tuple(rows), tuple(_notes(spec, reward)), wrapped="note"))
+            note = printable(term.refusal or "", limit=300) or None
+            rows.append((term.name, term.family, weight, value, unit, pays, note))
+        family = spec.families[0] if len(spec.families) == 1 else "R8"
+        rows.append(("reward", family, None, None, None, round_figure(reward.value, exact=exact), None))
+        title = f"{printable(run.trace_id)}: {printable(spec.name)}"
+        tables.append(Table(spec.name, title, columns, tuple(rows), tuple(_notes(spec, reward)), wrapped="note"))
     if not exact:
         return tables
     all_rows = tuple([(printable(table.name), *row) for table in tables for row in table.rows])
-    return [Table("rewards", "", ("design", *names), all_rows)]
-
-
-def _family(spec: Spec) -> str:
-    return spec.families[0] if len(spec.families) == 1 else "R8"
+    return [Table("rewards", "", ("design", *columns), all_rows)]
 
 
 def _notes(spec: Spec, reward: Reward) -> Iterator[str]:
+    """Yield notes on a design: its source, terms without a value, open points, omissions, test vectors."""
     if spec.title:
         yield f"{printable(spec.title, limit=300)}{f' ({printable(spec.paper)})' if spec.paper else ''}."
-    lacking = [term.name for term in reward.terms if term.value is None]
-    if lacking:
-        yield f"No reward: {', '.join(map(printable, lacking))} cannot be computed from this trace."
+    if missing := _terms_without_value(reward):
+        yield f"No reward: {missing} cannot be computed from this trace."
     for term in spec.terms:
         for point in term.open:
             yield f"Open, {printable(term.name)}: {printable(point.note, limit=MAX_NOTE)}"
@@ -199,96 +198,100 @@ def _notes(spec: Spec, reward: Reward) -> Iterator[str]:
         yield "No test vector: no released code gives a value that this design could be held to."
 
 
-def shares(specs: Sequence[Spec], paid: Paid, by: str, *, is_design: bool) -> list[Table]:
-    """Render the reward of each design by agent or event: a column for each term and, of a design, the sum.
+def _terms_without_value(reward: Reward) -> str:
+    return ", ".join(printable(term.name) for term in reward.terms if term.value is None)
 
-    Terms that pay nothing are left out.
+
+def share_tables(specs: Sequence[Spec], run: RunRewards, by: str, *, is_design: bool) -> list[Table]:
+    """Return a table for each specification: the shares of agents or events in each term and, of a design, the sum.
+
+    Terms without shares are left out.
     """
     tables = []
-    for spec, reward in zip(specs, paid.rewards, strict=True):
-        parts = _parts(reward, by)
+    for spec, reward in zip(specs, run.rewards, strict=True):
+        terms = _weighted_shares(reward, by)
         totals = reward.by_event() if by == "event" else reward.by_agent()
-        rows: list[tuple[Cell, ...]] = []
+        rows: list[tuple[str, list[float | None], float]] = []
         for name in sorted(totals, key=lambda name: (name == WHOLE, -totals[name], name)):
-            own = [share.get(name) for _, share in parts] + [totals[name]] * is_design
-            shown = (paid.names.get(name) if by == "agent" else "") or printable(name) or _SHOWN_WHOLE
-            rows.append((shown, *(round_figure(one, exact=False) for one in own)))
-        sums = [term.contribution for term, _ in parts] + [fsum(totals.values())] * is_design
-        rows.append(("sum", *(round_figure(one, exact=False) for one in sums)))
-        lacking = ", ".join(printable(term.name) for term in reward.terms if term.value is None) if is_design else ""
-        title = f"{printable(paid.trace_id)}: {printable(spec.name)} by {by}"
-        names = (by, *(term.name for term, _ in parts), *(("reward",) * is_design))
-        notes = (f"No value: {lacking}.",) if lacking else ()
-        tables.append(Table(f"{spec.name}_by_{by}", title, names, tuple(rows), notes))
+            label = (run.names.get(name) if by == "agent" else "") or printable(name) or _WHOLE_RUN
+            rows.append((label, [shares.get(name) for _, shares in terms], totals[name]))
+        rows.append(("sum", [term.contribution for term, _ in terms], fsum(totals.values())))
+        cells = []
+        for label, shares, total in rows:
+            figures = [*shares, total] if is_design else shares
+            cells.append((label, *(round_figure(figure, exact=False) for figure in figures)))
+        columns = (by, *(term.name for term, _ in terms))
+        notes: tuple[str, ...] = ()
+        if is_design:
+            columns = (*columns, "reward")
+            if missing := _terms_without_value(reward):
+                notes = (f"No value: {missing}.",)
+        title = f"{printable(run.trace_id)}: {printable(spec.name)} by {by}"
+        tables.append(Table(f"{spec.name}_by_{by}", title, columns, tuple(cells), notes))
     return tables
 
 
-def exact_shares(specs: Sequence[Spec], paid: Paid, by: str) -> Table:
-    """The same for programs, a row for each share; what is the whole run's has no name."""
+def exact_shares(specs: Sequence[Spec], run: RunRewards, by: str) -> Table:
+    """Return a row for each share, for programs; a share of the whole run has no name."""
     rows = [
         (printable(spec.name), printable(name) or None, printable(term.name), round_figure(share, exact=True))
-        for spec, reward in zip(specs, paid.rewards, strict=True)
-        for term, parts in _parts(reward, by)
-        for name, share in parts.items()
+        for spec, reward in zip(specs, run.rewards, strict=True)
+        for term, shares in _weighted_shares(reward, by)
+        for name, share in shares.items()
     ]
     return Table(f"rewards_by_{by}", "", ("design", by, "term", "pays"), tuple(rows))
 
 
-def _parts(reward: Reward, by: str) -> list[tuple[Term, dict[str, float]]]:
-    """The weighted shares of each term that pays anything."""
-    both = [(term, term.by_event if by == "event" else term.by_agent) for term in reward.terms]
-    return [(term, {name: term.weight * share for name, share in parts.items()}) for term, parts in both if parts]
+def _weighted_shares(reward: Reward, by: str) -> list[tuple[Term, dict[str, float]]]:
+    """Return the weighted shares of agents or events in each term that has any."""
+    pairs = [(term, term.by_event if by == "event" else term.by_agent) for term in reward.terms]
+    return [(term, {name: term.weight * share for name, share in shares.items()}) for term, shares in pairs if shares]
 
 
-def data(specs: Sequence[Spec], paid: Paid, *, is_design: bool) -> dict[str, Any]:
-    """Return the reward of each design for a run, for programs; the whole run has the empty name among shares.
+def data(specs: Sequence[Spec], run: RunRewards, *, is_design: bool) -> dict[str, Any]:
+    """Return the rewards of a run for programs; functions that form no design have no sum.
 
-    Functions that are no design have no sum.
+    In the shares of a term, the whole run has the empty name.
     """
-    content: list[dict[str, Any]] = []
-    for spec, reward in zip(specs, paid.rewards, strict=True):
-        listed = [{**term._asdict(), "contribution": term.contribution} for term in reward.terms]
-        value = reward.value if is_design else None
-        points = {
+    rewards = [
+        {
+            "spec": spec.name,
+            "paper": spec.paper or None,
+            "reward": reward.value if is_design else None,
+            "terms": [{**term._asdict(), "contribution": term.contribution} for term in reward.terms],
             "open": [point.note for term in spec.terms for point in term.open] + [point.note for point in spec.open],
             "omitted": [point.note for point in spec.omitted],
             "test_vectors": len(spec.vectors),
         }
-        content.append({"spec": spec.name, "paper": spec.paper or None, "reward": value, "terms": listed, **points})
-    return {"trace_id": paid.trace_id, "task_id": paid.task_id, "rewards": content}
+        for spec, reward in zip(specs, run.rewards, strict=True)
+    ]
+    return {"trace_id": run.trace_id, "task_id": run.task_id, "rewards": rewards}
 
 
-def compared(
-    specs: Sequence[Spec], reward_values: Sequence[Values], comparison: Comparison, *, exact: bool
+def comparison_tables(
+    specs: Sequence[Spec], runs: Sequence[RunFigures], comparison: Comparison, *, exact: bool
 ) -> list[Table]:
-    """Compare how two designs rank runs of one task, the largest differences first, and what each rewards."""
+    """Return the runs of one task that two designs rank differently, and the average of each term of the designs."""
     first, second = (printable(spec.name) for spec in specs)
-    moved = sorted((one for one in comparison.runs if one.moved), key=lambda one: (-abs(one.moved), one.run))
-    shown = moved if exact else moved[:MOST_RUNS]
-
-    def row(one: Ranked) -> tuple[Cell, ...]:
-        figures = (*one.first, *one.second, one.moved)
-        run = reward_values[one.run]
-        return (
-            printable(run.trace_id),
-            printable(run.task_id),
-            *(round_figure(value, exact=exact) for value in figures),
-        )
-
-    names = ("trace", "task", first, "rank", second, "its rank", "moved up")
+    moved = sorted((run for run in comparison.runs if run.moved), key=lambda run: (-abs(run.moved), run.run))
+    rows = []
+    for ranked in moved if exact else moved[:MAX_RUNS]:
+        figures = (round_figure(figure, exact=exact) for figure in (*ranked.first, *ranked.second, ranked.moved))
+        run = runs[ranked.run]
+        rows.append((printable(run.trace_id), printable(run.task_id), *figures))
+    columns = ("trace", "task", first, "rank", second, "its rank", "moved up")
     title = f"Ranked differently by {first} and {second}"
-    table = Table(
-        "ranked_differently", title, names, tuple(map(row, shown)), tuple(_said(comparison, moved, exact=exact))
-    )
-    return [table, _spending(specs, reward_values, exact=exact)]
+    notes = tuple(_comparison_notes(comparison, moved, exact=exact))
+    return [Table("ranked_differently", title, columns, tuple(rows), notes), _means_table(specs, runs, exact=exact)]
 
 
-def _said(comparison: Comparison, moved: Sequence[Ranked], *, exact: bool) -> Iterator[str]:
-    if not exact and len(moved) > MOST_RUNS:
-        yield f"{len(moved) - MOST_RUNS:,} more are ranked differently: --format csv has all."
-    runs_said = pluralize(len(comparison.runs), "run")
+def _comparison_notes(comparison: Comparison, moved: Sequence[Ranked], *, exact: bool) -> Iterator[str]:
+    """Yield notes on the runs that were compared, and on how far the two designs agree."""
+    if not exact and len(moved) > MAX_RUNS:
+        yield f"{len(moved) - MAX_RUNS:,} more are ranked differently: --format csv has all."
+    runs = pluralize(len(comparison.runs), "run")
     what_to_add = f" {_WHAT_TO_ADD}" if comparison.left_out else ""
-    yield f"{runs_said} compared; {comparison.left_out:,} left out: at least one design has no value.{what_to_add}"
+    yield f"{runs} compared; {comparison.left_out:,} left out: at least one design has no value.{what_to_add}"
     if not comparison.pairs:
         yield "No two of these runs have the same task, so none is ranked; outcomes may name the task of a run."
     yield (
@@ -296,28 +299,27 @@ def _said(comparison: Comparison, moved: Sequence[Ranked], *, exact: bool) -> It
         f"tied by either {comparison.tied:,}."
     )
     tau, pearson = (
-        f"{one:.3f}" if one is not None else "undefined" for one in (comparison.tau, comparison.correlation)
+        "undefined" if figure is None else f"{figure:.3f}" for figure in (comparison.tau, comparison.correlation)
     )
     yield f"Kendall's tau-b {tau}; Pearson's correlation of the rewards {pearson}."
 
 
-def _spending(specs: Sequence[Spec], reward_values: Sequence[Values], *, exact: bool) -> Table:
-    """Return what each design rewards: the mean of each term over the runs with a value of it."""
+def _means_table(specs: Sequence[Spec], runs: Sequence[RunFigures], *, exact: bool) -> Table:
+    """Return the mean of the reward and of each term of two designs over the runs that have a value."""
     rows: list[tuple[Cell, ...]] = []
-    for place, spec in enumerate(specs):
-        for index, name in enumerate(("reward", *(term.name for term in spec.terms))):
-            known = [
-                value for reward_value in reward_values if (value := reward_value.values[place][index]) is not None
-            ]
-            mean = fsum(known) / len(known) if known else None
-            rows.append((printable(spec.name), printable(name), len(known), round_figure(mean, exact=exact)))
+    for design, spec in enumerate(specs):
+        for place, name in enumerate(("reward", *(term.name for term in spec.terms))):
+            known = [run.figures[design][place] for run in runs]
+            values = [value for value in known if value is not None]
+            mean = fsum(values) / len(values) if values else None
+            rows.append((printable(spec.name), printable(name), len(values), round_figure(mean, exact=exact)))
     return Table("pays_for", "What each pays for, on average", ("design", "term", "runs", "mean"), tuple(rows))
 
 
-def compared_data(comparison: Comparison, reward_values: Sequence[Values]) -> dict[str, Any]:
-    """The comparison for programs."""
-    moved = [
-        {"trace_id": reward_values[run.run].trace_id, "first": run.first, "second": run.second, "moved": run.moved}
+def comparison_data(comparison: Comparison, runs: Sequence[RunFigures]) -> dict[str, Any]:
+    """Return the comparison of two designs for programs."""
+    ranked = [
+        {"trace_id": runs[run.run].trace_id, "first": run.first, "second": run.second, "moved": run.moved}
         for run in comparison.runs
     ]
-    return {**comparison._asdict(), "runs": moved}
+    return {**comparison._asdict(), "runs": ranked}

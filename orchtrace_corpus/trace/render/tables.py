@@ -1,4 +1,4 @@
-"""Labels, credit and differences as tables, and credit as JSON."""
+"""Labels, credit and differences of traces: as tables, and as JSON values."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,28 +15,29 @@ from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Summary
 from orchtrace_corpus.trace.model.terms import Decision
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.measures import at_least, round_figure
-from orchtrace_corpus.trace.render.names import duration, names_in
+from orchtrace_corpus.trace.render.names import duration, names_in, one_line
 
 CODES = {decision: f"O{position}" for position, decision in enumerate(Decision, 1)}
 """The codes of the sub-decisions, O1 to O5."""
 
 
 def label_summary(trace: Trace, labels: Sequence[Label]) -> Table:
-    """Count how often each sub-decision is taken, by rule, also those that do not occur."""
+    """Return the number of events that take each sub-decision, by rule; also sub-decisions that do not occur."""
     counts = Counter((label.decision, label.rule) for label in labels)
     rows = []
     for decision in Decision:
-        rules = [(rule, number) for (taken, rule), number in counts.items() if taken is decision]
-        for rule, number in sorted(rules, key=lambda one: (-one[1], one[0])) or [("", 0)]:
+        rules = [(rule, count) for (labelled, rule), count in counts.items() if labelled is decision]
+        for rule, count in sorted(rules, key=lambda item: (-item[1], item[0])) or [("", 0)]:
             meaning = RULES[rule][1] if rule in RULES else None
-            shown = "The trace had the label already." if rule == GIVEN else meaning
-            rows.append((CODES[decision], decision.value, number, printable(rule) or None, shown))
+            if rule == GIVEN:
+                meaning = "The trace had the label already."
+            rows.append((CODES[decision], decision.value, count, printable(rule) or None, meaning))
     columns = ("code", "sub-decision", "events", "rule", "fires when")
     return Table("labels", printable(trace.trace_id), columns, tuple(rows), wrapped="fires when")
 
 
 def labelled_events(trace: Trace, labels: Sequence[Label], names: Mapping[str, str]) -> Table:
-    """Every label, by event; agents by their names, where these are given."""
+    """Return every label by event; `names` are the names of agents by their ids."""
     rows = []
     for label in labels:
         event, decision = trace.events[label.event], label.decision
@@ -46,78 +47,69 @@ def labelled_events(trace: Trace, labels: Sequence[Label], names: Mapping[str, s
 
 
 _PART_OF = {"token": "event"}
-"""The rows of units that are not shown by their own parts."""
+"""The parts that are listed for a unit, if it has no parts of its own."""
 
 
 def credit_tables(
     assignments: Sequence[Assignment], unit: str, names: Sequence[Mapping[str, str]], evidence: Evidence
 ) -> list[Table]:
-    """Return a table for each trace: its parts by falling credit, with what the figures rest on.
+    """Return a table for each trace with its parts by credit, and how well the method finds faults.
 
     Args:
         assignments: The credit of each trace.
-        unit: Its unit.
-        names: What the parts of each trace are called.
-        evidence: How well the method finds faults, which the last table says.
+        unit: The credit unit.
+        names: For each trace, the names of its parts by their ids.
+        evidence: How well the method finds faults.
     """
-    found = []
-    for one, named in zip(assignments, names, strict=True):
-        called = {named.get(part, part): share for part, share in one.credits.items()}
-        columns, rows = _credits([one._replace(credits=called)], unit, exact=False)
-        name = printable(one.trace_id)
-        found.append(Table(name, name, columns, tuple(row[1:] for row in rows), tuple(_basis(one, unit))))
+    tables = []
+    for assignment, names_of_parts in zip(assignments, names, strict=True):
+        credits_by_name = {names_of_parts.get(part, part): share for part, share in assignment.credits.items()}
+        columns, rows = _credits([assignment._replace(credits=credits_by_name)], unit, exact=False)
+        name = printable(assignment.trace_id)
+        tables.append(Table(name, name, columns, tuple(row[1:] for row in rows), tuple(_basis(assignment, unit))))
     if evidence.found:
-        return [*found, _evidence_table(evidence)]
-    said = f"Finds faults? Not measured for the unit {evidence.unit}: see docs/credit.md."
+        return [*tables, _evidence_table(evidence)]
+    note = f"Finds faults? Not measured for the unit {evidence.unit}: see docs/credit.md."
     if evidence.basis is Basis.ADVANTAGE:
-        said = "Finds faults? Not measured: an advantage says what to train, not who was at fault."
-    found[-1] = found[-1]._replace(notes=(*found[-1].notes, said))
-    return found
+        note = "Finds faults? Not measured: an advantage says what to train, not who was at fault."
+    tables[-1] = tables[-1]._replace(notes=(*tables[-1].notes, note))
+    return tables
 
 
 def _evidence_table(evidence: Evidence) -> Table:
-    """Return a table of how often methods found planted faults, the one that was used marked."""
+    """Return how often each way of attribution found planted faults; the method used here is marked."""
     part = "agent" if evidence.unit == "agent" else "step"
+    proxy_mark = " *" if evidence.basis is Basis.PROXY else ""
+    reruns_mark = " *" if evidence.basis is Basis.RERUNS else ""
+    results = evidence.found
     shares = {
-        "chance": [one.chance for one in evidence.found],
-        f"least credit{' *' if evidence.basis is Basis.PROXY else ''}": [one.least for one in evidence.found],
-        f"most credit{' *' if evidence.basis is Basis.PROXY else ''}": [one.most for one in evidence.found],
-        "reward, with a judge": [one.judge for one in evidence.found],
+        "chance": [result.chance for result in results],
+        f"least credit{proxy_mark}": [result.least for result in results],
+        f"most credit{proxy_mark}": [result.most for result in results],
+        "reward, with a judge": [result.judge for result in results],
     }
-    reruns = [one.reruns for one in evidence.found if one.reruns is not None]
+    reruns = [result.reruns for result in results if result.reruns is not None]
     if reruns:
-        shares[f"difference, 4 reruns{' *' if evidence.basis is Basis.RERUNS else ''}"] = reruns
-    faults = [one.fault for one in evidence.found]
+        shares[f"difference, 4 reruns{reruns_mark}"] = reruns
+    faults = [result.fault for result in results]
     rows = tuple(
         (name, *(f"{share:.1%}".rjust(len(fault)) for fault, share in zip(faults, row, strict=True)))
         for name, row in shares.items()
     )
-    notes = []
+    notes = ["* the method used here."]
     if evidence.basis is Basis.NOT_MEASURED:
         values = "with" if evidence.has_values else "without"
-        notes.append(f"{evidence.method.capitalize()} {values} --values was not measured; credit here is by shapley.")
-    else:
-        notes.append("* the method used here.")
+        notes = [f"{evidence.method.capitalize()} {values} --values was not measured; credit here is by shapley."]
     notes.append(f"A judge rates each {part}, rightly 8 times of 10: --outcomes, then corpus trace reward.")
     if reruns:
         notes.append(f"Reruns replace each {part}, simulated: --method difference --values.")
     notes.append("docs/credit.md says how this was measured.")
-    runs = RUNS_OF_A_FAULT * len(evidence.found)
-    title = f"Finds faults? How often the {part} at fault came first in {runs} made runs"
+    title = f"Finds faults? How often the {part} at fault came first in {RUNS_OF_A_FAULT * len(results)} made runs"
     return Table("finds_faults", title, ("by", *faults), rows, tuple(notes))
 
 
-def evidence_data(evidence: Evidence) -> dict[str, Any]:
-    """Return what is known of how well a method finds faults, for programs."""
-    return {
-        "basis": evidence.basis.value,
-        "runs_of_a_fault": RUNS_OF_A_FAULT if evidence.found else None,
-        "faults": [one._asdict() for one in evidence.found],
-    }
-
-
 def exact_credit(assignments: Sequence[Assignment], unit: str) -> Table:
-    """The figures of all traces with every digit in one table: the trace is first, what its figures rest on last."""
+    """Return the credit of all traces in one table, with every digit, the trace first, and the basis last."""
     columns, rows = _credits(assignments, unit, exact=True)
     bases = [assignment.basis for assignment in assignments for _ in assignment.credits]
     whole = tuple((*row, basis) for row, basis in zip(rows, bases, strict=True))
@@ -127,23 +119,23 @@ def exact_credit(assignments: Sequence[Assignment], unit: str) -> Table:
 def _credits(
     assignments: Sequence[Assignment], unit: str, *, exact: bool
 ) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
-    """The columns, and the parts of each trace by falling credit, each behind the name of the trace."""
-    sampled = any(share.standard_error is not None for one in assignments for share in one.credits.values())
-    rows = [
-        (
-            printable(assignment.trace_id),
-            printable(name),
-            round_figure(share.credit, exact=exact),
-            *((round_figure(share.standard_error, exact=exact),) if sampled else ()),
-        )
-        for assignment in assignments
-        for name, share in sorted(assignment.credits.items(), key=lambda item: -item[1].credit)
-    ]
-    return (_PART_OF.get(unit, unit), "credit", *(("standard error",) if sampled else ())), rows
+    """Return the columns, and a row for each part with its trace, the parts of a trace by credit."""
+    columns: tuple[str, ...] = (_PART_OF.get(unit, unit), "credit")
+    shares = [share for assignment in assignments for share in assignment.credits.values()]
+    are_sampled = any(share.standard_error is not None for share in shares)
+    if are_sampled:
+        columns = (*columns, "standard error")
+    rows: list[tuple[Cell, ...]] = []
+    for assignment in assignments:
+        for name, share in sorted(assignment.credits.items(), key=lambda item: -item[1].credit):
+            figures = (share.credit, share.standard_error) if are_sampled else (share.credit,)
+            rounded = (round_figure(figure, exact=exact) for figure in figures)
+            rows.append((printable(assignment.trace_id), printable(name), *rounded))
+    return columns, rows
 
 
 def _basis(assignment: Assignment, unit: str) -> Iterator[str]:
-    """Return the basis of the figures, how exact they are, and whether they sum up."""
+    """Yield notes on the basis and the precision of credit, and on its sum."""
     if unit == "token":
         yield "Every token of an event has the credit of the event; a trace has no single tokens."
     yield f"Basis: {assignment.basis}."
@@ -160,12 +152,16 @@ def _basis(assignment: Assignment, unit: str) -> Iterator[str]:
 def credit_data(
     assignments: Sequence[Assignment], unit: str, method: str, channel: str, evidence: Evidence
 ) -> dict[str, Any]:
-    """The same for programs."""
+    """Return the credit of traces for programs, and how well the method finds faults."""
     return {
         "unit": unit,
         "method": method,
         "channel": channel,
-        "finds_faults": evidence_data(evidence),
+        "finds_faults": {
+            "basis": evidence.basis.value,
+            "runs_of_a_fault": RUNS_OF_A_FAULT if evidence.found else None,
+            "faults": [result._asdict() for result in evidence.found],
+        },
         "traces": [
             {
                 "trace_id": assignment.trace_id,
@@ -187,8 +183,8 @@ def credit_data(
     }
 
 
-MOST_DIFFERENCES = 15
-"""So many differences people look at; the others are counted."""
+MAX_DIFFERENCES = 15
+"""The number of differences that are shown to people; the others are counted."""
 
 SAME = "The traces are the same.\n"
 ALIKE = "No differences except in ids, times of single events and contents, which are not compared.\n"
@@ -198,79 +194,54 @@ ALIKE = "No differences except in ids, times of single events and contents, whic
 def difference_table(
     differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]], *, exact: bool, most: int | None = None
 ) -> Table:
-    """Return the differences: a row for each count or figure, with its unit.
+    """Return the differences of two runs, a row for each count or figure.
 
     Args:
-        differences: What was found.
-        runs: The file and the trace of each of the two.
+        differences: The differences.
+        runs: The file and the trace of each run.
         exact: Whether figures have every digit, for programs.
-        most: So many rows, the largest differences first; all, in the order of the comparison, where None.
+        most: The number of rows, the largest differences first; None for all, in the order of the comparison.
     """
-    shown = differences if most is None else largest_first(differences)[:most]
+    ordered = differences if most is None else largest_first(differences)
+    shown = ordered[:most]
+    columns: tuple[str, ...] = ("part", "name", "A", "B", "change", "unit")
+    if exact:
+        columns = (*columns, "A_at_least", "B_at_least")
     rows = []
-    for one in shown:
-        sides = zip((one.before, one.after), one.are_least, strict=True)
-        before, after = (_side(value, is_least and not exact, exact=exact) for value, is_least in sides)
-        change = round_figure(one.change, exact=exact)
-        unit = None if one.unit == "1" and not exact else one.unit or None
-        least = one.are_least if exact else ()
-        rows.append((one.part, printable(one.name), before, after, change, unit, *least))
-    columns = ("part", "name", "A", "B", "change", "unit", *(("A_at_least", "B_at_least") if exact else ()))
-    more = 0 if most is None else len(largest_first(differences)) - len(shown)
-    return Table("differences", "", columns, tuple(rows), tuple(_notes(shown, runs, more)))
+    for difference in shown:
+        values = zip((difference.before, difference.after), difference.are_least, strict=True)
+        before, after = (_value(value, is_least, exact=exact) for value, is_least in values)
+        change = round_figure(difference.change, exact=exact)
+        unit = difference.unit or None
+        if unit == "1" and not exact:
+            unit = None
+        row = (difference.part, printable(difference.name), before, after, change, unit)
+        rows.append((*row, *difference.are_least) if exact else row)
+    notes = tuple(_notes(shown, runs, len(ordered) - len(shown)))
+    return Table("differences", "", columns, tuple(rows), notes)
 
 
-def path_table(first: Diagnosis, second: Diagnosis) -> Table:
-    """Return which of two runs is faster, and the differences on their critical paths, the largest first."""
-    unit, of_first, of_second = first.summary.unit, _on_path(first), _on_path(second)
-    pairs = {name: (of_first.get(name, 0.0), of_second.get(name, 0.0)) for name in {**of_first, **of_second}}
-    shown = sorted(pairs.items(), key=lambda pair: -abs(pair[1][1] - pair[1][0]))[:MOST_DIFFERENCES]
-    texts = [(name, _words(one, unit), _words(two, unit), _change(two - one, unit)) for name, (one, two) in shown]
-    widths = [max(map(len, column)) for column in list(zip(*texts, strict=True))[1:]]
-    rows = tuple((name, *map(str.rjust, figures, widths)) for name, *figures in texts)
-    columns = ("on the critical path", *map(str.rjust, ("A", "B", "change"), widths))
-    return Table("critical_path", verdict(first.summary, second.summary), columns, rows)
-
-
-def verdict(first: Summary, second: Summary) -> str:
-    """Return which of two runs is faster, and by how much, or that one counts seconds and the other steps."""
-    unit, before, after = second.unit, first.elapsed, second.elapsed
-    if first.unit != unit:
-        counted = ("seconds", "B steps") if unit == "step" else ("steps", "B seconds")
-        return f"Times are not compared: A counts {', '.join(counted)}."
-    if _words(before, unit) == _words(after, unit):
-        return f"A and B took equally long: {_words(after, unit)}."
-    less = f"{_words(abs(after - before), unit)} {'less' if after < before else 'more'}"
-    return f"B took {less} than A: {_words(after, unit)}, not {_words(before, unit)}."
-
-
-def _on_path(run: Diagnosis) -> dict[str, float]:
-    """The parts of a critical path in words; those of agents of one role are one, since ids differ between runs."""
-    names, found = names_in(run.view), dict[str, float]()
-    names |= {one.agent: printable(one.role, limit=30) for one in run.view.agents if one.role}
-    for (agent, activity, tool), seconds in on_path(run).items():
-        what = f"{printable(tool, limit=30)}{', perhaps waiting,' if activity is Activity.OPEN else ''}"
-        text = f"{what if tool else activity.value} of {names[agent]}" if agent else _GAPS[activity]
-        if seconds:
-            found[text] = found.get(text, 0.0) + seconds
-    return found
-
-
-_GAPS = {Activity.IDLE: "nobody at work", Activity.GAP: "gaps in which others worked"}
-
-
-def _words(time: float, unit: str) -> str:
-    return duration(time, unit).replace("\ue000", " ")
-
-
-def _change(time: float, unit: str) -> str:
-    return f"{'-' if time < 0 else '+'}{_words(abs(time), unit)}" if time else ""
-
-
-def _side(value: float | str | None, is_least: bool, *, exact: bool) -> Cell:
+def _value(value: float | str | None, is_least: bool, *, exact: bool) -> Cell:
     if isinstance(value, str) or value is None:
         return value and printable(value)
-    return at_least(value) if is_least else round_figure(value, exact=exact)
+    return at_least(value) if is_least and not exact else round_figure(value, exact=exact)
+
+
+def _notes(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]], more: int) -> Iterator[str]:
+    """Yield notes on the two runs, on the differences left out, and on missing figures."""
+    for side, (file, trace) in zip("AB", runs, strict=True):
+        yield f"{side}: {printable(trace.trace_id)} ({printable(file, limit=300)})"
+    if more:
+        noun = "difference is" if more == 1 else "differences are"
+        yield f"{more:,} more {noun} smaller: corpus trace diff A B --all."
+    if any(difference.before is None or difference.after is None for difference in differences):
+        yield "Empty: not stated or not known."
+    if any(any(difference.are_least) for difference in differences):
+        yield "At least: the log does not record all of it."
+    for difference in differences:
+        if difference.reason:
+            side = "A" if difference.before is None else "B"
+            yield f"No {difference.name} in {side}: {printable(difference.reason, limit=300)}."
 
 
 def difference_data(differences: Sequence[Difference]) -> list[dict[str, Cell]]:
@@ -290,17 +261,52 @@ def difference_data(differences: Sequence[Difference]) -> list[dict[str, Cell]]:
     ]
 
 
-def _notes(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]], more: int) -> Iterator[str]:
-    for side, (file, trace) in zip("AB", runs, strict=True):
-        yield f"{side}: {printable(trace.trace_id)} ({printable(file, limit=300)})"
-    if more:
-        noun = "difference is" if more == 1 else "differences are"
-        yield f"{more:,} more {noun} smaller: corpus trace diff A B --all."
-    if any(difference.before is None or difference.after is None for difference in differences):
-        yield "Empty: not stated or not known."
-    if any(any(one.are_least) for one in differences):
-        yield "At least: the log does not record all of it."
-    for one in differences:
-        if one.reason:
-            side = "A" if one.before is None else "B"
-            yield f"No {one.name} in {side}: {printable(one.reason, limit=300)}."
+def path_table(first: Diagnosis, second: Diagnosis) -> Table:
+    """Return the largest differences between the critical paths of two runs; the title says which run is faster."""
+    unit, of_first, of_second = first.summary.unit, _time_on_path(first), _time_on_path(second)
+    rows = [(part, of_first.get(part, 0.0), of_second.get(part, 0.0)) for part in {**of_first, **of_second}]
+    rows.sort(key=lambda row: -abs(row[2] - row[1]))
+    texts = [(part, _time(a, unit), _time(b, unit), _change(b - a, unit)) for part, a, b in rows[:MAX_DIFFERENCES]]
+    widths = [max(map(len, column)) for column in list(zip(*texts, strict=True))[1:]]
+    aligned = tuple((part, *map(str.rjust, figures, widths)) for part, *figures in texts)
+    columns = ("on the critical path", *map(str.rjust, ("A", "B", "change"), widths))
+    return Table("critical_path", verdict(first.summary, second.summary), columns, aligned)
+
+
+def verdict(first: Summary, second: Summary) -> str:
+    """Return a sentence on which of two runs is faster and by how much, unless only one of them counts steps."""
+    unit, before, after = second.unit, first.elapsed, second.elapsed
+    if first.unit != unit:
+        units = "seconds, B steps" if unit == "step" else "steps, B seconds"
+        return f"Times are not compared: A counts {units}."
+    if _time(before, unit) == _time(after, unit):
+        return f"A and B took equally long: {_time(after, unit)}."
+    change = f"{_time(abs(after - before), unit)} {'less' if after < before else 'more'}"
+    return f"B took {change} than A: {_time(after, unit)}, not {_time(before, unit)}."
+
+
+def _time_on_path(run: Diagnosis) -> dict[str, float]:
+    """Return the time of each part of a critical path; agents of one role are one part, since their ids differ."""
+    names = names_in(run.view)
+    names |= {agent.agent: printable(agent.role, limit=30) for agent in run.view.agents if agent.role}
+    times: dict[str, float] = {}
+    for (agent, activity, tool), seconds in on_path(run).items():
+        if not seconds:
+            continue
+        act = activity.value
+        if tool:
+            act = printable(tool, limit=30) + (", perhaps waiting," if activity is Activity.OPEN else "")
+        part = f"{act} of {names[agent]}" if agent else _GAPS[activity]
+        times[part] = times.get(part, 0.0) + seconds
+    return times
+
+
+_GAPS = {Activity.IDLE: "nobody at work", Activity.GAP: "gaps in which others worked"}
+
+
+def _time(time: float, unit: str) -> str:
+    return one_line(duration(time, unit))
+
+
+def _change(time: float, unit: str) -> str:
+    return f"{'-' if time < 0 else '+'}{_time(abs(time), unit)}" if time else ""

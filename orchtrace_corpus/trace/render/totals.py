@@ -1,4 +1,4 @@
-"""Totals over many runs as tables, and as figures for programs."""
+"""Totals over many runs: as tables, and as JSON values."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -9,17 +9,17 @@ from orchtrace_corpus.base.text.table import Cell, Table
 from orchtrace_corpus.trace.diagnosis.totals import Breakdown, Grouping, Total, Totals
 from orchtrace_corpus.trace.model.import_report import Prices
 from orchtrace_corpus.trace.render.imports import prices_of
-from orchtrace_corpus.trace.render.names import break_lines, counted, duration, money, quantity
+from orchtrace_corpus.trace.render.names import counted, duration, money, one_line
 
 USUAL = (Grouping.DAY, Grouping.PROJECT, Grouping.MODEL)
 """The default groupings of totals."""
 
 AT_LEAST = "+"
-"""Stands behind a figure that is only known in part."""
+"""The sign after a figure that is only known in part."""
 
-_COST, _WORKED = "USD", "worked"
+_COST = "USD"
 _DISPENSABLE = ("answers", "cache write", "cache read", "input", "output", "sessions")
-"""The columns that a narrow terminal does without, in this order."""
+"""The columns that a narrow terminal leaves out, in this order."""
 
 _MAX_NAME = 40
 _UNKNOWN = {
@@ -28,7 +28,7 @@ _UNKNOWN = {
     Grouping.PROJECT: "(unknown)",
     Grouping.MODEL: "(not named)",
 }
-_EXACT = (
+_EXACT_COLUMNS = (
     "sessions", "answers", "input", "output", "cache_read", "cache_write", "tokens", "tokens_at_least", "cost_usd",
     "cost_at_least", "worked_s", "worked_at_least",
 )  # fmt: skip
@@ -37,72 +37,62 @@ _EXACT = (
 def tables(
     breakdowns: Mapping[Grouping, Breakdown], everything: Total, *, has_prices: bool, width: int | None
 ) -> list[Table]:
-    """Return a table for each grouping, all with the same columns.
-
-    Args:
-        breakdowns: The totals by grouping.
-        everything: The total of all runs.
-        has_prices: Whether there is a column of costs.
-        width: The cells of the terminal, in which some columns may have no room; None for none.
-    """
+    """Return a table for each grouping, all with the same columns; those without room on a terminal are left out."""
     by_grouping = {grouping: _rows(grouping, breakdown, everything) for grouping, breakdown in breakdowns.items()}
-    rows = [row for own in by_grouping.values() for row in own]
-    names = [display_width(text) for grouping, own in by_grouping.items() for text in (grouping, *(n for n, _ in own))]
+    all_rows = [row for rows in by_grouping.values() for row in rows]
+    name_width = max(display_width(text) for text in (*by_grouping, *(name for name, _ in all_rows)))
     columns = [name for name in _texts(everything) if has_prices or name != _COST]
-    widths = {name: max(len(name), *(len(texts[name]) for _, texts in rows)) for name in columns}
-    for name in _DISPENSABLE:
-        if width is not None and max(names) + sum(widths[column] + 1 for column in columns) > width:
-            columns.remove(name)
+    widths = {column: max(len(column), *(len(texts[column]) for _, texts in all_rows)) for column in columns}
+    for column in _DISPENSABLE:
+        if width is not None and name_width + sum(widths[column] + 1 for column in columns) > width:
+            columns.remove(column)
     sessions = counted(everything.sessions, "session")
     return [
         Table(
             f"by_{grouping}",
             f"{sessions} by {grouping}",
-            (grouping.value, *(name.rjust(widths[name]) for name in columns)),
-            tuple((name, *(texts[column].rjust(widths[column]) for column in columns)) for name, texts in own),
+            (grouping.value, *(column.rjust(widths[column]) for column in columns)),
+            tuple((name, *(texts[column].rjust(widths[column]) for column in columns)) for name, texts in rows),
         )
-        for grouping, own in by_grouping.items()
+        for grouping, rows in by_grouping.items()
     ]
 
 
 def _rows(grouping: Grouping, breakdown: Breakdown, everything: Total) -> list[tuple[str, dict[str, str]]]:
-    """Return the rows of a table, each with its name and with what stands in its columns."""
-    rows = [(_name(grouping, total), _texts(total)) for total in breakdown.totals]
+    """Return the rows of a table: the name of each, and its texts by column."""
+    rows = []
+    for total in breakdown.totals:
+        name = printable(total.name, limit=_MAX_NAME) or _UNKNOWN.get(grouping, "")
+        rows.append((name, _texts(total)))
     if breakdown.rest is not None:
-        is_by_time = grouping in (Grouping.DAY, Grouping.MONTH)
-        name = _one_line(quantity(breakdown.others, f"{'earlier' if is_by_time else 'more'} {grouping}"))
-        rows.insert(0 if is_by_time else len(rows), (name, _texts(breakdown.rest)))
+        if grouping in (Grouping.DAY, Grouping.MONTH):
+            rows.insert(0, (counted(breakdown.others, f"earlier {grouping}"), _texts(breakdown.rest)))
+        else:
+            rows.append((counted(breakdown.others, f"more {grouping}"), _texts(breakdown.rest)))
     return [*rows, ("all", _texts(everything))] if len(rows) > 1 else rows
 
 
 def notes(
     breakdowns: Mapping[Grouping, Breakdown], everything: Total, runs: int, zone: str, *, prices: Prices | None = None
 ) -> Iterator[str]:
-    """Yield what a reader of the tables should know.
+    """Yield the sentences below the tables.
 
-    Args:
-        breakdowns: The totals by grouping.
-        everything: The total of all runs.
-        runs: How many these are.
-        zone: What the time zone of the days is called.
-        prices: The prices that costs were computed with; None where the logs state costs, or there are none.
+    `runs` is the number of runs, `zone` the name of the time zone of days, and `prices` those that costs were computed
+    with; None if the logs state costs, or there are none.
     """
     yield f"Days are those of {zone}; --timezone names another time zone."
     yield "Worked: while at least one agent did; by model, while it answered. Sessions side by side count once."
     if prices is not None:
         yield f"Costs are at {prices_of(prices.date, '', prices.source)}."
-    if (
-        everything.has_more_tokens
-        or everything.has_more_time
-        or (everything.costs_more and everything.cost_usd is not None)
-    ):
+    has_partial_cost = everything.costs_more and everything.cost_usd is not None
+    if everything.has_more_tokens or everything.has_more_time or has_partial_cost:
         yield f"{AT_LEAST} at least: something in the logs of these sessions is unknown."
     if without := runs - everything.sessions:
         have = "session has" if without == 1 else "sessions have"
         yield f"{without:,} more {have} no answers of their own: copies of others, or nothing was asked."
-    folded = [grouping for grouping, breakdown in breakdowns.items() if breakdown.rest is not None]
-    if folded:
-        yield f"All rows: {' or '.join(f'--by {grouping}' for grouping in folded)}."
+    shortened = [grouping for grouping, breakdown in breakdowns.items() if breakdown.rest is not None]
+    if shortened:
+        yield f"All rows: {' or '.join(f'--by {grouping}' for grouping in shortened)}."
 
 
 def exact_tables(totals: Totals, groupings: Sequence[Grouping]) -> list[Table]:
@@ -111,7 +101,7 @@ def exact_tables(totals: Totals, groupings: Sequence[Grouping]) -> list[Table]:
         Table(
             f"by_{grouping}",
             "",
-            (grouping.value, *_EXACT),
+            (grouping.value, *_EXACT_COLUMNS),
             tuple((printable(total.name) or None, *_figures(total)) for total in totals.by(grouping).totals),
         )
         for grouping in groupings
@@ -119,17 +109,16 @@ def exact_tables(totals: Totals, groupings: Sequence[Grouping]) -> list[Table]:
 
 
 def data(totals: Totals, zone: str, groupings: Sequence[Grouping]) -> dict[str, Any]:
-    """Return the totals for programs; what is unknown is null."""
+    """Return the totals for programs; unknown figures are null."""
+
+    def record(total: Total) -> dict[str, Cell]:
+        return dict(zip(_EXACT_COLUMNS, _figures(total), strict=True))
+
     content: dict[str, Any] = {"timezone": zone}
     for grouping in groupings:
-        content[f"by_{grouping}"] = [
-            {grouping.value: total.name or None, **_record(total)} for total in totals.by(grouping).totals
-        ]
-    return {**content, "all": _record(totals.all())}
-
-
-def _record(total: Total) -> dict[str, Cell]:
-    return dict(zip(_EXACT, _figures(total), strict=True))
+        rows = totals.by(grouping).totals
+        content[f"by_{grouping}"] = [{grouping.value: total.name or None, **record(total)} for total in rows]
+    return {**content, "all": record(totals.all())}
 
 
 def _figures(total: Total) -> tuple[Cell, ...]:
@@ -147,29 +136,20 @@ def _figures(total: Total) -> tuple[Cell, ...]:
 
 
 def _texts(total: Total) -> dict[str, str]:
-    """Return what stands in the row of a total, by column."""
-    more = AT_LEAST if total.has_more_tokens else ""
+    """Return the texts in the row of a total, by column."""
     kinds = {kind.replace("_", " "): f"{tokens:,}" if tokens else "" for kind, tokens in total.tokens.items()}
-    cost = ""
+    tokens = cost = worked = ""
+    if total.total is not None:
+        tokens = f"{total.total:,}{AT_LEAST if total.has_more_tokens else ''}"
     if total.cost_usd is not None:
         cost = f"{money(total.cost_usd)}{AT_LEAST if total.costs_more else ''}"
-    worked = ""
     if total.seconds:
-        worked = f"{_one_line(duration(total.seconds))}{AT_LEAST if total.has_more_time else ''}"
+        worked = f"{one_line(duration(total.seconds))}{AT_LEAST if total.has_more_time else ''}"
     return {
         "sessions": f"{total.sessions:,}",
         "answers": f"{total.answers:,}",
         **kinds,
-        "tokens": "" if total.total is None else f"{total.total:,}{more}",
+        "tokens": tokens,
         _COST: cost,
-        _WORKED: worked,
+        "worked": worked,
     }
-
-
-def _name(grouping: Grouping, total: Total) -> str:
-    name = printable(total.name, limit=_MAX_NAME)
-    return name or _UNKNOWN.get(grouping, "")
-
-
-def _one_line(text: str) -> str:
-    return break_lines(text, _MAX_NAME * 2)[0]
