@@ -128,7 +128,9 @@ def markdown_text(text: str) -> str:
 
     Text that GitHub would turn into a link, a mention, a reference or an emoji becomes code.
     """
-    parts = re.split(_FORMULA, text) if "$" in text else [text]
+    if "$" not in text:
+        return _inert(text)
+    parts = re.split(_FORMULA, text)
     return "".join(
         part if index % 2 and not re.search(_ACTIVE, part) else _inert(part) for index, part in enumerate(parts)
     )

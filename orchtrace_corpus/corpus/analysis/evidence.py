@@ -120,8 +120,11 @@ def _count(name: str, rows: Iterable[EvidenceCoverage]) -> EvidenceCoverage:
 
 
 def _standing(level: str, taxonomy: Taxonomy) -> Standing:
-    terms = (term for facet in taxonomy.evidence if facet.field == "level" for term in facet.terms)
-    return next((term.standing for term in terms if term.id == level), Standing.PRIMARY)
+    for facet in taxonomy.evidence:
+        for term in facet.terms:
+            if facet.field == "level" and term.id == level:
+                return term.standing
+    return Standing.PRIMARY
 
 
 def _is_survey(source: str, taxonomy: Taxonomy) -> bool:

@@ -114,7 +114,9 @@ class Query(NamedTuple):
 
     def select(self, records: Iterable[RecordType]) -> tuple[RecordType, ...]:
         """Return the records that pass, in their order."""
-        return tuple(record for record in records if self.matches(record))
+        for condition in self.filters:
+            records = filter(condition.matches, records)
+        return tuple(records)
 
 
 def parse(texts: Iterable[str], attributes: Attributes) -> Query:

@@ -398,7 +398,7 @@ def identities(paper: Paper) -> Iterator[tuple[Identifier, Path]]:
     """Yield the paper's identifiers: those of its fields, and those that only a URL has."""
     for kind, value in zip(_KINDS, (paper.arxiv_id, paper.doi, paper.openreview_id, paper.acl_id), strict=True):
         if value is not None:
-            yield Identifier(kind, value), (kind.value,)
+            yield Identifier(kind, value), (kind,)
     for index, url in enumerate(paper.urls):
         linked = recognise_url(url)
         if linked is not None and getattr(paper, linked.kind) is None:

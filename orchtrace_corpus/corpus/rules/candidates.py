@@ -57,7 +57,7 @@ def _tag_findings(file: Entries[Candidate], loaded: Loaded, taxonomy: Taxonomy) 
     facets = disputable(taxonomy)
     papers = tuple(
         candidate.supported(
-            candidate.paper.tags, {tag: facet for tag, facet in facets.items() if not candidate.is_open(tag)}
+            candidate.paper.tags, {tag: facet for tag, facet in facets.items() if tag not in candidate.open_tags}
         )
         for candidate in file.items
     )

@@ -26,7 +26,7 @@ def signs(record: Record) -> Iterator[Sign]:
     """Yield the signs of a record, the strongest first."""
     if isinstance(record, Paper):
         for identifier, path in identities(record):
-            yield Sign(identifier.kind.value, path, identifier)
+            yield Sign(identifier.kind, path, identifier)
         if record.urls:
             yield Sign("address", ("urls", 0), ("address", address(record.urls[0])))
     else:

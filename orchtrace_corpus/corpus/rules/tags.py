@@ -21,20 +21,27 @@ def check_rules(loaded: Loaded, open_tags: Sequence[Collection[str]] = ()) -> It
     """
     attributes = paper_attributes(loaded.taxonomy)
     for rule in loaded.taxonomy.rules:
-        wrong = []
-        for condition in (*rule.when, *rule.require):
-            try:
-                parse_conditions((condition,), attributes)
-            except CommandUseError as error:
-                message = str(error).replace("\n", ". ").rstrip(".")
-                wrong.append(Finding("X103", f"rule {quote(rule.id)}: {message}", condition.location, rule.id))
-        yield from wrong or _check_rule(rule, attributes, loaded, open_tags)
+        try:
+            when, require = parse_rule(rule, attributes)
+        except CommandUseError:
+            yield from _wrong_conditions(rule, attributes)
+        else:
+            yield from _check_rule(rule, when, require, loaded, open_tags)
+
+
+def _wrong_conditions(rule: TagRule, attributes: Attributes) -> Iterator[Finding]:
+    """Yield the conditions of a rule that are no filters."""
+    for condition in (*rule.when, *rule.require):
+        try:
+            parse_conditions((condition,), attributes)
+        except CommandUseError as error:
+            message = str(error).replace("\n", ". ").rstrip(".")
+            yield Finding("X103", f"rule {quote(rule.id)}: {message}", condition.location, rule.id)
 
 
 def _check_rule(
-    rule: TagRule, attributes: Attributes, loaded: Loaded, open_tags: Sequence[Collection[str]]
+    rule: TagRule, when: Query, require: Query, loaded: Loaded, open_tags: Sequence[Collection[str]]
 ) -> Iterator[Finding]:
-    when, require = parse_rule(rule, attributes)
     error, warning = ("E101", "E102") if rule.evidence else ("X101", "X102")
     facts = frozenset(loaded.taxonomy.facts)
     broken = {finding.record for finding in loaded.findings}  # whose tags may be incomplete
