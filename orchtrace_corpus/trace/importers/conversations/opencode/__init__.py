@@ -383,15 +383,15 @@ class Store:
 
     def _take_part(self, row: PartRow, place: Place) -> None:
         """Take a part of a message, which may not be known yet."""
-        message, kind = self._last, row.type
-        if message is None or message.id != row.message or self._last_session != row.session:
-            message = self._message(row.message, row.session, place)
-        if row.id in message.parts:
+        owner, kind = self._last, row.type
+        if owner is None or owner.id != row.message or self._last_session != row.session:
+            owner = self._message(row.message, row.session, place)
+        if row.id in owner.parts:
             self.report.pass_over("record that another file has, too")
             return
-        message.parts[row.id] = row
+        owner.parts[row.id] = row
         if kind == "tool":
-            message.calls[row.id] = self._call(row, row.state or _NO_STATE, place)
+            owner.calls[row.id] = self._call(row, row.state or _NO_STATE, place)
         elif kind == "text" or kind == "reasoning":
             row.text = self._privacy.reference(row.text)
         elif kind in _SILENT:
