@@ -196,7 +196,7 @@ class PartRow(Struct, gc=False):
 
     id: str = ""
     session: str = field(default="", name="sessionID")
-    message: str = field(default="", name="messageID")
+    message_id: str = field(default="", name="messageID")
     type: str = ""
     text: Any = None
     tool: str = ""
@@ -294,7 +294,7 @@ class Store:
         if row is None:
             self.report.drop(Drop.TOO_LONG if data is None else Drop.NO_JSON, place.file, place.line)
             return
-        row.id, row.message, row.session = name, message, session
+        row.id, row.message_id, row.session = name, message, session
         if table == "message":
             self._take_message(row, place)
         else:
@@ -384,8 +384,8 @@ class Store:
     def _take_part(self, row: PartRow, place: Place) -> None:
         """Take a part of a message, which may not be known yet."""
         owner, kind = self._last, row.type
-        if owner is None or owner.id != row.message or self._last_session != row.session:
-            owner = self._message(row.message, row.session, place)
+        if owner is None or owner.id != row.message_id or self._last_session != row.session:
+            owner = self._message(row.message_id, row.session, place)
         if row.id in owner.parts:
             self.report.pass_over("record that another file has, too")
             return
