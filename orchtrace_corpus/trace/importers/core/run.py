@@ -8,6 +8,7 @@ in any order: `Run.trace` joins results to calls, sub-agents to their parents an
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from msgspec.structs import astuple
@@ -86,7 +87,8 @@ class Run:
         self._cut: set[tuple[str, str]] = set()  # children with parents that would be below them
         self._addressed: list[tuple[ToolCall, Transcript]] = []
         self._returned: list[tuple[str, steps.Return, str | None]] = []
-        self._senders: list[tuple[steps.Delivery, Transcript]] = []
+        self._sent: dict[tuple[str, int], list[ToolCall]] = {}
+        self._arrivals: list[tuple[steps.Delivery, str, str, int | None]] = []
         self._explained: set[int] = set()  # answers whose usage is 0 or no number, by `id`
         self._covered: set[int] = set()  # answers whose usage is counted with another, by `id`
 
@@ -198,10 +200,19 @@ class Run:
         """Set how a call ended, for a log that says so outside the result, which may be read later."""
         self._settled.append((key, call_id, error, status))
 
-    def address(self, call: ToolCall, receiver: str, purpose: Purpose = steps.MESSAGE) -> None:
-        """Note that a call is about another agent: a message to it, a wait for it, or its end."""
+    def address(self, call: ToolCall, receiver: str, purpose: Purpose = steps.MESSAGE, text: int | None = None) -> None:
+        """Note that a call is about another agent: a message to it, a wait for it, or its end.
+
+        Args:
+            call: The call.
+            receiver: The agent.
+            purpose: The purpose of the call.
+            text: The `mark` of a message, for `receive`.
+        """
         call.purpose = purpose
         self._addressed.append((call, self.agent(receiver)))
+        if text is not None:
+            self._sent.setdefault((receiver, text), []).append(call)
 
     def message(
         self, sender: str, receiver: str, time: float, place: Place, ref: str = "", answer: ModelCall | None = None
@@ -281,9 +292,18 @@ class Run:
         done.is_inferred = is_inferred
         self._returned.append((child, done, receiver))
 
-    def sent_by(self, delivery: steps.Delivery, sender: str) -> None:
-        """Note the sender of a message that arrives, if the log has no call that sent it."""
-        self._senders.append((delivery, self.agent(sender)))
+    def receive(self, receiver: str, delivery: steps.Delivery, sender: str, text: int | None = None) -> None:
+        """Note that a message has arrived: the first with this text that was sent to the receiver, else one of `sender`.
+
+        Args:
+            receiver: The agent.
+            delivery: The step at which it arrives.
+            sender: The agent that wrote it; empty if the log does not say.
+            text: Its `mark`; None if no call has sent it.
+        """
+        if sender:
+            self.agent(sender)  # one that the log does not know otherwise has a name, too
+        self._arrivals.append((delivery, receiver, sender, text))
 
     def spend(
         self,
@@ -446,8 +466,14 @@ class Run:
                 self.report.note(Problem.NO_SPAWN, str(transcript.steps[0].place))
         for call, receiver in self._addressed:
             call.target = receiver.agent
-        for delivery, sender in self._senders:
-            delivery.sender = sender.agent
+        for calls in self._sent.values():
+            calls.sort(key=attrgetter("time"))
+        for delivery, reader, sender, text in self._arrivals:
+            calls = self._sent.get((reader, text), []) if text is not None else []
+            if calls and calls[0].time <= delivery.time:
+                delivery.sent = calls.pop(0)
+            elif sender and sender != reader:
+                delivery.sender = self.agents[sender].agent
         acting = [transcript for transcript in transcripts if transcript.steps]
         for line, spent in self._spent.items():  # kinds in the order of their first count
             columns = zip(Tokens.__struct_fields__, zip(*map(astuple, spent), strict=True), strict=True)

@@ -21,7 +21,6 @@ __all__ = ["beside", "read", "recognises", "ties"]
 
 _LEAD = "team-lead"  # the name by which teammates know the agent that the user talks to
 _MAX_SAME_TASK = 100  # among so many spawns with the same task, that of the same name is looked for
-_MAX_SAME_TEXT = 10  # among so many messages of the same text, the one that arrives is looked for
 
 
 def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -222,7 +221,9 @@ class Family:
                 self._return(child, addressed.thread, result.answer, ref=result.answer.ref)
         for key, step, spawn in self._unrecorded_returns():
             self._run.returned(key, step, ref=step.ref, receiver=spawn.thread.key, is_inferred=True)
-        self._deliver_messages()
+        for arrival in self._reading.arrivals:
+            sender = self._find(arrival.name, arrival.thread) or self._add_stranger(arrival.name)
+            self._run.receive(arrival.thread.key, arrival.step, sender, arrival.mark)
 
     def _return(
         self,
@@ -255,7 +256,8 @@ class Family:
     def _address(self, addressed: rows.AgentCall) -> None:
         call, key, result = addressed.call, self._find(addressed.name, addressed.thread), addressed.result
         if call.purpose is steps.MESSAGE:
-            self._run.address(call, key or self._add_stranger(addressed.name or "(nobody)"))
+            key = key or self._add_stranger(addressed.name or "(nobody)")
+            self._run.address(call, key, text=addressed.mark or None)
             return
         is_done = result is not None and not result.refused and result.answer.status is Status.OK
         if key and key != addressed.thread.key and (call.purpose is steps.JOIN or is_done):
@@ -281,24 +283,6 @@ class Family:
             self.keys[name] = f"{name} (stranger)"
             self._run.agent(self.keys[name], name)
         return self.keys[name]
-
-    def _deliver_messages(self) -> None:
-        """Join the messages that arrive to those that were sent, where the log has both."""
-        sent: dict[tuple[str, int], list[steps.ToolCall]] = {}
-        for addressed in self._reading.addressed:
-            if addressed.call.purpose is steps.MESSAGE and addressed.mark:
-                key = self._find(addressed.name, addressed.thread) or self._add_stranger(addressed.name or "(nobody)")
-                sent.setdefault((key, addressed.mark), []).append(addressed.call)
-        for arrival in self._reading.arrivals:
-            step, thread = arrival.step, arrival.thread
-            sender = self._find(arrival.name, thread) or self._add_stranger(arrival.name)
-            calls = sent.get((thread.key, arrival.mark), [])
-            earlier = next((call for call in calls[:_MAX_SAME_TEXT] if call.time <= step.time), None)
-            if earlier is not None:
-                calls.remove(earlier)
-                step.sent = earlier
-            elif sender != thread.key:  # what it tells itself is but a note
-                self._run.sent_by(step, sender)
 
 
 _OPEN, _WHOLE, _ANSWER = LedgerLine.PLACEHOLDER, LedgerLine.LAST_ROW, LedgerLine.RESULT_ANSWER

@@ -2,16 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from operator import attrgetter
 
 from orchtrace_corpus.trace.importers.conversations.codex import rows
-from orchtrace_corpus.trace.importers.conversations.codex.rollout import (
-    LEAD_NAME,
-    LEAD_PATH,
-    Rollout,
-    Spawn,
-    Trails,
-)
+from orchtrace_corpus.trace.importers.conversations.codex.rollout import LEAD_NAME, LEAD_PATH, Rollout, Spawn
 from orchtrace_corpus.trace.importers.conversations.codex.rows import recognises, ties
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
@@ -33,9 +26,9 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         threads.setdefault(meta.id, (meta, []))[1].append(file)
     sources = {source for meta, _ in threads.values() for source in (meta.parent, meta.forked)}
     rollouts = [Rollout(own, meta, run, is_source=meta.id in sources) for meta, own in threads.values()]
-    trails = {rollout.meta.id: Trails(rollout.trail) for rollout in rollouts}
+    by_id = {rollout.meta.id: rollout for rollout in rollouts}
     for rollout in rollouts:
-        rollout.leave_out_copies(trails)
+        rollout.leave_out_copies(by_id)
     acting = [rollout.meta for rollout in rollouts if rollout.thread.steps]
     if not acting:
         raise EmptyLogError(f"no item of a conversation in {', '.join(map(rows.shown, files[:3]))}")
@@ -157,14 +150,11 @@ class Links:
 
     def link_messages(self) -> None:
         """Link messages, ends and returns to agents, and what arrives to what was sent."""
-        sent: dict[tuple[str, int], list[steps.ToolCall]] = {}
         for rollout in self._rollouts:
             for addressed in rollout.addressed:
                 call, key = addressed.call, self._find(addressed.name)
                 if call.purpose is steps.MESSAGE:
-                    key = key or self._find_or_add(addressed.name)
-                    self._run.address(call, key)
-                    sent.setdefault((key, addressed.text_mark), []).append(call)
+                    self._run.address(call, key or self._find_or_add(addressed.name), text=addressed.text_mark)
                 elif call.answer and call.answer.status is Status.OK and key not in ("", rollout.meta.id):
                     self._run.address(call, key, steps.CLOSE)
                 else:
@@ -172,21 +162,9 @@ class Links:
             for ending in rollout.endings:
                 key = self._find(ending.name)
                 if not key and isinstance(ending.step, steps.Delivery):
-                    self._receive(ending.name, ending.step, rollout)
+                    self._run.receive(rollout.meta.id, ending.step, self._find_or_add(ending.name))
                 elif key not in ("", rollout.meta.id):
                     self._run.returned(key, ending.step, ending.status, ref=ending.ref, receiver=rollout.meta.id)
-        for calls in sent.values():
-            calls.sort(key=attrgetter("time"))
-        for rollout in self._rollouts:
             for arrival in rollout.arrivals:
-                calls = sent.get((rollout.meta.id, arrival.text_mark), [])
-                if calls and calls[0].time <= arrival.step.time:
-                    arrival.step.sent = calls.pop(0)
-                elif arrival.author:
-                    self._receive(arrival.author, arrival.step, rollout)
-
-    def _receive(self, author: str, delivery: steps.Delivery, rollout: Rollout) -> None:
-        """Say who wrote a message that no known call has sent."""
-        key = self._find_or_add(author)
-        if key != rollout.meta.id:
-            self._run.sent_by(delivery, key)
+                author = self._find_or_add(arrival.author) if arrival.author else ""
+                self._run.receive(rollout.meta.id, arrival.step, author, arrival.text_mark)

@@ -86,45 +86,7 @@ def by_kind(spent: Amounts) -> dict[str, int]:
     }  # fmt: skip
 
 
-def spend(
-    counts: list[Count], boundary: int, *, is_child: bool, report: ImportReport
-) -> tuple[dict[str, int] | None, int]:
-    """Give each answer of a thread what it spent.
-
-    Returns:
-        What the copied history had spent, None where none was copied up to the row `boundary`; and how often the
-        counter began anew with tokens of answers that the log does not have.
-    """
-    counter = _Counter(report)
-    copied: list[Amounts] = []
-    by_answer: dict[int, dict[str, int]] = {}
-    for state in counts:
-        is_copied = state.row <= boundary
-        spent = counter.take(state, may_inherit=is_child and not copied, is_copied=is_copied)
-        if spent is None:
-            if not is_copied:
-                report.enter_all(_SAME_TOTAL, by_kind(state.last) if state.last else {})
-        elif is_copied:
-            copied.append(spent)
-        elif state.answer is not None:
-            tokens = by_kind(spent)
-            state.answer.basis, line = _OF_TOTAL if state.total else _OF_LAST
-            report.enter_all(line, tokens)
-            earlier = by_answer.get(id(state.answer))
-            if earlier is not None:
-                tokens = {kind: amount + earlier[kind] for kind, amount in tokens.items()}
-            by_answer[id(state.answer)] = tokens
-            state.answer.spent = Tokens(**tokens)
-    if not copied:
-        return None, counter.restarts
-    total = by_kind(tuple(map(sum, zip(*copied, strict=True))))
-    report.enter(LedgerLine.COPIED_HISTORY, len(copied), **total)
-    return total, counter.restarts
-
-
 class _Counter:
-    """The states of a counter, one after another."""
-
     def __init__(self, report: ImportReport) -> None:
         self.restarts = 0  # how often it began anew with tokens of answers that the log does not have
         self._report, self._unused = report, ImportReport()
@@ -132,7 +94,7 @@ class _Counter:
         self._states: set[Amounts] = set()
 
     def take(self, count: Count, *, may_inherit: bool, is_copied: bool) -> Amounts | None:
-        """Return what a row adds to those before, None for a repetition; the first may have its parent's total."""
+        """Return the tokens that a row adds, None for a repetition; a child's first row may have its parent's total."""
         report = self._unused if is_copied else self._report
         total, last, before = count.total, count.last, self._before
         if total is None:
@@ -213,71 +175,71 @@ class Start(Struct):
 
 
 _BEGIN, _END = 0, 1
-"""The marks of what stands before the first row of each copy and behind the last."""
+"""The marks of the beginning and the end of each copy."""
 _UNREADABLE = (Drop.CUT_OFF, Drop.NO_JSON, Drop.TOO_LONG)
 
 
 class Row(NamedTuple):
-    """A row of a copy, with why lines between it and the row before could not be read; or an end of the copy."""
+    """A row of a copy, or its beginning or end; `gaps` are the unreadable lines before it."""
 
     place: Place
     line: Line | None
-    mark: int  # a number that its other copies have, too
+    mark: int  # the same in all copies
     gaps: Counter[Drop]
 
 
-class Copy:
-    """One file of a thread that has several: its rows, from one end to the other, and what became of its lines."""
+def read_copy(file: logs.LogFile) -> tuple[list[Row], ImportReport]:
+    """Read one of several files of a thread: its rows between two ends, and the report on its lines."""
+    name, report, marks = shown(file), ImportReport(), Counter[tuple[Any, ...]]()
 
-    def __init__(self, file: logs.LogFile) -> None:
-        name, marks, before = shown(file), Counter[tuple[Any, ...]](), Counter[Drop]()
-        self.report = ImportReport()
-        self.rows = [Row(Place(name, 0), None, _BEGIN, before)]
-        for number, line in logs.rows(file._replace(name=name), self.report, Line):
-            payload, time = line.payload or Payload(), moment(line.timestamp)
-            content = msgspec.json.encode(payload, order="sorted") if time == NO_TIME else b""
-            key = string(line.type), time, string(payload.type), string(payload.call_id), content
-            marks[key] += 1
-            unread = self._unread()
-            self.rows.append(Row(Place(name, number), line, hash((key, marks[key])), unread - before))
-            before = unread
-        self.rows.append(Row(Place(name, 0), None, _END, self._unread() - before))
-
-    def _unread(self) -> Counter[Drop]:
-        """Return how many lines could not be read so far."""
-        dropped = self.report.dropped
+    def unread() -> Counter[Drop]:
+        dropped = report.dropped
         return Counter({drop: dropped[drop].number for drop in _UNREADABLE if drop in dropped})
 
+    before = Counter[Drop]()
+    rows = [Row(Place(name, 0), None, _BEGIN, before)]
+    for line_number, line in logs.rows(file._replace(name=name), report, Line):
+        payload, time = line.payload or Payload(), moment(line.timestamp)
+        content = msgspec.json.encode(payload, order="sorted") if time == NO_TIME else b""
+        key = string(line.type), time, string(payload.type), string(payload.call_id), content
+        marks[key] += 1
+        skipped = unread()
+        rows.append(Row(Place(name, line_number), line, hash((key, marks[key])), skipped - before))
+        before = skipped
+    rows.append(Row(Place(name, 0), None, _END, unread() - before))
+    return rows, report
 
-def merge_copies(copies: Sequence[Copy], report: ImportReport) -> Iterator[tuple[Place, Line]]:
-    """Yield each row once that any copy of a thread has, each behind the row that it follows in its copy.
 
-    A line that cannot be read is no loss where another copy has nothing unread between its neighbours, or their rows.
+def merge_copies(files: Sequence[logs.LogFile], report: ImportReport) -> Iterator[tuple[Place, Line]]:
+    """Yield each row of a thread once, after the row that it follows in its own file.
+
+    A line that cannot be read is no loss if another file has its row, or has nothing unread between its neighbours.
     """
+    copies = [read_copy(file) for file in files]
     merged: list[Row] = []
-    for copy in sorted(copies, key=lambda copy: len(copy.rows), reverse=True):
-        merged = _insert(merged, copy.rows, report) if merged else copy.rows
-    whole = {(before.mark, row.mark) for copy in copies for before, row in pairwise(copy.rows) if not row.gaps}
+    for own, _ in sorted(copies, key=lambda copy: len(copy[0]), reverse=True):
+        merged = _insert(merged, own, report) if merged else own
+    whole = {(before.mark, row.mark) for own, _ in copies for before, row in pairwise(own) if not row.gaps}
     followed = dict(pairwise(row.mark for row in merged))
-    for copy in copies:
-        report.records_read += copy.report.records_read
-        report.repaired += copy.report.repaired
+    for own, of_file in copies:
+        report.records_read += of_file.records_read
+        report.repaired += of_file.repaired
         filled = Counter[Drop]()
-        for before, row in pairwise(copy.rows):
+        for before, row in pairwise(own):
             if row.gaps and (followed[before.mark] != row.mark or (before.mark, row.mark) in whole):
                 filled.update(row.gaps)
                 report.pass_over("unreadable line whose row another file of the thread has")
-        for drop, noted in copy.report.dropped.items():
-            for index in range(noted.number - filled[Drop(drop)]):
-                file, _, line_number = noted.for_example[min(index, len(noted.for_example) - 1)].rpartition(":")
-                report.drop(Drop(drop), file, int(line_number))
+        for drop, dropped in of_file.dropped.items():
+            for index in range(dropped.number - filled[Drop(drop)]):
+                file, _, line = dropped.for_example[min(index, len(dropped.for_example) - 1)].rpartition(":")
+                report.drop(Drop(drop), file, int(line))
     for row in merged:
         if row.line is not None:
             yield row.place, row.line
 
 
 def _insert(merged: list[Row], rows: Sequence[Row], report: ImportReport) -> list[Row]:
-    """Insert the rows of a copy that those merged so far lack."""
+    """Insert the rows that are missing."""
     places = {row.mark: index for index, row in enumerate(merged)}
     result: list[Row] = []
     at = 0
@@ -356,75 +318,6 @@ class Trail(Struct, gc=False):
     kind: str
 
 
-class Trails:
-    """The trail of a thread, as others are compared with it."""
-
-    def __init__(self, rows: Sequence[Trail]) -> None:
-        self._rows = rows
-
-    @cached_property
-    def places(self) -> dict[int, list[int]]:
-        """The places of each mark, from the beginning on."""
-        places: dict[int, list[int]] = {}
-        for place, row in enumerate(self._rows):
-            places.setdefault(row.mark, []).append(place)
-        return places
-
-    @cached_property
-    def counts(self) -> list[Trail]:
-        """The totals that have moved."""
-        return [row for row in self._rows if row.kind == "count"]
-
-
-def find_boundary(trails: Sequence[Trail], parent: Trails | None, meta: Meta) -> int:
-    """Return the last row of the history that was copied into a thread, mostly its parent's; 0 where none was."""
-    is_foreign = any(row.kind == "meta" for row in trails)
-    own_turn = next((row.row - 1 for row in trails if row.kind == "turn"), 0)
-    signs = [0, own_turn if is_foreign else 0]
-    if meta.created is not None:  # rows that are older than the thread
-        first = meta.created - _EARLIER_SECONDS
-        older = takewhile(lambda row: row.time < first, (row for row in trails if row.kind != "meta"))
-        signs += [row.row for row in older]
-    if parent is None:  # the first totals, where they move faster than any model answers
-        counts = [row for row in trails if row.kind == "count"]
-        quick = takewhile(lambda pair: abs(pair[1].time - pair[0].time) <= _BURST_SECONDS, pairwise(counts))
-        signs += [row.row for _, row in quick]
-    else:
-        signs += [_common_rows(trails, parent), _common_counts(trails, parent)]
-    return max(signs)
-
-
-def _common_rows(trails: Sequence[Trail], parent: Trails) -> int:
-    """Return the end of the rows that both have, from the beginning on."""
-    last, at = 0, -1
-    for row in trails:
-        if row.kind == "meta":
-            continue
-        places = parent.places.get(row.mark, [])
-        next_place = bisect_right(places, at)
-        if next_place == len(places):
-            break
-        at = places[next_place]
-        last = row.row
-    return last
-
-
-def _common_counts(trails: Sequence[Trail], parent: Trails) -> int:
-    """Return the end of the totals that both have, where it can be no accident: two in a row, or one of an instant."""
-    counts = parent.counts
-    mine = [row for row in trails if row.kind == "count"]
-    if not mine:
-        return 0
-    start = next((place for place, row in enumerate(counts) if row.mark == mine[0].mark), None)
-    if start is None:
-        return 0
-    both = 0
-    while both < len(mine) and start + both < len(counts) and mine[both].mark == counts[start + both].mark:
-        both += 1
-    is_copied = both > 1 or mine[0].time == counts[start].time
-    return mine[both - 1].row if is_copied else 0
-
-
 class Rollout:
     """One thread, read from its rows."""
 
@@ -473,7 +366,7 @@ class Rollout:
             name = shown(files[0])
             self._read(logs.rows(files[0]._replace(name=name), run.report, Line), youngest, name)
         else:
-            self._read(merge_copies([Copy(file) for file in files], run.report), youngest)
+            self._read(merge_copies(files, run.report), youngest)
 
     def _read(self, rows: Iterable[tuple[Place | int, Line]], youngest: float | None, name: str = "") -> None:
         """Read the rows of the thread, each with its place, or with its line in the file of that name."""
@@ -853,25 +746,90 @@ class Rollout:
         self._counts.append(Count(at.row, at.place, total, last, answer, has_moved))
         return has_moved
 
-    def leave_out_copies(self, trails: Mapping[str, Trails]) -> None:
-        """Leave history out that was copied from a thread at hand, and give the thread's own answers their tokens."""
-        meta = self.meta
+    def leave_out_copies(self, threads: Mapping[str, "Rollout"]) -> None:
+        """Leave out history that was copied from another thread, and give the thread's own answers their tokens."""
+        meta, run = self.meta, self._run
         is_child = bool(meta.parent or meta.forked)
         end = 0
         if is_child:
-            others = (trails[other] for other in (meta.forked, meta.parent) if other in trails and other != meta.id)
-            end = find_boundary(self.trail, next(others, None), meta)
-        copied, restarts = spend(self._counts, end, is_child=is_child, report=self._run.report)
-        self._run.missing[Missing.RESTARTS] = self._run.missing.get(Missing.RESTARTS, 0) + restarts
+            sources = (threads[other] for other in (meta.forked, meta.parent) if other in threads and other != meta.id)
+            end = self._find_boundary(next(sources, None))
+        counter, spent_before = _Counter(run.report), list[Amounts]()
+        for state in self._counts:
+            is_copied = state.row <= end
+            spent = counter.take(state, may_inherit=is_child and not spent_before, is_copied=is_copied)
+            if spent is not None and is_copied:
+                spent_before.append(spent)
+            elif spent is not None and state.answer is not None:
+                tokens, before = by_kind(spent), state.answer.spent
+                state.answer.basis, line = _OF_TOTAL if state.total else _OF_LAST
+                run.report.enter_all(line, tokens)
+                if before is not None:
+                    tokens = {kind: amount + getattr(before, kind) for kind, amount in tokens.items()}
+                state.answer.spent = Tokens(**tokens)
+            elif spent is None and not is_copied:
+                run.report.enter_all(_SAME_TOTAL, by_kind(state.last) if state.last else {})
+        copied = by_kind(tuple(map(sum, zip(*spent_before, strict=True)))) if spent_before else None
+        if copied is not None:
+            run.report.enter(LedgerLine.COPIED_HISTORY, len(spent_before), **copied)
+        run.missing[Missing.RESTARTS] = run.missing.get(Missing.RESTARTS, 0) + counter.restarts
         if end:
             self._leave_out(end, copied)
         calls = [step for step in self.thread.steps if isinstance(step, ModelCall)]
         last = max((step.order for step in calls if step.spent is not None), default=-1.0)
         silent = [step for step in calls if step.spent is None]
-        self._run.cover([step for step in silent if step.order < last])  # the count behind them has theirs
-        behind = [step for step in silent if step.order > last]
-        for call in [*behind, *[None] * self._odd][: self._odd]:  # theirs is no number
-            self._run.miss_number(call)
+        run.cover([step for step in silent if step.order < last])  # the next count has theirs
+        later = [step for step in silent if step.order > last]
+        for call in [*later, *[None] * self._odd][: self._odd]:  # theirs is no number
+            run.miss_number(call)
+
+    def _find_boundary(self, source: "Rollout | None") -> int:
+        """Return the last row of history that was copied, mostly from the parent; 0 if none was."""
+        is_foreign = any(row.kind == "meta" for row in self.trail)
+        own_turn = next((row.row - 1 for row in self.trail if row.kind == "turn"), 0)
+        ends = [0, own_turn if is_foreign else 0]
+        if self.meta.created is not None:  # rows that are older than the thread
+            first = self.meta.created - _EARLIER_SECONDS
+            older = takewhile(lambda row: row.time < first, (row for row in self.trail if row.kind != "meta"))
+            ends += [row.row for row in older]
+        if source is None:  # the first totals, if they move faster than any model answers
+            quick = takewhile(lambda pair: abs(pair[1].time - pair[0].time) <= _BURST_SECONDS, pairwise(self._totals))
+            return max(ends + [row.row for _, row in quick])
+        return max(*ends, self._end_of_common_rows(source), self._end_of_common_totals(source))
+
+    @cached_property
+    def _marks(self) -> dict[int, list[int]]:
+        """Return where each mark is on the trail, in order."""
+        places: dict[int, list[int]] = {}
+        for place, row in enumerate(self.trail):
+            places.setdefault(row.mark, []).append(place)
+        return places
+
+    @cached_property
+    def _totals(self) -> list[Trail]:
+        return [row for row in self.trail if row.kind == "count"]
+
+    def _end_of_common_rows(self, source: "Rollout") -> int:
+        last, at = 0, -1
+        for row in self.trail:
+            if row.kind == "meta":
+                continue
+            places = source._marks.get(row.mark, [])
+            next_place = bisect_right(places, at)
+            if next_place == len(places):
+                break
+            at, last = places[next_place], row.row
+        return last
+
+    def _end_of_common_totals(self, source: "Rollout") -> int:
+        """Return the row of the last common total; 0 if it may be an accident: one alone, at another time."""
+        own, others = self._totals, source._totals
+        start = next((place for place, row in enumerate(others) if own and row.mark == own[0].mark), None)
+        if start is None:
+            return 0
+        common = list(takewhile(lambda pair: pair[0].mark == pair[1].mark, zip(own, others[start:], strict=False)))
+        is_copied = len(common) > 1 or own[0].time == others[start].time
+        return common[-1][0].row if is_copied else 0
 
     def _leave_out(self, end: int, copied: dict[str, int] | None) -> None:
         """Leave out the steps of rows up to this one; what they had spent stands at the first that is left."""
