@@ -206,13 +206,12 @@ class Family:
                 self._return(spawn.child, spawn.thread, answer, answer.status, answer.ref, answer.error)
         by_task = {spawn.result.task: spawn for spawn in self._reading.spawns if spawn.result and spawn.result.task}
         by_call = {spawn.id: spawn for spawn in self._reading.spawns if spawn.id}
-        for notice in self._reading.notices:
-            task = notice.task
-            spawn_of = by_task.get(task.task) or by_call.get(task.call)
-            child = spawn_of.child if spawn_of is not None else self.keys.get(task.task, "")
-            status = rows.ENDS.get(task.status) if task.status else Status.OK
-            if child and child != notice.thread.key and status is not None:
-                self._return(child, notice.thread, notice.step, status, notice.ref, task.status)
+        for sign in self._reading.signs:
+            spawn_of = by_task.get(sign.task) or by_call.get(sign.call)
+            child = spawn_of.child if spawn_of is not None else self.keys.get(sign.task, "")
+            status = sign.end if sign.status else Status.OK
+            if sign.thread is not None and child not in ("", sign.thread.key) and status is not None:
+                self._return(child, sign.thread, sign.step, status, sign.ref, sign.status)
         for addressed in self._reading.addressed:
             result = addressed.result
             is_wait = addressed.call.purpose is steps.JOIN

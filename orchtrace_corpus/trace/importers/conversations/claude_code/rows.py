@@ -1,12 +1,11 @@
-"""The rows of a Claude Code session, the evidence that they give, and its threads as far as one row tells another.
+"""The rows of a Claude Code session, read into the threads of its agents.
 
-Decoding skips what is not read. Fields of rows have no types here, since each of them has another type in some version.
+Fields of rows have no types here, since each of them has another type in some version.
 
-Commands and monitors may go on in the background, until the log shows their end. The result of such a call only says
-that its task has begun, and how it is called. The task ends with the first sign of its end: a notification with a
-status, in the queue of the program or among the rows of the agent; the result of a call that asks for its output; or
-the result of a call that stops it. Notifications without a status, and outputs of a task that runs, are signs that it
-goes on. A task without a sign of its end was at work at least until its last sign.
+Commands and monitors may run in the background. The result of such a call only names its task. The task ends with the
+first sign of its end: a notification with a status, in the queue of the program or among the rows of the agent; the
+result of a call that asks for its output; or the result of a call that stops it. Notifications without a status, and
+outputs of a running task, are signs of life. A task without a sign of its end worked at least until its last sign.
 """
 
 import os
@@ -40,15 +39,15 @@ from orchtrace_corpus.trace.model.terms import Status
 
 
 class Opening(Struct, gc=False, rename="camel"):
-    """A row among the first of a file, with the fields that identify the file and its session."""
+    """The fields of a row that identify its file and session."""
 
-    # in the order of most rows, as the decoder looks for each behind the one before
+    # in the order of most rows, in which msgspec looks for them
     parent_uuid: Any = None
     is_sidechain: Any = None
     session_id: Any = None
     version: Any = None
     agent_id: Any = None
-    kind: Any = field(default=None, name="type")  # its type
+    kind: Any = field(default=None, name="type")
     uuid: Any = None
     timestamp: Any = None
 
@@ -66,7 +65,7 @@ class Line(Opening, gc=False, rename="camel"):
     attachment: Any = None
     data: Any = None
     parent_tool_use: Any = field(default=None, name="parentToolUseID")
-    # the structured part of a result, which repeats the output of the tool; `details` decodes it
+    # the structured part of a result, which repeats the output of the tool; decoded by `details_of`
     tool_use_result: Raw = NOTHING
     subtype: Any = None
     duration_ms: Any = None
@@ -167,7 +166,7 @@ def element(text: str, name: str) -> str:
 
 def teammate_messages(text: str) -> Iterator[tuple[str, str]]:
     """Yield the sender and the body of each `<teammate-message>` in a text."""
-    end = text.rfind("</teammate-message>") + len("</teammate-message>")  # none that is not closed takes long to find
+    end = text.rfind("</teammate-message>") + len("</teammate-message>")  # else an open tag is searched to the end
     for message in re.finditer(_TEAMMATE_MESSAGE, text[:end]):
         sender, closing, _ = message[1].partition('teammate_id="')[2].partition('"')
         if sender and closing:
@@ -220,19 +219,15 @@ class Written(Struct):
     is_odd: bool = False  # whether the usage of its last row has a count that is no number
 
 
-_CHARACTERS_A_TOKEN = 40  # more than a token has, even of lines and blanks; in words it has four
-_CHARACTERS_OF_NO_ACCOUNT = 400
+_MAX_CHARACTERS_OF_TOKEN = 40  # even of blanks and line ends; a token of words has four
+_NEGLIGIBLE_CHARACTERS = 400
 
 
 def is_placeholder(written: Written) -> bool:
-    """Return True if the count of an answer's output was noted before the model had written.
-
-    The answer says so, or holds more text than so many tokens can.
-    """
+    """Return True if an answer's output was counted before it was written, as it says, or as its length shows."""
     if written.is_open or written.tokens is None:
         return written.is_open
-    most = _CHARACTERS_A_TOKEN * written.tokens.get("output", 0) + _CHARACTERS_OF_NO_ACCOUNT
-    return written.characters > most
+    return written.characters > _MAX_CHARACTERS_OF_TOKEN * written.tokens.get("output", 0) + _NEGLIGIBLE_CHARACTERS
 
 
 class Result(Struct):
@@ -272,15 +267,6 @@ class Spawn(AgentCall):
     row: str = ""
     in_background: bool = False  # whether the call does not wait for the agent
     child: str = ""  # the key of the agent; empty while none is known
-
-
-class Notice(Struct):
-    """A background task tells of itself."""
-
-    step: steps.Notice
-    thread: Transcript
-    task: Task
-    ref: str
 
 
 class Arrival(Struct):
@@ -456,8 +442,8 @@ def ties(opened: logs.Opened) -> list[str]:
 
 
 _LAUNCHED = r"(?:Command [^\n]{1,120}?\bbackground(?:ed by user)? with ID: |Monitor started \(task )([\w-]+)"
-"""The words with which a result says that its call goes on, if it has no structured part."""
-_NOTICE_LENGTH = 500  # of these words at most, which name a file
+"""The text of a result whose call goes on, if it has no structured part."""
+_NOTICE_LENGTH = 500  # the longest such text, which names a file
 
 ENDS = {
     "completed": Status.OK,
@@ -485,12 +471,15 @@ class Sign(Struct):
     call: str  # the id of the call that began it; empty if only the task is named
     step: steps.Step  # the time and the place of the sign
     end: Status | None  # the status of the ended task; None if it goes on
+    status: str = ""  # the word for it
+    thread: Transcript | None = None  # the agent that is notified
+    ref: str = ""  # refers to the result of the task
 
 
 def launched_task(text: str, row: Line) -> str:
     """Return the task that a call has begun, as its result says; empty where it has begun none."""
     if text.find("background", -_NOTICE_LENGTH) < 0 and not text.startswith(("Command ", "Monitor started")):
-        return ""  # it says so in front of what was printed, or behind it
+        return ""  # the notice is before the output or after it
     details = details_of(row)
     if details is not None:
         is_monitor = text.startswith("Monitor started")
@@ -499,10 +488,8 @@ def launched_task(text: str, row: Line) -> str:
     return match[1] if match else ""
 
 
-def end_background_calls(
-    launches: Iterable[tuple[str, str, steps.ToolCall]], signs: Iterable[Sign], notices: Sequence[Notice]
-) -> None:
-    """Give the calls in the background their ends, and join the notices among the rows of agents to them.
+def end_background_calls(launches: Iterable[tuple[str, str, steps.ToolCall]], signs: Iterable[Sign]) -> None:
+    """Give the calls in the background their ends, and join the notifications of agents to them.
 
     A launch is a task, the id of the call in the log that has begun it, and the call, whose result is joined.
     """
@@ -525,13 +512,13 @@ def end_background_calls(
     signs_of: dict[int, list[Sign]] = {}
     for sign in sorted(signs, key=lambda sign: sign.step.at):
         call = launch_of(sign.task, sign.call, sign.step.time)
+        if isinstance(sign.step, steps.Notice):
+            sign.step.tool_call = call
         if call is not None:
             signs_of.setdefault(id(call), []).append(sign)
             poll = sign.step.tool_call if isinstance(sign.step, steps.ToolResult) else None
-            if poll is not None and poll.tool in POLLS:  # which does nothing itself: while it waits, the task works
+            if poll is not None and poll.tool in POLLS:  # while the poll waits, only the task works
                 poll.more = {**(poll.more or {}), "run_time": 0.0}
-    for notice in notices:
-        notice.step.tool_call = launch_of(notice.task.task, notice.task.call, notice.step.time)
     for call in (call for calls in by_task.values() for call in calls):
         launched = call.answer.time if call.answer is not None else call.time
         last = next((sign for sign in signs_of.get(id(call), []) if sign.end is not None), None)
@@ -553,12 +540,11 @@ _PURPOSES = {
     "SendMessage": steps.MESSAGE,
 }
 
-_EARLIER, _OK, _ERROR = LedgerLine.EARLIER_ROW, Status.OK, Status.ERROR  # which Python 3.11 takes long to find
+_EARLIER, _OK, _ERROR = LedgerLine.EARLIER_ROW, Status.OK, Status.ERROR  # lookup is slow on Python 3.11
 _WARM_UP = "Warmup"
 """The only prompt of the sub-agents with which the program fills caches, sometimes days before the session."""
 
-_HOOK_FEEDBACK = "Stop hook feedback"  # how the text begins with which a hook lets an agent go on that was done
-
+_HOOK_FEEDBACK = "Stop hook feedback"  # begins the text of a hook that makes a finished agent go on
 _NO_MODEL = "<synthetic>"  # the model of answers that the program itself has written
 
 LEAST_ID_LENGTH = 20
@@ -579,10 +565,7 @@ MAIN = "main"
 """The agent that the user talks to."""
 
 _STOPPING_SECONDS = 10.0  # the longest time that stopping a command at its limit takes
-
 _PROGRESS_SECONDS = 2.0  # the inaccuracy of progress, which counts whole seconds
-
-
 _SILENT = frozenset(
     """
     agent-color agent-name agent-setting ai-title custom-title file-history-snapshot last-prompt mode
@@ -601,7 +584,6 @@ class Reading:
         self.written: list[Written] = []  # the answers of models
         self.spawns: list[Spawn] = []
         self.addressed: list[AgentCall] = []
-        self.notices: list[Notice] = []
         self.arrivals: list[Arrival] = []
         self.progress: dict[str, str] = {}  # the call that spawned an agent, by the agent, as rows of progress say
         self.beginnings: dict[str, Beginning] = {}  # how threads begin, by the agent's id in the log
@@ -609,7 +591,7 @@ class Reading:
         self.results: list[Result] = []  # the results of calls, in the order of the log
         # the time at which a command began to run, by the id of its call, as far as progress shows it
         self.run_begins: dict[str, float] = {}
-        self.signs: list[Sign] = []  # the signs of life and of the end of tasks in the background
+        self.signs: list[Sign] = []  # signs of tasks in the background
         self._asked_tasks: dict[tuple[str, str], tuple[str, str]] = {}  # the tool and the task of a call about one
         self._by_ids: dict[tuple[str, str, str] | None, Written] = {}
         # the threads, each by its name in the log; that of the session is `MAIN`
@@ -619,7 +601,7 @@ class Reading:
         self._inline: dict[str, str] = {}
         self._last_inline = ""
         self._is_undated = False  # whether a row has no time
-        self._last_usage: tuple[Any, dict[str, int] | None, bool] = None, None, False  # as the log has it, and read
+        self._last_usage: tuple[Any, dict[str, int] | None, bool] = None, None, False  # as logged, and as read
         self._copies: dict[str, dict[tuple[str, str], dict[str, int]]] = {}
         self.thread(MAIN)  # whose name no other agent gets
         # its files, those of the session itself first
@@ -628,7 +610,7 @@ class Reading:
         for file in self.sources:
             if file.part in (Part.MAIN, Part.AGENT):
                 self._read(file)
-        for key, spent in self._copies.items():  # at the time of the first step behind them
+        for key, spent in self._copies.items():  # at the time of the first step after them
             copied, *others = self.threads[key].steps
             if isinstance(copied, steps.CopiedHistory) and spent:
                 copied.tokens = {kind: sum(tokens.get(kind, 0) for tokens in spent.values()) for kind, _ in USAGE}
@@ -671,10 +653,10 @@ class Reading:
             elif isinstance(kind, str) and kind in _SILENT:
                 self._take_silent(row, kind, thread, time, place)
             else:
-                self.report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
+                self.run.skip(string(kind), is_known=False)
 
     def thread(self, key: str) -> steps.Transcript:
-        """Return the thread of that name in the log, made when it is first asked for."""
+        """Return the thread of a name in the log; a new one if there is none."""
         thread = self.threads.get(key)
         if thread is None:
             if key.startswith("acompact-"):
@@ -686,10 +668,10 @@ class Reading:
         return thread
 
     def _inline_thread(self, row: Line) -> steps.Transcript:
-        """Return the thread of a sub-agent whose rows stand among those of the session (1.x).
+        """Return the thread of a row of a sub-agent that is in the session's own file (1.x) and names no agent.
 
-        Such rows name no agent. Each belongs to the thread of its parent row; if that is missing, to the thread of
-        the row before. A row whose parent row is of the session itself begins a new thread.
+        It is the thread of the parent row, or of the row before if that is missing; a new one if the parent row is of
+        the session itself.
         """
         key, uuid, parent = string(row.agent_id), string(row.uuid), string(row.parent_uuid)
         if not key:
@@ -735,7 +717,7 @@ class Reading:
                 self._take_text(entry, text_of(others), others)
 
     def _take_silent(self, row: Line, kind: str, thread: steps.Transcript, time: float, place: Place) -> None:
-        """Read a note of the program for itself: of an agent at work, of a turn, of a task in its queue."""
+        """Take a row of the program: progress of an agent or command, the end of a turn, a task in the queue."""
         if kind == "progress" and text_field(row.data, "type") == "agent_progress":
             self._take_progress(row, time, place)
             return
@@ -756,7 +738,7 @@ class Reading:
                 self.signs.append(Sign(task.task, task.call, steps.Note(time, place), ENDS.get(task.status)))
 
     def _take_progress(self, row: Line, time: float, place: Place) -> None:
-        """Read a row of a sub-agent that the session repeats, if the sub-agent has no transcript."""
+        """Take a row of a sub-agent that the session repeats, if the sub-agent has no transcript."""
         key = text_field(row.data, "agentId")
         self.progress.setdefault(key, string(row.parent_tool_use))
         inner = row.data.get("message")
@@ -825,10 +807,9 @@ class Reading:
                     _note_run_time(tool_call, result, ran, _PROGRESS_SECONDS)
                 if result.background and tool_call.purpose is steps.TOOL:
                     launches.append((result.background, result.id, tool_call))
-        end_background_calls(launches, self.signs, self.notices)
+        end_background_calls(launches, self.signs)
 
     def _take_assistant(self, entry: Entry) -> None:
-        """Add a row of a model's answer."""
         row, message, thread = entry.row, entry.message, entry.thread
         time, place = entry.time, entry.place
         if message.get("model") == _NO_MODEL and row.is_api_error_message is not True:
@@ -861,8 +842,8 @@ class Reading:
         """Return the answer that a row is a part of; None if another thread has it already."""
         message, thread, time, place = entry.message, entry.thread, entry.time, entry.place
         answer, request, key = string(message.get("id")), "", None
-        # A long id of a message is the service's own, and so are both ids together. A short one alone may be made up,
-        # and says nothing beyond its thread.
+        # A long id of a message, or both ids, are the service's. A short one may be made up, and means nothing
+        # outside its thread.
         if len(answer) >= LEAST_ID_LENGTH:
             key = answer, "", ""
         elif answer:
@@ -905,7 +886,6 @@ class Reading:
         return written
 
     def _take_use(self, entry: Entry, block: dict[str, Any], call: steps.ModelCall) -> None:
-        """Add a call of a tool."""
         thread, name, use, given = entry.thread, text_field(block, "name"), text_field(block, "id"), block.get("input")
         if use and (thread.key, use) in self.tool_calls:
             self.report.note(Problem.CALL_WRITTEN_TWICE, str(entry.place))
@@ -979,9 +959,8 @@ class Reading:
         for task in read_tasks(text):
             notice = steps.Notice(entry.time, entry.place)
             entry.thread.add(notice)
-            ref = self._privacy.reference(task.result)
-            self.notices.append(Notice(notice, entry.thread, task._replace(result=""), ref))
-            self.signs.append(Sign(task.task, task.call, notice, ENDS.get(task.status)))
+            end, ref = ENDS.get(task.status), self._privacy.reference(task.result)
+            self.signs.append(Sign(task.task, task.call, notice, end, task.status, entry.thread, ref))
 
     def _take_result(self, entry: Entry, block: dict[str, Any]) -> None:
         content, thread, use = block.get("content"), entry.thread, text_field(block, "tool_use_id")
@@ -1022,7 +1001,7 @@ class Reading:
         self.results.append(result)
 
     def _take_attachment(self, entry: Entry) -> None:
-        """Add a row beside the conversation: a guard that blocked, a command that waited in the queue."""
+        """Take a row outside of the conversation: a hook that blocked, a command from the queue."""
         attachment, thread, time, place = entry.message, entry.thread, entry.time, entry.place
         kind = attachment.get("type")
         if kind == "hook_blocking_error":
@@ -1040,7 +1019,7 @@ class Reading:
 
 
 def _note_run_time(tool_call: steps.ToolCall, result: Result, seconds: float, tolerance: float) -> None:
-    """Note how long a command ran: all the time until its result, or the last seconds of it; before, it waited."""
+    """Note how long a command ran before its result, within a tolerance; before, it waited for a person."""
     took = result.answer.time - tool_call.time
     run_time = took if took - seconds <= tolerance else max(seconds, 0.0)
     tool_call.more = {"run_time": round(run_time, 6)}
