@@ -293,7 +293,7 @@ class Run:
         self._returned.append((child, done, receiver))
 
     def receive(self, receiver: str, delivery: steps.Delivery, sender: str, text: int | None = None) -> None:
-        """Note that a message has arrived: the first with this text that was sent to the receiver, else one of `sender`.
+        """Note that a message has arrived: the first with this text sent to the receiver, else one of `sender`.
 
         Args:
             receiver: The agent.
@@ -466,12 +466,12 @@ class Run:
                 self.report.note(Problem.NO_SPAWN, str(transcript.steps[0].place))
         for call, receiver in self._addressed:
             call.target = receiver.agent
-        for calls in self._sent.values():
-            calls.sort(key=attrgetter("time"))
+        for sent in self._sent.values():
+            sent.sort(key=attrgetter("time"))
         for delivery, reader, sender, text in self._arrivals:
-            calls = self._sent.get((reader, text), []) if text is not None else []
-            if calls and calls[0].time <= delivery.time:
-                delivery.sent = calls.pop(0)
+            sent = self._sent.get((reader, text), []) if text is not None else []
+            if sent and sent[0].time <= delivery.time:
+                delivery.sent = sent.pop(0)
             elif sender and sender != reader:
                 delivery.sender = self.agents[sender].agent
         acting = [transcript for transcript in transcripts if transcript.steps]
