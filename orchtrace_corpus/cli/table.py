@@ -29,7 +29,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
     },
     "Export and traces": {
         "export": Command("corpus.cli.exchange:export", "Write papers in another format."),
-        "site": Command("corpus.cli.site:site", "Write the corpus as a static site."),
+        "site": Command("corpus.cli.generate:site", "Write the corpus as a static site."),
         "trace": Command("trace.cli.group", "Check, replay, measure and label traces of agent teams."),
     },
     MORE: {

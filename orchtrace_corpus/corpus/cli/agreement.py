@@ -1,4 +1,4 @@
-"""The commands about readers: `audit sample`, `audit compare`, and `dispute` for one reading."""
+"""The commands for second readers: `audit sample`, `audit compare`, and `dispute` for one reading."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -147,12 +147,14 @@ def compare(
     if is_screening and len(sheets) < 2:
         raise CommandUseError(f"{sheets[0]} is a sheet of screening, and needs a second reader's", "Name two sheets.")
     columns = sheet_columns(pool.taxonomy) if is_screening else columns
-    wanted, known = coding.merged(columns, merges), [paper.key for paper in pool.papers]
+    merged = coding.merged(columns, merges)
     readers: list[Sheet] = []
     findings: list[Finding] = []
     for path, text in texts.items():
-        keys, texts_beside = (sheet_keys(text), SHEET_TEXTS) if is_screening else (known, ())
-        sheet, problems = coding.decode(text, path, wanted, keys, also=texts_beside)
+        if is_screening:
+            sheet, problems = coding.decode(text, path, merged, sheet_keys(text), also=SHEET_TEXTS)
+        else:
+            sheet, problems = coding.decode(text, path, merged, [paper.key for paper in pool.papers])
         readers.append(sheet)
         findings += problems
     if not is_screening:
@@ -163,8 +165,8 @@ def compare(
         return ExitCode.UNREADABLE
     if record and not is_screening:
         _tell(session, findings)
-        paths = {path: os.path.relpath(path, session.root_folder()) for path in sheets}
-        places = (os.path.basename(path) if near.startswith(os.pardir) else near for path, near in paths.items())
+        paths = (os.path.relpath(path, session.root_folder()) for path in sheets)
+        places = (os.path.basename(path) if path.startswith(os.pardir) else path for path in paths)
         code = _record(session, pool, readers, merges, " and ".join(places))
         return ExitCode.FINDINGS if has_errors(findings) else code
     if not is_screening:
@@ -186,14 +188,14 @@ def compare(
     return ExitCode.FINDINGS if has_errors(findings) else ExitCode.DONE
 
 
-def _tell(session: CorpusSession, found: Sequence[Finding]) -> None:
-    for line in first_and_more([str(finding) for finding in found], 20, "… and {} more"):
+def _tell(session: CorpusSession, findings: Sequence[Finding]) -> None:
+    for line in first_and_more([str(finding) for finding in findings], 20, "… and {} more"):
         session.output.tell(line)
-    if any(finding.code == "K105" for finding in found):
+    if any(finding.code == "K105" for finding in findings):
         hint = "Unknown codes count as not coded; --merge NAME=TERM,TERM makes a name for terms taken as one."
         session.output.tell(hint)
-    if found:
-        session.output.note(f"{findings_render.summary(found)} in the sheets; corpus rule K explains them")
+    if findings:
+        session.output.note(f"{findings_render.summary(findings)} in the sheets; corpus rule K explains them")
 
 
 def dispute(
@@ -219,20 +221,21 @@ def dispute(
     pool = session.pool()
     paper = find_target(pool, name).record
     tag, _, text = word.partition("=")
-    tag, known = tag.strip().replace("-", "_"), disputable(pool.taxonomy)
-    if tag not in known or not isinstance(paper, Paper):
-        raise CommandUseError(f"{quote(tag)} of {paper.name} cannot be disputed{suggestion(tag, list(known))}")
-    read, stands = read_level if known[tag].kind is Kind.LEVELS else read_term, value_of(paper, known[tag], tag)
-    values = {read(known[tag], part) for part in text.split(",")}
-    value = ",".join(one for one in values_for(known[tag]) if one in values)
-    if not stands:
+    tag, facets = tag.strip().replace("-", "_"), disputable(pool.taxonomy)
+    if tag not in facets or not isinstance(paper, Paper):
+        raise CommandUseError(f"{quote(tag)} of {paper.name} cannot be disputed{suggestion(tag, list(facets))}")
+    facet, present = facets[tag], value_of(paper, facets[tag], tag)
+    read = read_level if facet.kind is Kind.LEVELS else read_term
+    values = {read(facet, part) for part in text.split(",")}
+    value = ",".join(known for known in values_for(facet) if known in values)
+    if not present:
         raise CommandUseError(f"{paper.key} has no {tag} to dispute", f"Set it: corpus tag {paper.key} {tag}={value}")
-    if stands in values:
-        raise CommandUseError(f"{tag} of {paper.key} stands as {stands} already", "Give a reading that is another.")
+    if present in values:
+        raise CommandUseError(f"{tag} of {paper.key} stands as {present} already", "Give a reading that is another.")
     if problem := url_problem(source):
         raise CommandUseError(f"--source {quote(source)} {problem}")
-    reading = Sheet(by, {paper.key: {tag: value}}, notes={paper.key: sentence(why.strip())})
-    return _record(session, pool, [reading], {}, source, one=f"{tag}={value} of {paper.key} by {by}", dry_run=dry_run)
+    sheet = Sheet(by, {paper.key: {tag: value}}, notes={paper.key: sentence(why.strip())})
+    return _record(session, pool, [sheet], {}, source, reading=f"{tag}={value} of {paper.key} by {by}", dry_run=dry_run)
 
 
 def _record(
@@ -242,19 +245,20 @@ def _record(
     merges: Mapping[str, Sequence[str]],
     source: str,
     *,
-    one: str = "",
+    reading: str = "",
     dry_run: bool = False,
 ) -> int:
-    """Put on record where the sheets, or one reader, read something else than the corpus has."""
+    """Record the values in which sheets differ from the corpus as disputes; `reading` describes one given by itself."""
     corpus = load_editable(session.writable_root())
-    known = corpus.disputes
-    if known.findings:
-        raise InvalidCorpusError("\n".join((f"{store.DISPUTES} has errors:", *map(str, known.findings))))
+    recorded = corpus.disputes
+    if recorded.findings:
+        raise InvalidCorpusError("\n".join((f"{store.DISPUTES} has errors:", *map(str, recorded.findings))))
     own = coding.as_coded(pool.papers, coding.columns(pool.taxonomy))
-    proposed = tags.propose_disputes(own, sheets, merges, known.items, pool.taxonomy, source, by_name=bool(one))
-    if one and not proposed.added and not proposed.extended:
+    by_name = bool(reading)
+    proposed = tags.propose_disputes(own, sheets, merges, recorded.items, pool.taxonomy, source, by_name=by_name)
+    if reading and not proposed.added and not proposed.extended:
         hint = f"To change its argument, edit {store.DISPUTES}; for another reader, add --by NAME."
-        raise CommandUseError(f"this reading is recorded already: {one}", hint)
+        raise CommandUseError(f"this reading is recorded already: {reading}", hint)
     for key, column in proposed.left_out:
         session.output.tell(f"corpus: {key}: {column} has several terms, and cannot be disputed as one")
     texts: dict[str, str] = {}
@@ -265,11 +269,7 @@ def _record(
 
 
 def read_sheet(path: str) -> str:
-    """The text of a reader's sheet.
-
-    Raises:
-        DataFileError: It cannot be read, or is not UTF-8.
-    """
+    """Return the text of a reader's sheet; a `DataFileError` if it cannot be read, or is not UTF-8."""
     try:
         return read_bytes(path, path, 64 * 1024 * 1024).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -277,11 +277,7 @@ def read_sheet(path: str) -> str:
 
 
 def write_new(path: str, text: str) -> None:
-    """Write a sheet to a new file; one that is there may hold a reader's work.
-
-    Raises:
-        DataFileError: The file is there, or cannot be written.
-    """
+    """Write a sheet to a new file; a `DataFileError` if there is one, which may hold a reader's work."""
     try:
         with new_file(path) as file:
             file.write(text)

@@ -1,4 +1,4 @@
-"""The command that compares the corpus with its own claims: `claims`."""
+"""The command that checks the claims about the corpus: `claims`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -107,24 +107,26 @@ def claims(
         return ExitCode.DONE
     if pools:
         verdicts = tuple(
-            verdict._replace(pools={name: one for name, one in verdict.pools.items() if name in pools})
+            verdict._replace(pools={name: result for name, result in verdict.pools.items() if name in pools})
             for verdict in verdicts
         )
     flawed = {finding.record for finding in problems if finding.code in ("C103", "C104")}
-    beside = [verdict.claim.id for verdict in verdicts if verdict.holds and verdict.claim.id in flawed]
+    flawed_ids = [verdict.claim.id for verdict in verdicts if verdict.holds and verdict.claim.id in flawed]
     robust = {}
     if stressed:
         from orchtrace_corpus.corpus.analysis.stress import stress
 
-        robust = {one.claim.id: one for one in stress(chosen, pool, recorded)}
-    report = render.ClaimReport(verdicts, robust, unread, beside, reading, compared)
+        robust = {result.claim.id: result for result in stress(chosen, pool, recorded)}
+    report = render.ClaimReport(verdicts, robust, unread, flawed_ids, reading, compared)
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {Format.JSON: lambda: render.data(report)}
     if names:
         views[Format.TABLE] = lambda: render.cards(report, session.output.width)
         views[Format.MARKDOWN] = lambda: render.cards_markdown(report)
     is_whole = show_all or output_format is not Format.TABLE
     disputed = {key for verdict in verdicts for key in verdict.contested}
-    agreed = disputed & {one.record for one in recorded if one.agreed and one.state is disputes.State.OPEN}
+    agreed = disputed & {
+        dispute.record for dispute in recorded if dispute.agreed and dispute.state is disputes.State.OPEN
+    }
     is_marked = bool(agreed) and reading is ReadingName.PUBLISHED
     note = render.disputed_text(len(disputed), len(agreed), pool.taxonomy.noun) if is_marked else ""
     width = session.output.width if output_format is Format.TABLE else None
@@ -140,20 +142,18 @@ def claims(
         session.output.tell(str(finding))
     if is_malformed(further):
         return ExitCode.UNREADABLE
-    is_failing = not all(compared[one.claim.id].published if compared else one.holds for one in verdicts)
-    return ExitCode.FINDINGS if further or is_failing else ExitCode.DONE
+    holds = [compared[verdict.claim.id].published if compared else verdict.holds for verdict in verdicts]
+    return ExitCode.FINDINGS if further or not all(holds) else ExitCode.DONE
 
 
 def _select_claims(file: ClaimFile, names: Sequence[str]) -> tuple[list[Claim], list[str]]:
-    """The claims asked for, and the ids of those among them that could not be read; without names, all."""
-    known = {claim.id: claim for claim in file.claims}
+    """Return the claims with some ids, all without any, and the ids of those that could not be read."""
+    claims = {claim.id: claim for claim in file.claims}
     if not names:
-        return list(known.values()), list(file.unread)
-    allowed = list(dict.fromkeys((*known, *filter(None, file.unread))))
+        return list(claims.values()), list(file.unread)
+    allowed = list(dict.fromkeys((*claims, *filter(None, file.unread))))
     for name in names:
         if name not in allowed:
             raise CommandUseError(f"there is no claim {quote(name)}{suggestion(name, allowed, always_list=False)}")
-    return (
-        [known[name] for name in dict.fromkeys(names) if name in known],
-        [name for name in file.unread if name in names],
-    )
+    chosen = [claims[name] for name in dict.fromkeys(names) if name in claims]
+    return chosen, [name for name in file.unread if name in names]

@@ -1,6 +1,5 @@
 """The commands that change records: `corpus add`, `exclude`, `tag` and `remove`."""
 
-import os
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -21,6 +20,7 @@ from orchtrace_corpus.corpus.cli.facets import (
     IntakeOptions,
     PaperOptions,
     TagProblem,
+    collect,
     read_coding,
     read_values,
     refuse_all,
@@ -32,12 +32,11 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit import proposal as edit
 from orchtrace_corpus.corpus.edit import tags as tagging
 from orchtrace_corpus.corpus.edit.proposal import Proposal, Target, find_target, load_editable
-from orchtrace_corpus.corpus.formats import Item, registry
 from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
-from orchtrace_corpus.corpus.intake.drafts import Details, Form, detail_problems, read_form, screening_day
+from orchtrace_corpus.corpus.intake.drafts import Coding, Details, detail_problems, read_form, screening_day
 from orchtrace_corpus.corpus.intake.lookup import PaperRequest, name_paper, name_papers
+from orchtrace_corpus.corpus.intake.screening import proposed_reason
 from orchtrace_corpus.corpus.model.author_names import typed
-from orchtrace_corpus.corpus.model.candidates import Decision
 from orchtrace_corpus.corpus.model.field_table import FieldValue
 from orchtrace_corpus.corpus.model.record_fields import Value, tag_value
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, classified_evidence
@@ -48,13 +47,12 @@ from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 def add(
     ctx: Context,
     names: Annotated[
-        list[str] | None,
-        argument("ID_OR_URL...", "An id, an address, or a file of papers.", offers.keys),
+        list[str] | None, argument("ID_OR_URL...", "An id, an address, or a file of papers.", offers.keys)
     ] = None,
     issue: Annotated[str, option("--from-issue", "FILE", "Read an issue form; - for standard input.")] = "",
     to: To = Destination.POOL,
     *,
-    said: DetailOptions,
+    detail_options: DetailOptions,
     options: IntakeOptions,
     coded: PaperOptions,
 ) -> int:
@@ -79,59 +77,44 @@ def add(
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
     if to is Destination.CANDIDATES:
-        return _take_libraries(interview, names or [], dry_run=options.dry_run)
+        from orchtrace_corpus.corpus.cli.upstream import take_libraries  # needs the clients of all services
+
+        return take_libraries(interview.session, corpus, names or [], dry_run=options.dry_run)
     coding = read_coding(coded, pool.taxonomy, interview.problems, pool.taxonomy.papers, options.tags)
-    details = _details(said, interview.problems, pool.taxonomy, read_values(coded, pool.taxonomy, interview.problems))
+    values = read_values(coded, pool.taxonomy, interview.problems)
+    details = _details(detail_options, interview.problems, pool.taxonomy, values)
     awaiting = corpus.candidates.items
-    candidates = name_papers(names or [], pool, awaiting)
+    requests = name_papers(names or [], pool, awaiting)
     if issue:
         if names:
             raise CommandUseError(
                 f"--from-issue names the {pool.taxonomy.noun.one} itself", "Leave out the other names."
             )
-        form = _read_issue(interview.session, issue, pool.taxonomy)
-        candidates = [name_paper(form.name, pool, awaiting)]
-        details, coding = details.over(form.details), coding.over(form.coding)
-    if not candidates:
+        name, form_details, form_coding = _read_issue(interview.session, issue, pool.taxonomy)
+        requests = [name_paper(name, pool, awaiting)]
+        details, coding = details.over(form_details), coding.over(form_coding)
+    if not requests:
         hint = "Write an arXiv id, a DOI or an address: corpus add 2605.08686"
-        if said.title:
+        if details.title:
             hint = (
                 "Without an arXiv id or a DOI, give the address of a page that describes it: "
                 'corpus add https://example.org/team --title "A Team" --year 2026'
             )
         raise CommandUseError(f"name {pool.taxonomy.noun.with_article} to add", hint)
-    interview.problems += [
-        TagProblem("", detail_problem) for detail_problem in detail_problems(candidates, details, coding, pool)
-    ]
+    interview.problems += [TagProblem("", error) for error in detail_problems(requests, details, coding, pool)]
 
     def propose(new: Sequence[PaperRequest]) -> Proposal:
-        papers, origins = interview.complete_papers(new, details, coding), [one.origin for one in new]
+        papers, origins = interview.complete_papers(new, details, coding), [request.origin for request in new]
         interview.repeat = lambda current: edit.add(current, papers, origins)
         return interview.repeat(corpus)
 
-    return interview.take_in(candidates, pool, details, propose)
-
-
-def _take_libraries(interview: Interview, paths: Sequence[str], *, dry_run: bool) -> int:
-    """Take the entries of files in as candidates that nobody has read; return the exit code."""
-    from orchtrace_corpus.corpus.cli.upstream import take_library
-
-    if not paths or not all(registry.is_readable(path) for path in paths):
-        endings = "Files end in .bib, .ris, .csl.json, .csv, .json or .jsonl."
-        raise CommandUseError("--to candidates takes files of papers", endings)
-    corpus, items = interview.corpus, list[Item]()
-    for path in paths:
-        data = read_bytes(path, path)
-        items += registry.find_by_ending(path, data).read(data, corpus.pool.taxonomy, path=path)
-    name = ", ".join(map(os.path.basename, paths))
-    return take_library(interview.session, corpus, items, name, dry_run=dry_run)
+    return interview.take_in(requests, details, propose)
 
 
 def exclude(
     ctx: Context,
     name: Annotated[
-        str,
-        argument("ID_OR_URL|KEY", "An arXiv id, DOI, address or candidate; or a paper's key.", offers.keys),
+        str, argument("ID_OR_URL|KEY", "An arXiv id, DOI, address or candidate; or a paper's key.", offers.keys)
     ],
     reason: shared.Reason = "",
     title: shared.Title = "",
@@ -162,40 +145,39 @@ def exclude(
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
     tags = read_coding(coded, pool.taxonomy, interview.problems, pool.taxonomy.exclusions, options.tags).tags
-    said = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=sentence(reason.strip()))
+    given = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=sentence(reason.strip()))
     key = name.strip().casefold()
     if paper := next((paper for paper in pool.papers if paper.key.casefold() == key), None):
         refuse_all([problem.error for problem in interview.problems])
         if title or url:
             raise CommandUseError(f"{paper.key} has its title and address", "Leave out --title and --url.")
-        return interview.finish(partial(_demotion, interview, paper, said))
+        return interview.finish(partial(_demote, interview, paper, given))
 
-    found = name_paper(name.strip(), pool, corpus.candidates.items)._replace(excluded=None)
-    if found.awaiting is not None:
-        given = found.awaiting.reason if found.awaiting.proposal is Decision.EXCLUDE else ""
-        said = said._replace(tags={**found.awaiting.screening, **tags}, reason=said.reason or given)
-    candidates = [found]
+    request = name_paper(name.strip(), pool, corpus.candidates.items)._replace(excluded=None)
+    if (candidate := request.awaiting) is not None:
+        given = given._replace(tags={**candidate.screening, **tags}, reason=given.reason or proposed_reason(candidate))
 
     def propose(new: Sequence[PaperRequest]) -> Proposal:
-        record = interview.complete_exclusion(new[0].name, new[0].paper, said)
+        record = interview.complete_exclusion(new[0].name, new[0].paper, given)
         return edit.exclude(corpus, record, new[0].awaiting)
 
-    return interview.take_in(
-        candidates, pool, Details(title=title, urls=(url,) if url else ()), propose, no_fetch=bool(title)
-    )
+    details = Details(title=title, urls=(url,) if url else ())
+    return interview.take_in([request], details, propose, no_fetch=bool(title))
 
 
-def _demotion(interview: Interview, paper: Paper, said: Exclusion) -> Proposal:
-    """Return the edit that takes a paper out of the pool, into the exclusion that it was, or a new one."""
+def _demote(interview: Interview, paper: Paper, given: Exclusion) -> Proposal:
+    """Propose to move a paper from the pool to the exclusion that it came from, or to a new one."""
     corpus, pool = interview.corpus, interview.corpus.pool
     origin = next((exclusion for exclusion in pool.exclusions if exclusion.promoted_to == paper.key), None)
     if origin is None:
-        excluded = edit.exclude(corpus, interview.complete_exclusion(paper.key, paper, said))
+        excluded = edit.exclude(corpus, interview.complete_exclusion(paper.key, paper, given))
     else:
         changes: dict[str, Value | None] = {"promoted_to": None}
-        changes |= {field: tag_value(tag) for field, tag in said.tags.items()}
-        changes |= {"reason": said.reason} if said.reason else {}
-        changes |= {"screened": screening_day(said.screened)} if said.reason or said.screened else {}
+        changes |= {field: tag_value(tag) for field, tag in given.tags.items()}
+        if given.reason:
+            changes["reason"] = given.reason
+        if given.reason or given.screened:
+            changes["screened"] = screening_day(given.screened)
         excluded = edit.change(corpus, find_target(pool, origin.id), changes)
     return edit.demote(corpus, find_target(pool, paper.key), excluded)
 
@@ -255,8 +237,9 @@ def tag(
     proposal = tagging.tag(corpus, target, words or [], evidence)
     paper = target.record
     if isinstance(paper, Paper) and paper.published:
-        known = committed(corpus)
-        before = next((other for other in known.papers if other.key == paper.key), paper) if known else paper
+        last_commit = committed(corpus)
+        papers = last_commit.papers if last_commit else ()
+        before = next((other for other in papers if other.key == paper.key), paper)
         tagging.refuse_published(paper, proposal.changes, corpus.pool.taxonomy, before, evidence)
     code = apply(session, corpus, proposal, dry_run=dry_run)
     if code == ExitCode.DONE and isinstance(paper, Paper):
@@ -288,70 +271,66 @@ def remove(
     session = CorpusSession(*ctx.obj)
     corpus = load_editable(session.writable_root())
     targets: list[Target] = []
-    for target in (find_target(corpus.pool, name) for name in names):
-        targets += [] if target in targets else [target]
+    for name in names:
+        target = find_target(corpus.pool, name)
+        if target not in targets:
+            targets.append(target)
     proposal = edit.remove(corpus, targets, unpublished=unpublished)
     agree = None if yes else partial(_agree, session, targets)
     return apply(session, corpus, proposal, dry_run=dry_run, agree=agree)
 
 
 def _details(
-    said: DetailOptions, problems: list[TagProblem], taxonomy: Taxonomy, values: dict[str, FieldValue]
+    options: DetailOptions, problems: list[TagProblem], taxonomy: Taxonomy, values: dict[str, FieldValue]
 ) -> Details:
-    """Return the fields that the options give beside tags; their errors go to `problems`."""
-    given: dict[str, Any] = said._asdict() | {"urls": tuple(said.urls or ()), "summary": sentence(said.summary.strip())}
-    try:
-        given["supported"] = split_names(said.supported) if said.supported else ()
-    except CommandUseError as error:
-        given["supported"] = ()
-        problems.append(TagProblem("", error))
-    try:
-        typed(said.authors)
-    except CommandUseError as error:
-        given["authors"] = ""
-        problems.append(TagProblem("authors", error))
+    """Return the details from the options; errors are added to `problems`."""
+    given: dict[str, Any] = options._asdict() | {"authors": "", "supported": ()}
+    given |= {"urls": tuple(options.urls or ()), "summary": sentence(options.summary.strip())}
+    with collect(problems):
+        given["supported"] = split_names(options.supported) if options.supported else ()
+    with collect(problems, "authors"):
+        typed(options.authors)
+        given["authors"] = options.authors
     settable = settable_fields(taxonomy)
     for text in given.pop("sets") or ():
         field, equals, value = text.partition("=")
         name = field.strip().replace("-", "_")
-        try:
+        with collect(problems):
             if name not in settable or not equals:
-                known = suggestion(name, list(settable)) if name not in settable else ""
-                raise CommandUseError(f"--set {quote(text)} sets no field{known}", "Write --set FIELD=VALUE.")
+                near = suggestion(name, list(settable)) if name not in settable else ""
+                raise CommandUseError(f"--set {quote(text)} sets no field{near}", "Write --set FIELD=VALUE.")
             if name in values:
                 raise CommandUseError(f"{name} is set twice", "Set it once; write several as a,b.")
             values[name] = read_value(settable[name], value)
-        except CommandUseError as error:
-            problems.append(TagProblem("", error))
     return Details(**given, values=values)
 
 
-def _read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> Form:
-    """Read the body of an issue, and show what could not be taken of it."""
+def _read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> tuple[str, Details, Coding]:
+    """Return the paper, details and coding of an issue form, and show remarks on unusable answers."""
     shown, limit = printable(path, limit=300), LARGEST_BODY_BYTES
     data = sys.stdin.buffer.read(limit + 1) if path == "-" else read_bytes(path, path, limit)
     if len(data) > limit:
         raise DataFileError(f"{shown} is larger than any issue: {limit // 1024} KiB")
     try:
-        form = read_form(data.decode("utf-8-sig"), taxonomy)
+        name, details, coding, remarks = read_form(data.decode("utf-8-sig"), taxonomy)
     except UnicodeDecodeError as error:
         raise DataFileError(f"cannot read {shown}: not UTF-8") from error
-    for remark in form.remarks:
+    for remark in remarks:
         session.output.tell(f"corpus: {remark}")
-    if not form.name:
+    if not name:
         raise CommandUseError(
             f"{shown} names no {taxonomy.noun.one}", "Its form has a heading '### arXiv id, DOI or address'."
         )
-    return form
+    return name, details, coding
 
 
 def _agree(session: CorpusSession, targets: Sequence[Target]) -> bool:
-    """Ask at the terminal whether to remove records; where the answer is no, show that nothing happens."""
+    """Ask at the terminal whether to remove records."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise CommandUseError("remove asks first, and this is not a terminal", "Add --yes, or --dry-run.")
-    called = (f"{printable(target.record.name)} ({printable(target.record.title)})" for target in targets)
+    records = (f"{printable(target.record.name)} ({printable(target.record.title)})" for target in targets)
     files = " and ".join(dict.fromkeys(target.path for target in targets))
-    question = f"Remove {', '.join(called)} from {files}? [y/N] "
+    question = f"Remove {', '.join(records)} from {files}? [y/N] "
     print(question, end="", file=sys.stderr, flush=True)  # noqa: T201 - Typer's own question goes to standard output
     is_agreed = sys.stdin.readline().strip().lower() in ("y", "yes")
     if not is_agreed:

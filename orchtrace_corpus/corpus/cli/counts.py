@@ -1,6 +1,6 @@
 """The commands that count a corpus, and the systems in use: `stats`, `gaps`, `scale`.
 
-A renderer that one of them alone needs is imported where it is called: `stats` has to start fast.
+A module that `stats` does not need is imported by the function that does: `stats` has to start fast.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ from orchtrace_corpus.corpus.rules.tags import cannot_arise
 
 def stats(
     ctx: Context,
-    fields: Annotated[
+    names: Annotated[
         list[str] | None,
         argument("[FIELD] [FIELD]", "Count by this field, or by two at once; see --by and --cross.", offers.fields),
     ] = None,
@@ -86,65 +86,62 @@ def stats(
     """
     session = CorpusSession(*ctx.obj)
     check_caption(caption, output_format)
-    if fields:
+    if names:
         if by or crossed:
             option_name = "--by" if by else "--cross"
             message = f"a field without an option and {option_name} exclude each other"
-            first, second = map(printable, (*fields, *(by or crossed or ()))[:2])
+            first, second = map(printable, (*names, *(by or crossed or ()))[:2])
             hint = (
                 f"To cross two: corpus stats {first} {second}; for each alone: corpus stats --by {first} --by {second}"
             )
             raise CommandUseError(message, hint)
-        if len(fields) > 2:
+        if len(names) > 2:
             raise CommandUseError(
-                f"two fields can be crossed, not {len(fields)}", "For each alone: --by FIELD --by FIELD"
+                f"two fields can be crossed, not {len(names)}", "For each alone: --by FIELD --by FIELD"
             )
-        by, crossed = (fields, None) if len(fields) == 1 else (None, (fields[0], fields[1]))
+        by, crossed = (names, None) if len(names) == 1 else (None, (names[0], names[1]))
+    fields = [*(by or ()), *(crossed or ())]
     if by and crossed:
         raise CommandUseError("--by and --cross exclude each other")
-    if full and (by or crossed or evidence):
+    if full and (fields or evidence):
         raise CommandUseError("--full shows all statistics; leave out --by, --cross and --evidence")
-    if evidence and (by or crossed or reading is not ReadingName.PUBLISHED):
+    if evidence and (fields or reading is not ReadingName.PUBLISHED):
         message = "--evidence counts what the published tags rest on; leave out --by, --cross and --reading"
         raise CommandUseError(message)
     if caption and (evidence or screening):
         raise CommandUseError("--caption is for counts of fields; leave out --evidence and --screening")
-    if screening and (by or crossed or where or evidence or full):
+    if screening and (fields or where or evidence or full):
         raise CommandUseError("--screening counts runs of searches; leave out other options but --format")
     if listed and not evidence:
         raise CommandUseError("--list shows tags by their evidence; give it with --evidence")
     if screening:
         return _show_screening(session, output_format)
-    pool = session.pool()
-    views: dict[Format, Callable[[], str | Sequence[Line]]]
-    as_published = pool
-    pool = session.read_by(pool, reading, *(where or ()), *(by or ()), *(crossed or ()))
+    as_published = session.pool()
+    pool = session.read_by(as_published, reading, *(where or ()), *fields)
     published = None if reading is ReadingName.PUBLISHED else as_published
     query = paper_query(where or [], pool.taxonomy)
     selected = pool._replace(papers=query.select(pool.papers))
     is_marked = output_format is Format.TABLE and published is None
+    views: dict[Format, Callable[[], str | Sequence[Line]]]
     if evidence:
         rows = cover(selected.papers, pool.taxonomy)
         if not rows:
             raise CommandUseError("no field of the taxonomy is sourced", "Set sourced: true on the fields to count.")
-        if listed is None:
-            views = {Format.JSON: lambda: envelope("evidence", {"evidence": statistics.evidence_data(rows)})}
-            session.show_report(views, lambda: [statistics.evidence_table(rows)], "evidence", output_format)
-        else:
-            tags = list_tags(selected.papers, pool.taxonomy, listed)
-            table = statistics.listed_table(listed, tags)
-            views = {Format.JSON: lambda: envelope("evidence", {"state": listed.value, "tags": records(table)})}
-            session.show_report(views, lambda: [table], "evidence", output_format)
-    elif crossed or by:
+        table = statistics.evidence_table(rows)
+        data: dict[str, object] = {"evidence": statistics.evidence_data(rows)}
+        if listed is not None:
+            table = statistics.listed_table(listed, list_tags(selected.papers, pool.taxonomy, listed))
+            data = {"state": listed.value, "tags": records(table)}
+        views = {Format.JSON: lambda: envelope("evidence", data)}
+        session.show_report(views, lambda: [table], "evidence", output_format)
+    elif fields:
         tables = _crossed(pool, crossed, query, reading) if crossed else []
         tables += [table for name in by or () for table in _by(pool, name, query, published)]
         counts = {table.name: records(table) for table in tables}
         views = {Format.JSON: lambda: envelope("counts", {"reading": reading.value, **counts})}
         session.show_report(views, lambda: captioned(tables, query, caption), "counts", output_format)
         counted = [
-            attribute.name
-            for attribute, ours in (_field(pool, n, query) for n in (*(by or ()), *(crossed or ())))
-            if ours
+            attribute.name for attribute, is_of_papers in (_field(pool, n, query) for n in fields) if is_of_papers
         ]
         if is_marked and (note := _contested_note(session, selected, counted, query)):
             session.output.show([(), *map(line, wrap(note, session.output.width or statistics.PIPE_WIDTH))])
@@ -158,10 +155,9 @@ def stats(
             Format.MARKDOWN: lambda: statistics.summary_markdown(summary, pool.taxonomy.title, other),
         }
         if not full:
-            width = session.output.width or statistics.PIPE_WIDTH
+            width, glyphs = session.output.width or statistics.PIPE_WIDTH, session.output.glyphs
             shown = [facet.field for facet in pool.taxonomy.papers]
             note = _contested_note(session, selected, shown, query) if is_marked else ""
-            glyphs = session.output.glyphs
             views[Format.TABLE] = lambda: statistics.page(summary, pool.taxonomy, width, glyphs, other, note)
         session.show_report(
             views, lambda: captioned(statistics.summary_tables(summary, other), query, caption), "stats", output_format
@@ -172,10 +168,10 @@ def stats(
 
 
 def _contested_note(session: CorpusSession, pool: Pool, names: Sequence[str], query: Query) -> str:
-    """Say how many papers are counted or filtered by a contested tag; empty if none is."""
-    asked = {*names, *(one.attribute.name for one in query.filters)}
-    found = contested_among(pool.papers, session.files.open_tags(), asked, pool.taxonomy)
-    return statistics.contested_text(*found, len(pool.papers), pool.taxonomy.noun)
+    """Return a note on the papers that are counted or filtered by a contested tag; empty if there are none."""
+    fields = {*names, *(condition.attribute.name for condition in query.filters)}
+    contested = contested_among(pool.papers, session.files.open_tags(), fields, pool.taxonomy)
+    return statistics.contested_text(*contested, len(pool.papers), pool.taxonomy.noun)
 
 
 def _show_screening(session: CorpusSession, output_format: Format) -> int:
@@ -185,8 +181,8 @@ def _show_screening(session: CorpusSession, output_format: Format) -> int:
     pool, files = session.pool(), session.files
     runs, protocol = files.searches.sound(), files.protocol.sound()
     tables = partial(render.tables, turned=output_format is Format.TABLE)
-    found = flow.screening(pool, runs, files.candidates.items, protocol)
-    session.show_report({Format.JSON: lambda: render.data(found)}, lambda: tables(found), "screening", output_format)
+    counts = flow.screening(pool, runs, files.candidates.items, protocol)
+    session.show_report({Format.JSON: lambda: render.data(counts)}, lambda: tables(counts), "screening", output_format)
     return ExitCode.DONE
 
 
@@ -212,13 +208,12 @@ def _crossed(pool: Pool, names: tuple[str, str], query: Query, reading: ReadingN
 
 
 def _headed(table: Table, *, is_published: bool) -> Table:
-    """The table under a title that names the reading of the sources, where the counts are by it."""
-    title = f"{table.title}: {statistics.SOURCES_NOUN}"
-    return table if is_published else table._replace(title=title)
+    """Return the table; if it counts another reading than the published one, with that reading in its title."""
+    return table if is_published else table._replace(title=f"{table.title}: {statistics.SOURCES_NOUN}")
 
 
 def _field(pool: Pool, name: str, query: Query) -> tuple[Attribute, bool]:
-    """The field of that name, and whether it is one of papers; papers come first where both have it."""
+    """Return the field of a name, and True if it is one of papers, which come first if exclusions have it, too."""
     papers, exclusions = paper_attributes(pool.taxonomy, marked=True), exclusion_attributes(pool.taxonomy)
     if name not in papers and name in exclusions:
         if query.filters:
@@ -270,22 +265,23 @@ def gaps(
         session.note_no_paper(query, as_published, reading)
         return ExitCode.DONE
     impossible = cannot_arise(pool.taxonomy, *axes)
-    found = coverage(papers, *axes, sparse_limit=sparse, impossible=impossible)
-    found = found._replace(reading=reading, noun=pool.taxonomy.noun)
+    cells = coverage(papers, *axes, sparse_limit=sparse, impossible=impossible)
+    cells = cells._replace(reading=reading, noun=pool.taxonomy.noun)
     if taken_in:
         from orchtrace_corpus.corpus.model.candidates import select_proposed
 
-        chosen = [one for one in select_proposed(session.files.candidates.sound()) if query.matches(one.paper)]
-        found = found._replace(candidates=fills(chosen, *axes))
+        proposed = select_proposed(session.files.candidates.sound())
+        chosen = [candidate for candidate in proposed if query.matches(candidate.paper)]
+        cells = cells._replace(candidates=fills(chosen, *axes))
     names = [axis.name for axis in axes]
     is_marked = output_format is Format.TABLE and reading is ReadingName.PUBLISHED
     note = _contested_note(session, pool._replace(papers=papers), names, query) if is_marked else ""
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {
-        Format.TABLE: lambda: render.page(found, session.output.width, session.output.glyphs, note),
-        Format.MARKDOWN: lambda: "\n".join(map(markdown, render.document(found))),
-        Format.JSON: lambda: render.json(found),
+        Format.TABLE: lambda: render.page(cells, session.output.width, session.output.glyphs, note),
+        Format.MARKDOWN: lambda: "\n".join(map(markdown, render.document(cells))),
+        Format.JSON: lambda: render.json(cells),
     }
-    tables = render.document(found) if output_format is Format.LATEX else (render.table(found),)
+    tables = render.document(cells) if output_format is Format.LATEX else (render.table(cells),)
     session.show_report(views, lambda: captioned(tables, query, caption), "gaps", output_format)
     return ExitCode.DONE
 
@@ -308,7 +304,7 @@ def scale(ctx: Context, output_format: shared.OutputFormat = Format.TABLE) -> in
     session = CorpusSession(*ctx.obj)
     if not session.files.has(store.SCALE):
         raise DataFileError(f"this corpus has no {store.SCALE}", "docs/data.md of orchtrace-corpus describes its form.")
-    session.pool()  # whose errors come first
+    session.pool()  # reports the errors of the records first
     observations = session.files.scale.sound()
     session.show_report(
         {
@@ -321,7 +317,7 @@ def scale(ctx: Context, output_format: shared.OutputFormat = Format.TABLE) -> in
         output_format,
     )
     if output_format is Format.TABLE and session.files.has(store.CLAIMS):
-        judged = [claim.id for claim in session.files.claims.claims if claim.observations]
-        if judged:
-            session.output.note(f"Claims about these numbers: corpus claims {' '.join(judged)}")
+        ids = [claim.id for claim in session.files.claims.claims if claim.observations]
+        if ids:
+            session.output.note(f"Claims about these numbers: corpus claims {' '.join(ids)}")
     return ExitCode.DONE

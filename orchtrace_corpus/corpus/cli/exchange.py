@@ -1,7 +1,8 @@
-"""The commands on other formats and other versions of the data: `export`, `cite`, `import`, `diff`, `merge-file`."""
+"""The commands for other formats and other versions of the data: `export`, `cite`, `import`, `diff`, `merge-file`."""
 
 import os
 import sys
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, TypeAlias, assert_never
 
@@ -42,14 +43,13 @@ OutputFile: TypeAlias = Annotated[
 ]
 
 
+def _format_argument(names: Iterable[str]) -> Argument:
+    return argument("FORMAT|FILE", f"One of {', '.join(names)}; or a file with a known ending.", offers.formats)
+
+
 def export(
     ctx: Context,
-    name: Annotated[
-        str,
-        argument(
-            "FORMAT|FILE", f"One of {', '.join(registry.FORMATS)}; or a file with a known ending.", offers.formats
-        ),
-    ],
+    name: Annotated[str, _format_argument(registry.FORMATS)],
     keys: Annotated[list[str] | None, argument("[KEY]...", "Only these papers.", offers.keys)] = None,
     profile: Annotated[str, option("--profile", "NAME", "A variant of the format; see docs/formats.md.")] = "",
     where: Where = None,
@@ -79,13 +79,13 @@ def export(
     if _is_file(name):
         if output != _STANDARD_STREAM:
             raise CommandUseError("the export would have two files", f"Write: corpus export FORMAT -o {output}")
-        one, output = registry.find_by_ending(name), name
+        form, output = registry.find_by_ending(name), name
     else:
-        one = registry.find(name)
-    chosen = one.profile(profile)
+        form = registry.find(name)
+    chosen = form.profile(profile)
     to_stdout = output == _STANDARD_STREAM
-    if one.is_binary and to_stdout and sys.stdout.isatty():
-        raise CommandUseError(f"{one.label} is not text for a terminal", f"Write it to a file: -o papers.{one.name}")
+    if form.is_binary and to_stdout and sys.stdout.isatty():
+        raise CommandUseError(f"{form.label} is not text for a terminal", f"Write it to a file: -o papers.{form.name}")
     root = session.root_folder()
     if not to_stdout:
         _refuse_target(output, root)
@@ -97,7 +97,8 @@ def export(
     papers: tuple[Paper, ...] = ()
     if exclusions:
         records = parse(where or [], exclusion_attributes(pool.taxonomy)).select(pool.exclusions)
-        content, counted = one.write_exclusions(records, pool.taxonomy, chosen), pluralize(len(records), "exclusion")
+        content = form.write_exclusions(records, pool.taxonomy, chosen)
+        count = pluralize(len(records), "exclusion")
     else:
         query = paper_query(where or [], pool.taxonomy)
         for condition in query.filters:
@@ -106,21 +107,22 @@ def export(
         papers = find_papers(pool, keys) if keys else query.select(pool.papers)
         if chosen == "published":
             papers = in_published_order(papers, pool.published)
-        known = session.files.arxiv if one.has_categories else {}
+        known = session.files.arxiv if form.has_categories else {}
         categories = {arxiv_id: metadata.primary_category for arxiv_id, metadata in known.items()}
-        content, counted = one.write(papers, pool.taxonomy, chosen, categories), pool.taxonomy.noun.counted(len(papers))
+        content = form.write(papers, pool.taxonomy, chosen, categories)
+        count = pool.taxonomy.noun.counted(len(papers))
     if not to_stdout:
         write_atomic(output, content)
     elif isinstance(content, str) and sys.stdout.isatty():
         session.output.write(content)
-    else:  # a file is UTF-8, whatever the terminal is
+    else:  # UTF-8, whatever the terminal's encoding is
         session.output.write_bytes(content.encode() if isinstance(content, str) else content)
-    session.output.note(counted if to_stdout else f"wrote {printable(output, limit=300)}: {counted}")
+    session.output.note(count if to_stdout else f"wrote {printable(output, limit=300)}: {count}")
     if not papers and not exclusions:
         session.note_no_paper(query, as_published, reading)
-    if lacking := one.left_out(papers, pool.taxonomy):
-        shown = ", ".join(f"{field} ({pool.taxonomy.noun.counted(number)})" for field, number in lacking.items())
-        session.output.note(f"{one.label} has no place for {shown}")
+    if left_out := form.left_out(papers, pool.taxonomy):
+        fields = ", ".join(f"{field} ({pool.taxonomy.noun.counted(count)})" for field, count in left_out.items())
+        session.output.note(f"{form.label} has no place for {fields}")
     if chosen == "bibtex" and isinstance(content, str) and not content.isascii():
         session.output.note("Some letters have no command of LaTeX's own and stay as they are; pdflatex may lack them.")
     return ExitCode.DONE
@@ -161,7 +163,7 @@ def cite(
 
         text = "".join(f"{apa(paper)}\n" for paper in papers)
     else:
-        categories = {name: metadata.primary_category for name, metadata in session.files.arxiv.items()}
+        categories = {arxiv_id: metadata.primary_category for arxiv_id, metadata in session.files.arxiv.items()}
         text = str(registry.find(form).write(papers, pool.taxonomy, "", categories))
     if output == _STANDARD_STREAM:
         session.output.write(text)
@@ -172,7 +174,7 @@ def cite(
 
 
 def _refuse_target(path: str, root: str) -> None:
-    """Refuse a file that an export must not replace, and one in a folder that does not exist."""
+    """Refuse a file of the corpus, something that is no file, and a missing folder as the target of an export."""
     target = os.path.realpath(path)
     data = os.path.join(os.path.realpath(root), "data")
     if os.path.exists(target) and os.path.commonpath((target, data)) == data:
@@ -187,12 +189,7 @@ def _refuse_target(path: str, root: str) -> None:
 
 def import_(
     ctx: Context,
-    name: Annotated[
-        str,
-        argument(
-            "FORMAT|FILE", f"One of {', '.join(registry.readable())}; or a file with a known ending.", offers.formats
-        ),
-    ],
+    name: Annotated[str, _format_argument(registry.readable())],
     path: Annotated[str, argument("[FILE]", "After a format: the file, or - for standard input.")] = _STANDARD_STREAM,
     profile: Annotated[str, option("--profile", "NAME", "The variant of the format, as for corpus export.")] = "",
     dry_run: DryRun = False,
@@ -210,57 +207,62 @@ def import_(
       corpus import jsonl papers.jsonl
     """
     session = CorpusSession(*ctx.obj)
-    is_named = not (path == _STANDARD_STREAM and _is_file(name))
-    path = path if is_named else name
-    one = registry.find(name, to_read=True) if is_named else registry.find_by_ending(path)
+    is_format_named = not (path == _STANDARD_STREAM and _is_file(name))
+    path = path if is_format_named else name
+    form = registry.find(name, to_read=True) if is_format_named else registry.find_by_ending(path)
     if path != _STANDARD_STREAM:
         data = reader.read_bytes(path, path)
     elif sys.stdin is None or sys.stdin.isatty():
         raise CommandUseError("there is nothing on standard input", "Name a file, or pipe one in.")
     else:
         data = sys.stdin.buffer.read()
-    one = one if is_named else registry.find_by_ending(path, data)
+    if not is_format_named:  # the content decides between formats with one ending
+        form = registry.find_by_ending(path, data)
     corpus = load_editable(session.writable_root())
     shown = "<standard input>" if path == _STANDARD_STREAM else path
-    items = one.read(data, corpus.pool.taxonomy, profile, shown)
+    items = form.read(data, corpus.pool.taxonomy, profile, shown)
+    shown = printable(shown, limit=300)
     if not items:
-        raise DataFileError(f"there are no entries in {printable(shown, limit=300)}", "Nothing was imported.")
-    known = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
-    awaiting = RecordIndex(one.paper for one in corpus.candidates.items)
+        raise DataFileError(f"there are no entries in {shown}", "Nothing was imported.")
+    records = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
+    candidates = RecordIndex(candidate.paper for candidate in corpus.candidates.items)
     keys = {key for paper in corpus.pool.papers for key in (paper.key, paper.cite_key)}
     remarks: dict[int, str] = {}
-    for item in (one for one in items if one.values.get("key") not in keys):  # what `corpus add` would say
+    for item in items:  # the same remarks on new papers as by `corpus add`
+        if item.values.get("key") in keys:
+            continue
         paper = from_item(item)
-        match = known.find(paper)
-        said = describe_match(match, corpus.pool.taxonomy.noun.one) if match else describe_candidate(paper, awaiting)
-        remarks |= {item.line: said} if said else {}
-        for remark in () if match else near_title(paper, known):
-            session.output.tell(f"corpus: {printable(shown, limit=300)}:{item.line}: {remark}")
+        if match := records.find(paper):
+            remarks[item.line] = describe_match(match, corpus.pool.taxonomy.noun.one)
+            continue
+        if remark := describe_candidate(paper, candidates):
+            remarks[item.line] = remark
+        for remark in near_title(paper, records):
+            session.output.tell(f"corpus: {shown}:{item.line}: {remark}")
     merged = merge(corpus.file(store.PAPERS), items, corpus.pool.taxonomy, today().isoformat(), remarks)
     for line in sorted(remarks.keys() - {problem.line for problem in merged.problems}):
-        session.output.tell(f"corpus: {printable(shown, limit=300)}:{line}: {remarks[line]}")
+        session.output.tell(f"corpus: {shown}:{line}: {remarks[line]}")
     if merged.problems:
-        problems = [f"{printable(shown, limit=300)}:{problem.line}: {problem.message}" for problem in merged.problems]
+        problems = [f"{shown}:{problem.line}: {problem.message}" for problem in merged.problems]
         head = "corpus: nothing was written, since some records cannot be imported:"
         session.output.tell("\n".join((head, *first_and_more(problems, MAX_LINES, "and {:,} more"))))
         return ExitCode.FINDINGS
-    places = {key: f"{printable(shown, limit=300)}:{line}" for key, line in merged.lines.items()}
+    places = {key: f"{shown}:{line}" for key, line in merged.lines.items()}
     code = apply(session, corpus, Proposal({store.PAPERS: merged.text}), dry_run=dry_run, lines=places)
     if code == ExitCode.DONE:
         updated, added, unchanged = len(merged.updated), len(merged.added), len(merged.unchanged)
         session.output.note(f"{updated} updated, {added} added, {unchanged} unchanged")
-        if merged.blank:  # empty cells change nothing
-            cells = "empty cell changes nothing: the record keeps"
-            several = "empty cells change nothing: the records keep"
-            names = [f"{field} of {printable(key)}" for key, field in merged.blank]
-            kept = f"{pluralize(len(names), cells, several)} {first_names_and_more(names, 3, ' and {} more')}"
-            mend = "To take a field away, remove it in data/papers.yaml; an optional tag: corpus tag KEY FIELD="
-            session.output.note(f"corpus: {kept}\n{mend}")
+        if merged.blank:
+            fields = [f"{field} of {printable(key)}" for key, field in merged.blank]
+            singular, plural = "empty cell changes nothing: the record", "empty cells change nothing: the records"
+            keeps = pluralize(len(fields), f"{singular} keeps", f"{plural} keep")
+            advice = "To take a field away, remove it in data/papers.yaml; an optional tag: corpus tag KEY FIELD="
+            session.output.note(f"corpus: {keeps} {first_names_and_more(fields, 3, ' and {} more')}\n{advice}")
     return code
 
 
 def _is_file(name: str) -> bool:
-    """Return True if a word in the place of a format is a file: it has a suffix or a folder."""
+    """Return True if a word given as a format names a file: it has a suffix or a folder."""
     return name.lower() not in registry.FORMATS and ("." in name or os.sep in name)
 
 
@@ -297,12 +299,11 @@ def diff(
     session = CorpusSession(*ctx.obj)
     try:
         change = compare_states(base, head, session.root_folder)
-    except CorpusError as error:  # the comment says so, too
+    except CorpusError as error:
         if output_format is not DiffFormat.TEXT and (proposal := find_proposal(base, head, session.root_folder)):
             first, last = map(str, proposal.revisions)
-            _write_difference(
-                session, output_format, difference_data.refusal((first, last), proposal.outside, str(error))
-            )
+            refusal = difference_data.refusal((first, last), proposal.outside, str(error))
+            _write_difference(session, output_format, refusal)  # the comment on a pull request reports the error
         raise
     _write_difference(session, output_format, difference_data.document(change))
     return ExitCode.FINDINGS if exit_code and change.has_meaning else ExitCode.DONE
@@ -347,14 +348,16 @@ def merge_file(
     except CorpusError:
         from orchtrace_corpus.corpus.sources import revisions
 
-        revisions.merge_texts(ours, base, theirs)  # so that nothing is lost of a file that cannot be read
+        revisions.merge_texts(ours, base, theirs)  # by lines: nothing may be lost of a file that cannot be read
         raise
     for old, new in merged.ids.items():
         session.output.tell(f"corpus: {name}: {old} of theirs is {new} now; ours has that id for another work")
     for conflict in merged.conflicts:
-        what = f"both sides {'added it, with different' if conflict.is_new else 'changed'} {', '.join(conflict.fields)}"
-        what = what if conflict.fields else "one side changed it, the other removed it"
-        session.output.tell(f"corpus: {name}: {printable(conflict.name)}: {what}; decide between the marks")
+        cause = "one side changed it, the other removed it"
+        if conflict.fields:
+            verb = "added it, with different" if conflict.is_new else "changed"
+            cause = f"both sides {verb} {', '.join(conflict.fields)}"
+        session.output.tell(f"corpus: {name}: {printable(conflict.name)}: {cause}; decide between the marks")
     folder = os.path.dirname(os.path.abspath(ours))
     with locked(folder):
         sweep(folder)
@@ -363,15 +366,16 @@ def merge_file(
 
 
 def _merge_files(session: CorpusSession, files: list[reader.YamlFile]) -> tuple[str, ThreeWay]:
-    """The name of a data file, and the merge of its three versions; a `DataFileError` where one cannot be read."""
+    """Return the path of a data file, and the merge of its three versions; a `DataFileError` if one has errors."""
     if broken := next((file for file in files if file.findings), None):
         raise DataFileError(f"{broken.path} cannot be merged: it has errors", "See corpus check data.")
     if any(file.text.startswith("{") for file in files):  # of the data files, only arxiv.json is JSON
-        known = [metadata.decode(file.text, file.path) if file.text.strip() else {} for file in files]
-        return store.ARXIV, merge_arxiv(known[0], known[1], known[2])
+        base, ours, theirs = (metadata.decode(file.text, file.path) if file.text.strip() else {} for file in files)
+        return store.ARXIV, merge_arxiv(base, ours, theirs)
     fields = {field for file in files for record in raw_records(file) for field in record}
     styles = {row: session.files.style(row.path) for row in store.DATA_FILES if row.style}
-    row = min(styles, key=lambda row: len(fields.difference(styles[row].order)))  # git does not tell which file it is
+    # git does not name the file: it is the one whose fields these are.
+    row = min(styles, key=lambda row: len(fields.difference(styles[row].order)))
     style = styles[row]
     versions = [
         canonical_document(file.path, file, style).wanted if row.is_formatted and file.text.strip() else file.text

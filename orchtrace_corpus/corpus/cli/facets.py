@@ -1,10 +1,11 @@
-"""Options made from the taxonomy at run time: for each facet, each term that has levels, each field of the survey.
+"""Options made from the taxonomy at run time: for each facet, each term with levels, each field of the survey.
 
-They are those of the corpus that the command is about. Where its taxonomy cannot be read, they are
-missing, and the command says why when it reads the corpus itself.
+The taxonomy is that of the corpus which the command is about. If it cannot be read, these options are missing, and the
+command reports the error.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Annotated, TypeAlias
 
 from orchtrace_corpus.base.commands.declarations import Context, Option, OptionsMaker, Parameter
@@ -28,7 +29,7 @@ _EVIDENCE = "evidence_"
 
 
 class DetailOptions(NamedTuple):
-    """Details of a paper beside its tags, the fields of `intake.drafts.Details`; several of them in `sets`."""
+    """Details of a paper apart from its tags: the fields of `intake.drafts.Details`, whose `values` are `sets` here."""
 
     key: Annotated[str, option("--key", "KEY", "The paper's key (default: made from the title).")] = ""
     title: Title = ""
@@ -38,26 +39,19 @@ class DetailOptions(NamedTuple):
     affiliation: Annotated[str, option("--affiliation", "TEXT", "The affiliation of the authors.")] = ""
     urls: Annotated[list[str] | None, option("--url", "URL", "A further address, such as of code (repeatable).")] = None
     sets: Annotated[
-        list[str] | None,
-        option("--set", "FIELD=VALUE", "Another field, such as code (repeatable).", offers.filters),
+        list[str] | None, option("--set", "FIELD=VALUE", "Another field, such as code (repeatable).", offers.filters)
     ] = None
     summary: Annotated[str, option("--summary", "TEXT", "One sentence of your own; may follow later.")] = ""
     notes: Annotated[str, option("--notes", "TEXT", "A remark for users, in one sentence.")] = ""
     note: Annotated[str, option("--evidence", "NOTE", "What in the source supports the tags.")] = ""
     source: Annotated[str, option("--evidence-source", "URL", "Its address (default: the paper's).")] = ""
     supported: Annotated[
-        str,
-        option(
-            "--evidence-tags",
-            "A,B,...",
-            "The fields it supports (default: sourced ones).",
-            offers.fields,
-        ),
+        str, option("--evidence-tags", "A,B,...", "The fields it supports (default: sourced ones).", offers.fields)
     ] = ""
 
 
 class IntakeOptions(NamedTuple):
-    """Options of how a paper is looked up and recorded."""
+    """Options of the commands that look papers up and record them."""
 
     tags: OtherTags = None
     despite_title: Annotated[
@@ -74,45 +68,48 @@ class IntakeOptions(NamedTuple):
 
 
 class TagProblem(NamedTuple):
-    """A mistake in a given tag, with the field of its facet; no field where that is the mistake."""
+    """An error in a command's words, and the field of the facet that they set; empty if there is none."""
 
     field: str
     error: CommandUseError
 
 
-def taxonomy_options(tagged: str, *, has_evidence: bool = False, has_fields: bool = False) -> OptionsMaker:
-    """Declare the options of the corpus's taxonomy, and drop those for fields that it omits.
+@contextmanager
+def collect(problems: list[TagProblem], field: str = "") -> Iterator[None]:
+    """Add a `CommandUseError` to the problems instead of raising it."""
+    try:
+        yield
+    except CommandUseError as error:
+        problems.append(TagProblem(field, error))
 
-    Args:
-        tagged: The part of the taxonomy whose facets get options, `papers` or `exclusions`; empty for none.
-        has_evidence: Whether the facets of evidence get options, too.
-        has_fields: Whether the survey's own fields of papers do.
+
+def taxonomy_options(tagged: str, *, has_evidence: bool = False, has_fields: bool = False) -> OptionsMaker:
+    """Declare options for the facets of `papers` or `exclusions`, or neither, and drop those of fields switched off.
+
+    With `has_evidence`, facets of evidence have options, too; with `has_fields`, the survey's own fields of papers.
     """
 
     def make(declared: Sequence[Parameter], group: str, root: str) -> Sequence[Parameter]:
         try:
             taxonomy = decode_taxonomy(CorpusFiles(root or store.find_root().path).file(store.TAXONOMY))
-        except CorpusError:  # the command says it when it reads the corpus itself
+        except CorpusError:  # the command reports it when it reads the corpus
             taxonomy = None
         if taxonomy is None:
             return declared
-        own_fields = taxonomy.fields if has_fields else ()
+        evidence = evidence_facets(taxonomy) if has_evidence else ()
         sections = {
-            "Fields": [_field_option(field) for field in own_fields],
+            "Fields": [_field_option(field) for field in taxonomy.fields] if has_fields else [],
             'Tags (see "corpus terms FIELD")': _facet_options(getattr(taxonomy, tagged) if tagged else ()),
-            'Evidence (see "corpus terms FIELD")': _facet_options(
-                evidence_facets(taxonomy) if has_evidence else (), _EVIDENCE
-            ),
+            'Evidence (see "corpus terms FIELD")': _facet_options(evidence, _EVIDENCE),
         }
-        taken = {name for parameter in declared for name in parameter.names}
-        made = [
+        names = {name for parameter in declared for name in parameter.names}
+        added = [
             parameter._replace(section=section, group=group, is_only_named=section != "Fields")
             for section, parameters in sections.items()
             for parameter in parameters
-            if taken.isdisjoint(parameter.names)
+            if names.isdisjoint(parameter.names)
         ]
-        kept = [parameter for parameter in declared if parameter.name not in taxonomy.omit]
-        return [*kept, *made]
+        return [*(parameter for parameter in declared if parameter.name not in taxonomy.omit), *added]
 
     return make
 
@@ -125,75 +122,62 @@ EvidenceOptions: TypeAlias = Annotated[Mapping[str, list[str]], taxonomy_options
 
 
 def read_coding(
-    coded: Mapping[str, Sequence[str]],
+    options: Mapping[str, Sequence[str]],
     taxonomy: Taxonomy,
     problems: list[TagProblem],
     facets: tuple[Facet, ...] = (),
     others: Sequence[str] | None = None,
 ) -> Coding:
-    """Return the tags and the evidence that the options of the taxonomy were given, `--tag FIELD=VALUE` included.
+    """Return the tags and the facets of evidence from the taxonomy's options, and from `--tag FIELD=VALUE` in `others`.
 
-    Args:
-        coded: What the options were given.
-        taxonomy: The taxonomy.
-        problems: Takes what is wrong.
-        facets: The facets of records that have options, which `--tag` can set.
-        others: What `--tag` was given.
+    `facets` are those of records that have options; errors are added to `problems`.
     """
-    tags = _read_tags(coded, facets, problems)
-    evidence = _read_tags(coded, evidence_facets(taxonomy), problems, _EVIDENCE)
+    tags = _read_tags(options, facets, problems)
+    evidence = _read_tags(options, evidence_facets(taxonomy), problems, _EVIDENCE)
     fields = [facet.field for facet in facets]
     for text in others or ():
         field, equals, value = text.partition("=")
         name = field.strip().replace("-", "_")
-        try:
+        with collect(problems, name if name in fields else ""):
             if not equals:
                 raise CommandUseError(f"--tag {quote(text)} names no value", "Write --tag FIELD=VALUE.")
             if not assign(tags, facets, name, value):
                 raise CommandUseError(f"unknown axis or facet {quote(name)}{suggestion(name, fields)}")
-        except CommandUseError as error:
-            problems.append(TagProblem(name if name in fields else "", error))
     coding = {field: tags[field] for field in fields if field in tags}
     return Coding(coding, {field: arising(tag) for field, tag in evidence.items()})
 
 
 def _read_tags(
-    coded: Mapping[str, Sequence[str]], facets: Sequence[Facet], problems: list[TagProblem], prefix: str = ""
+    options: Mapping[str, Sequence[str]], facets: Sequence[Facet], problems: list[TagProblem], prefix: str = ""
 ) -> dict[str, Tag]:
-    """Return the tags that the options of some facets were given; mistakes go to `problems`."""
+    """Return the tags from the options of some facets."""
     tags: dict[str, Tag] = {}
     for name, facet, _ in _settable(facets):
-        for text in coded.get(f"facet_{prefix}{name}", ()):
+        for text in options.get(f"facet_{prefix}{name}", ()):
             try:
                 assign(tags, (facet,), name, text)
             except CommandUseError as error:
-                wrong = [error] if name != facet.field else mistakes(facet, text, error)
-                problems.extend(TagProblem(facet.field, mistake) for mistake in wrong)
+                errors = [error] if name != facet.field else mistakes(facet, text, error)
+                problems.extend(TagProblem(facet.field, each) for each in errors)
     return tags
 
 
 def read_values(
-    coded: Mapping[str, Sequence[str]], taxonomy: Taxonomy, problems: list[TagProblem]
+    options: Mapping[str, Sequence[str]], taxonomy: Taxonomy, problems: list[TagProblem]
 ) -> dict[str, FieldValue]:
-    """Return the values that the options of the survey's own fields were given; mistakes go to `problems`."""
+    """Return the values from the options of the survey's own fields; errors are added to `problems`."""
     values: dict[str, FieldValue] = {}
     for field in taxonomy.fields:
-        for text in coded.get(f"field_{field.name}", ()):
-            try:
+        for text in options.get(f"field_{field.name}", ()):
+            with collect(problems, field.name):
                 if field.name in values:
                     raise CommandUseError(f"{field.name} is given twice", "Give it once.")
                 values[field.name] = read_value(field, text)
-            except CommandUseError as error:
-                problems.append(TagProblem(field.name, error))
     return values
 
 
 def refuse_all(errors: Sequence[CommandUseError]) -> None:
-    """Raise what is wrong with a command, all of it at once; nothing if nothing is.
-
-    Raises:
-        CommandUseError: Something is wrong.
-    """
+    """Raise all errors of a command as one; nothing without errors."""
     if len(errors) == 1:
         raise errors[0]
     if errors:
@@ -202,9 +186,9 @@ def refuse_all(errors: Sequence[CommandUseError]) -> None:
 
 
 def option_words(ctx: Context, name: str, value: str) -> tuple[str, str]:
-    """Return the words of a command line that give a value: to an option, such as `--title`, or to a facet's field.
+    """Return the words of a command line for a value of an option, such as `--title`, or of a facet's field.
 
-    A facet whose option another has taken is reached by `--tag`.
+    A facet has no option of its own if another field has taken its name; `--tag` sets it then.
     """
     options = {word for parameter in ctx.spec.parameters if parameter.section for word in parameter.names}
     option = name if name.startswith("--") else option_name(name)
@@ -212,12 +196,12 @@ def option_words(ctx: Context, name: str, value: str) -> tuple[str, str]:
 
 
 def option_name(field: str) -> str:
-    """The option of a field, such as `--credit-unit`."""
+    """Return the option of a field, such as `--credit-unit`."""
     return f"--{field.replace('_', '-')}"
 
 
 def format_tag(tag: Tag) -> str:
-    """A tag as an option takes it."""
+    """Return a tag in the form of an option's value."""
     if isinstance(tag, str):
         return tag
     parts = [f"{term}={level}" for term, level in tag.items()] if isinstance(tag, Mapping) else tag
@@ -225,7 +209,7 @@ def format_tag(tag: Tag) -> str:
 
 
 def values_of(facet: Facet, term: Term | None = None) -> str:
-    """Return the values of the option of a facet, or of one of its terms with levels, in words."""
+    """Return the allowed values of the option of a facet, or of one of its terms with levels, as text."""
     if term:
         return ", ".join((*(level.id for level in facet.levels), NO_TERM))
     terms = ", ".join(term.id for term in facet.terms)
@@ -235,7 +219,7 @@ def values_of(facet: Facet, term: Term | None = None) -> str:
 
 
 def _settable(facets: Sequence[Facet]) -> Iterator[tuple[str, Facet, Term | None]]:
-    """Yield everything that can be set, by name: each facet, and each term that has levels."""
+    """Yield the name, facet and term of each option: that of the facet, then those of terms with levels."""
     for facet in facets:
         yield facet.field, facet, None
         yield from ((term.id, facet, term) for term in facet.terms if facet.kind is Kind.LEVELS)

@@ -1,19 +1,20 @@
-"""The commands that write what is made from the data (`build`, `figures`), and `init`.
+"""The commands that generate files from the data (`build`, `figures`, `site`), and `init`.
 
-What makes files is imported where it is called: start-up is most of the time of a command.
+Generators are imported by the functions that call them: start-up is most of the time of a command.
 """
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, assert_never
+from typing import TYPE_CHECKING, Annotated
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import Check, refuse_together
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import printable, quote
+from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import Where, argument, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
@@ -60,27 +61,22 @@ def build(
 
     session = CorpusSession(*ctx.obj)
     root = session.writable_root()
-    pool, files = session.pool(), session.files  # whose errors come first
+    pool, files = session.pool(), session.files  # errors of the records come first
     mend = " ".join(("corpus build", *(parts or [])))
     if not parts:
         return write_or_check(session, root, builder.generated(files, summarise(pool)), check=check, mend=mend)
-    documents: list[Document] = []
-    for part in dict.fromkeys(parts):
-        match part:
-            case BuildPart.README:
-                documents += builder.readme_documents(files)
-                if not documents:
-                    hint = "Write one with a region: corpus build --help"
-                    raise DataFileError(f"there is no {builder.README} in {root}", hint)
-            case BuildPart.STATS:
-                documents.append(builder.statistics_document(files, summarise(pool)))
-            case BuildPart.FIGURES:
-                documents += builder.figure_documents(root, builder.figure_source(files, summarise(pool)))
-            case BuildPart.SCHEMA:
-                documents += builder.schema_documents(files)
-            case _:
-                assert_never(part)
-    return write_or_check(session, root, documents, check=check, mend=mend)
+    generators: dict[BuildPart, Callable[[], list[Document]]] = {
+        BuildPart.README: lambda: builder.readme_documents(files),
+        BuildPart.STATS: lambda: [builder.statistics_document(files, summarise(pool))],
+        BuildPart.FIGURES: lambda: builder.figure_documents(root, builder.figure_source(files, summarise(pool))),
+        BuildPart.SCHEMA: lambda: builder.schema_documents(files),
+    }
+    documents = {part: generators[part]() for part in dict.fromkeys(parts)}
+    if documents.get(BuildPart.README) == []:
+        hint = "Write one with a region: corpus build --help"
+        raise DataFileError(f"there is no {builder.README} in {root}", hint)
+    every = [document for generated in documents.values() for document in generated]
+    return write_or_check(session, root, every, check=check, mend=mend)
 
 
 def figures(
@@ -130,7 +126,7 @@ def figures(
 
 
 def _draw_fields(session: CorpusSession, names: Sequence[str], where: Sequence[str], output: str) -> int:
-    """Draw the papers by one field, or by two, and write the picture; return the exit code."""
+    """Draw the papers by one field or two, write the picture, and return the exit code."""
     from orchtrace_corpus.base.files import write_atomic
     from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
     from orchtrace_corpus.corpus.render.figures import pictures
@@ -144,8 +140,8 @@ def _draw_fields(session: CorpusSession, names: Sequence[str], where: Sequence[s
     if not pool.papers:
         session.note_no_paper(query, as_published, ReadingName.PUBLISHED)
         return ExitCode.FINDINGS
-    known = paper_attributes(pool.taxonomy, marked=True)
-    picture = pictures.draw_fields(pool, [find(name, known) for name in names], where)
+    attributes = paper_attributes(pool.taxonomy, marked=True)
+    picture = pictures.draw_fields(pool, [find(name, attributes) for name in names], where)
     if output.lower().endswith(".pdf"):
         from orchtrace_corpus.base.text.pdf import pdf
 
@@ -158,6 +154,60 @@ def _draw_fields(session: CorpusSession, names: Sequence[str], where: Sequence[s
         f"wrote {printable(output, limit=300)}" if output else pool.taxonomy.noun.counted(len(pool.papers))
     )
     return ExitCode.DONE
+
+
+def site(
+    ctx: Context,
+    output: Annotated[
+        str, Option("--output", "-o", metavar="DIR", help="The folder of the site; an existing site is replaced.")
+    ] = "site",
+    base_url: Annotated[str, option("--base-url", "URL", "The site's address, for link previews and site maps.")] = "",
+    repository: Annotated[str, option("--repository", "URL", "The repository, for links to report an error.")] = "",
+) -> int:
+    """Write the corpus as a static site.
+
+    A folder of pages that work from the file system, a web server or GitHub Pages: the papers with
+    search, filters and export, two fields crossed, a page for each paper, each claim and each
+    combination that no paper has, scale, screening, candidates, taxonomy and protocol, and a feed. The
+    pages load nothing from elsewhere. The same data gives the same files.
+
+    With --base-url, the site also has a sitemap, and pictures for links to it, to each paper, claim and gap;
+    drawing them takes Pillow: pip install "orchtrace-corpus[cards]". The folder is replaced as a whole: your
+    own files in it are lost.
+
+    \b
+    Examples:
+      corpus site
+      corpus site -o public --base-url https://owner.github.io/corpus
+      corpus site --repository https://github.com/owner/corpus
+    """
+    from orchtrace_corpus.base.files import replace_folder
+    from orchtrace_corpus.corpus.site import Site, cards, is_site
+    from orchtrace_corpus.corpus.site.source import Place, Source
+
+    session = CorpusSession(*ctx.obj)
+    place = Place(*(_read_url(name, url) for name, url in (("--base-url", base_url), ("--repository", repository))))
+    root = session.root_folder()
+    target = os.path.realpath(output)
+    if not output or os.path.commonpath((target, os.path.realpath(root))) == target:
+        raise CommandUseError(f"{quote(output)} cannot hold the site: the corpus is in it", "Name a folder: -o site")
+    files = Site(Source(session.files, session.pool()), place).files()
+    count = replace_folder(output, files, is_site)
+    session.output.note(f"wrote {printable(output, limit=300)}: {pluralize(count, 'file')}")
+    if base_url and not cards.is_available():
+        session.output.note('no pictures for links were drawn; to draw them: pip install "orchtrace-corpus[cards]"')
+    session.output.note(f"Open {printable(os.path.join(output, 'index.html'), limit=300)} in a browser.")
+    return ExitCode.DONE
+
+
+def _read_url(option_name: str, text: str) -> str:
+    from orchtrace_corpus.base.html import web_address
+
+    url = web_address(text).rstrip("/")
+    if text and not url:
+        message = f"{option_name} is not a web address: {quote(text)}"
+        raise CommandUseError(message, "Write one that begins with https://")
+    return url
 
 
 def init(
@@ -201,7 +251,7 @@ def init(
 def write_or_check(
     session: CorpusSession, root: str, documents: "Sequence[Document]", *, check: bool, mend: str
 ) -> ExitCode:
-    """Write what is stale and say so; or, to check, show what would change and how to mend it."""
+    """Write the documents that are out of date; or, to check, show their diffs, with the command that writes them."""
     from orchtrace_corpus.base.files import write_stale
     from orchtrace_corpus.corpus.build import README
     from orchtrace_corpus.corpus.readme import SIZE_LIMIT_BYTES

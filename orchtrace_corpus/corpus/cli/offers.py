@@ -1,6 +1,6 @@
 """Completion of options and arguments of commands on a corpus: fields, filters, keys, codes, formats.
 
-Everything heavy is imported by the offers themselves: commands name them, and only completion calls them.
+Commands only name these functions, and completion calls them: so each imports what it needs.
 """
 
 import os
@@ -14,12 +14,12 @@ _FILTER = r"(?s)(?P<field>[A-Za-z][\w-]*)(?P<operator>!=|<=|>=|[=<>~])(?P<value>
 
 
 def fixed(values: Sequence[tuple[str, str]]) -> Provider:
-    """Make a provider of values that are known already, each with its meaning."""
+    """Return a provider of fixed values, each with its meaning."""
     return lambda _word, _place: iter(values)
 
 
 def fields(word: str, place: Place) -> Offers:
-    """Offer the fields by name, and the codes of terms with levels; those behind the last comma of a list."""
+    """Offer fields by name, and terms with levels by code, also after a comma."""
     head = word[: word.rfind(",") + 1]
     for name, attribute in _named(_attributes(place)):
         yield f"{head}{name}", attribute.label
@@ -33,20 +33,20 @@ def vocabularies(_word: str, place: Place) -> Offers:
 
 
 def filters(word: str, place: Place) -> Offers:
-    """Offer fields, and the values of one as soon as it is the only one."""
+    """Offer fields; once only one matches, its values."""
     from orchtrace_corpus.corpus.analysis.attributes import find
 
     attributes = _attributes(place, is_filter=True)
     match = re.match(_FILTER, word)
     if match is None:
-        near = [name for name in attributes if name.startswith(word)]
-        if len(near) != 1:
-            yield from ((name, attributes[name].label) for name in near)
+        names = [name for name in attributes if name.startswith(word)]
+        if len(names) != 1:
+            yield from ((name, attributes[name].label) for name in names)
             return
-        match = re.match(_FILTER, f"{near[0]}=")
+        match = re.match(_FILTER, f"{names[0]}=")
         assert match is not None
-        if not attributes[near[0]].terms:
-            yield from ((f"{near[0]}{operator}", "") for operator in ("=", "!=", "~"))
+        if not attributes[names[0]].terms:
+            yield from ((f"{names[0]}{operator}", "") for operator in ("=", "!=", "~"))
     head = match["field"] + match["operator"] + match["value"][: match["value"].rfind(",") + 1]
     for term in find(match["field"], attributes).terms:
         yield f"{head}{term.id}", term.label
@@ -82,7 +82,7 @@ def formats(_word: str, _place: Place) -> Offers:
 
 
 def _names(place: Place, *files: str) -> Offers:
-    """Offer the names of the entries of data files, which are found without reading them as YAML."""
+    """Offer the keys and ids in data files, which are searched as text: that is faster than YAML."""
     from orchtrace_corpus.corpus.model import store
 
     for name in files:
@@ -94,7 +94,7 @@ def _names(place: Place, *files: str) -> Offers:
 
 
 def _attributes(place: Place, *, is_filter: bool = False) -> Mapping[str, Any]:
-    """Return what can be counted, papers and exclusions alike; or what the records can be filtered by."""
+    """Return the fields of papers and exclusions; for a filter, those of the records that the command lists."""
     from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, paper_attributes
     from orchtrace_corpus.corpus.model import store
 
@@ -106,7 +106,7 @@ def _attributes(place: Place, *, is_filter: bool = False) -> Mapping[str, Any]:
 
 
 def _named(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield attributes by name, then those of terms with levels by code."""
+    """Yield fields by name, then terms with levels by code."""
     yield from attributes.items()
     facets = (attribute.facet for attribute in attributes.values() if attribute.facet and attribute.facet.levels)
     yield from ((term.code, attributes[term.id]) for facet in facets for term in facet.terms if term.code)

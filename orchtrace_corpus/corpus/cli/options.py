@@ -9,30 +9,30 @@ from orchtrace_corpus.corpus.model.records import ReadingName
 
 
 def option(name: str, metavar: str, text: str, provider: Provider | None = None) -> Option:
-    """Declare an option with a value, the form of the value, the help, and what is offered for it."""
+    """Declare an option with a value: the form of the value, the help, and the completion."""
     return Option(name, metavar=metavar, help=text, offers=provider)
 
 
 def argument(metavar: str, text: str, provider: Provider | None = None) -> Argument:
-    """Declare an argument that may be left out, the form of its value, the help, and what is offered for it."""
+    """Declare an argument: the form of its value, the help, and the completion; the help shows no default."""
     return Argument(metavar=metavar, help=text, show_default=False, offers=provider)
 
 
 class ReadingOrder(StrEnum):
-    """In which order candidates are shown to be read."""
+    """The orders in which candidates are shown."""
 
     DATE = "date"
     LIKELY = "likely"
 
 
 class TakenIn(StrEnum):
-    """Records that `--with` adds to the pool for one command."""
+    """The records that `--with` adds to the pool for one command."""
 
     CANDIDATES = "candidates"
 
 
 class Destination(StrEnum):
-    """The place where papers are included."""
+    """The places that papers can be added to."""
 
     POOL = "pool"
     CANDIDATES = "candidates"
@@ -58,6 +58,11 @@ Columns: TypeAlias = Annotated[
 Reading: TypeAlias = Annotated[
     ReadingName, Option("--reading", help="Use the published tags, or those that readers of the sources agree on.")
 ]
+Limit: TypeAlias = Annotated[int | None, Option("--limit", "-n", min=1, help="Show at most this many rows.")]
+Order: TypeAlias = Annotated[
+    ReadingOrder | None,
+    Option("--order", help="The order of reading: newest first, or most likely to be included first."),
+]
 Caption: TypeAlias = Annotated[
     str, option("--caption", "TEXT", "With -f latex: the caption, instead of fields and filters in words.")
 ]
@@ -71,8 +76,7 @@ ArxivUrl: TypeAlias = Annotated[
 ]
 Yes: TypeAlias = Annotated[bool, Option("--yes", "-y", help="Ask no questions; accept the proposals.")]
 OtherTags: TypeAlias = Annotated[
-    list[str] | None,
-    option("--tag", "FIELD=VALUE", "A tag by its field (repeatable).", offers.filters),
+    list[str] | None, option("--tag", "FIELD=VALUE", "A tag by its field (repeatable).", offers.filters)
 ]
 Title: TypeAlias = Annotated[str, option("--title", "TEXT", "The title.")]
 Reason: TypeAlias = Annotated[str, option("--reason", "TEXT", "Why it is excluded, in one sentence.")]

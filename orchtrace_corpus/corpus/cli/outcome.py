@@ -1,4 +1,4 @@
-"""The end of every command that edits data: judge the edit, show what it brings and breaks, write it."""
+"""The last step of every command that edits data: judge the edit, show its effects, write it."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -12,8 +12,7 @@ from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 
 _SHOWN = 3
-_MOST_LINES = 1000
-"""A difference of more lines is counted, and not shown."""
+_MAX_DIFF_LINES = 1000
 
 _KINDS = (
     ("C1", "claim", "claims", "corpus claims {names} shows the records; data/claims.yaml says what is expected"),
@@ -27,7 +26,7 @@ _KINDS = (
     ("S1", "row of scale", "rows of scale", "name another record in data/scale.yaml, or leave the field out"),
     ("", "entry of another file", "entries of other files", "corpus check shows all of them"),
 )
-"""Kinds of what an edit can break: the beginning of its codes, its nouns, and the command that fixes it."""
+"""The kinds of findings that an edit can add in other files: code prefix, noun in singular and plural, and the fix."""
 
 
 def apply(
@@ -40,22 +39,11 @@ def apply(
     agree: Callable[[], bool] | None = None,
     lines: Mapping[str, str] | None = None,
 ) -> int:
-    """Write an edit if it brings no new error, and show what changes; return the exit code.
+    """Write an edit if it brings no new error, show its effects, and return the exit code.
 
-    The diff goes to standard output, everything else to standard error. A diff of more than 1,000 lines is counted.
-
-    Args:
-        session: Where the output goes.
-        corpus: The corpus.
-        proposal: The edit.
-        dry_run: Show the diff, and write nothing.
-        show: Shows the diff instead, for a command with other things on standard output.
-        agree: Asks whether to go on, after it was said what the edit would break; without it, nobody is asked.
-        lines: By the keys of papers that were imported, the file and the line that each comes from, which findings
-            about them name instead of their place in the data.
-
-    Raises:
-        DataFileError: A file cannot be read or written, or has changed since it was read.
+    The diff goes to standard output, or to `show`; the rest to standard error. `agree` asks whether to write the edit
+    after its effects are shown. `lines` has the file and line of each imported paper, by key: findings name them in
+    place of their own location. A `DataFileError` says that a file cannot be written, or has changed meanwhile.
     """
     output = session.output
     judgement = judge(corpus, proposal)
@@ -65,24 +53,25 @@ def apply(
     is_written = judgement.is_allowed and not dry_run
     asks = agree if is_written else None
     if asks is not None or dry_run:
-        _show_broken(session, judgement.broken, is_made=False)
+        _show_broken(session, judgement.broken, is_written=False)
     if asks is not None and not asks():
         return ExitCode.DONE
     written = write(judgement) if is_written else ()
     if dry_run or written:
-        _show_difference(session, judgement, show)
+        _show_diff(session, judgement, show)
     if judgement.new:
         count = render.summary(judgement.new)
         counted = "lines are counted with the edit made:" if lines is None else "at these lines:"
         head = f"corpus: the edit would bring {count}; {counted}" if dry_run else f"corpus: the edit brings {count}:"
         if not judgement.is_allowed:
             head = f"corpus: the edit would bring {count}, so nothing was written; {counted}"
-        said = []
+        texts = []
         for finding in judgement.new:
             text, line = str(finding), (lines or {}).get(finding.record)
-            is_imported = line is not None and finding.location.path == store.PAPERS
-            said.append(f"{line}: {text.removeprefix(f'{finding.location}: ')}" if is_imported else text)
-        output.tell("\n".join((head, *first_and_more(said, MAX_LINES, "and {:,} more"))))
+            if line is not None and finding.location.path == store.PAPERS:
+                text = f"{line}: {text.removeprefix(f'{finding.location}: ')}"
+            texts.append(text)
+        output.tell("\n".join((head, *first_and_more(texts, MAX_LINES, "and {:,} more"))))
     for name in written:
         output.note(f"wrote {name}")
     for verdict in judgement.falling if judgement.is_allowed else ():
@@ -90,7 +79,7 @@ def apply(
         sentence = printable(verdict.claim.claim, limit=300)
         output.tell(f"corpus: no error, but over the pool of today {verdict.claim.id} {verb}: {sentence}")
     if asks is None and not dry_run:
-        _show_broken(session, judgement.broken, is_made=True)
+        _show_broken(session, judgement.broken, is_written=True)
     if not {store.PAPERS, store.EXCLUSIONS, store.CANDIDATES}.isdisjoint(written):
         output.note("corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it")
     if dry_run and judgement.is_allowed:
@@ -98,36 +87,36 @@ def apply(
     return ExitCode.DONE if judgement.is_allowed else ExitCode.FINDINGS
 
 
-def _show_difference(session: CorpusSession, judgement: Judgement, show: Callable[[str], None] | None) -> None:
-    """Show what an edit changes; of a change that nobody would read, how large it is."""
+def _show_diff(session: CorpusSession, judgement: Judgement, show: Callable[[str], None] | None) -> None:
+    """Show the diff of an edit; of a long one, only its size."""
     diff = judgement.diff
-    number = diff.count("\n")
-    if number <= _MOST_LINES:
+    size = diff.count("\n")
+    if size <= _MAX_DIFF_LINES:
         session.output.write(diff) if show is None else show(diff.rstrip("\n"))
         return
     changes = [line[0] for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
     names = ", ".join(document.name for document in judgement.documents)
     counts = f"{changes.count('+'):,} lines added, {changes.count('-'):,} removed"
-    session.output.note(f"corpus: {names}: {counts}; a difference of {number:,} lines is not shown")
+    session.output.note(f"corpus: {names}: {counts}; a difference of {size:,} lines is not shown")
 
 
-def _show_broken(session: CorpusSession, broken: Sequence[Finding], *, is_made: bool) -> None:
-    """Show what an edit breaks, or would break, and how each kind of it is mended."""
+def _show_broken(session: CorpusSession, broken: Sequence[Finding], *, is_written: bool) -> None:
+    """Show the findings that an edit adds in other files, by kind, each kind with its fix."""
     if not broken:
         return
     lines, counts, left = [], [], list(broken)
-    for start, one, several, mend in _KINDS:
-        some = [finding for finding in left if finding.code.startswith(start)]
+    for prefix, singular, plural, fix in _KINDS:
+        some = [finding for finding in left if finding.code.startswith(prefix)]
         left = [finding for finding in left if finding not in some]
         if not some:
             continue
         names = list(dict.fromkeys(printable(finding.record) for finding in some))
-        count = len(names) if start == "C1" else len(some)  # a claim can break in more than one way
-        counts.append(f"{count} {one if count == 1 else several}")
+        count = len(names) if prefix == "C1" else len(some)  # a claim can have several findings
+        counts.append(f"{count} {singular if count == 1 else plural}")
         lines += first_and_more([str(finding) for finding in some], _SHOWN, "... and {} more; see corpus check")
-        lines.append(f"To mend: {mend.format(names=' '.join(first_and_more(names, _SHOWN, '...')))}.")
+        lines.append(f"To mend: {fix.format(names=' '.join(first_and_more(names, _SHOWN, '...')))}.")
     parts = " and ".join(part for part in (", ".join(counts[:-1]), counts[-1]) if part)
     verb = f"breaks {parts}: corpus check fails until that is mended"
-    if not is_made:
+    if not is_written:
         verb = f"would break {parts}, and corpus check would fail"
     session.output.tell("\n".join((f"corpus: the edit {verb}:", *lines)))

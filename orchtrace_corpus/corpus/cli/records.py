@@ -19,8 +19,8 @@ from orchtrace_corpus.corpus.analysis.attributes import (
     paper_attributes,
 )
 from orchtrace_corpus.corpus.analysis.query import parse
-from orchtrace_corpus.corpus.cli import offers
-from orchtrace_corpus.corpus.cli.options import Caption, Columns, Reading, ReadingOrder, Sort, Where, argument
+from orchtrace_corpus.corpus.cli import offers, options
+from orchtrace_corpus.corpus.cli.options import Caption, Columns, Reading, Sort, Where, argument
 from orchtrace_corpus.corpus.cli.session import CorpusSession, check_caption, paper_query
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import changes, read_by
@@ -48,7 +48,7 @@ def list_records(
     exclusions: Annotated[bool, Option("--exclusions", help="List exclusions instead of papers.")] = False,
     sort: Sort = "",
     columns: Columns = "",
-    limit: Annotated[int | None, Option("--limit", "-n", min=1, help="Show at most this many rows.")] = None,
+    limit: options.Limit = None,
     reading: Reading = ReadingName.PUBLISHED,
     caption: Caption = "",
     output_format: OutputFormat = Format.TABLE,
@@ -180,11 +180,8 @@ def candidates(
     where: Where = None,
     sort: Sort = "",
     columns: Columns = "",
-    order: Annotated[
-        ReadingOrder | None,
-        Option("--order", help="The order of reading: newest first, or most likely to be included first."),
-    ] = None,
-    limit: Annotated[int | None, Option("--limit", "-n", min=1, help="Show at most this many rows.")] = None,
+    order: options.Order = None,
+    limit: options.Limit = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """List the papers that were found and await a decision.
@@ -223,7 +220,7 @@ def candidates(
         from orchtrace_corpus.corpus.intake import screening
 
         known = session.files.arxiv
-        selected, places = screening.in_order(selected, pool, known, likely=order is ReadingOrder.LIKELY)
+        selected, places = screening.in_order(selected, pool, known, likely=order is options.ReadingOrder.LIKELY)
     asked = (condition.attribute.name for condition in query.filters if condition.attribute.terms)
     is_narrow = output_format is Format.TABLE and not columns and (session.output.width or _WIDE) < _WIDE
     head = ("key",) if is_narrow else ("key", "year", "proposal")  # the title has most of a narrow line

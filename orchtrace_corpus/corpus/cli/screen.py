@@ -1,11 +1,11 @@
-"""The command that decides on candidates, one after another or from spreadsheets: `corpus screen`."""
+"""The command that decides on candidates, one after another or by spreadsheets: `corpus screen`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated
 
-from orchtrace_corpus.base.commands.declarations import Context, Option
+from orchtrace_corpus.base.commands.declarations import Context
 from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
 from orchtrace_corpus.base.files import Document, write_stale
@@ -16,8 +16,8 @@ from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.reading_order import Place, Similarity
 from orchtrace_corpus.corpus.cli.agreement import read_sheet, write_new
-from orchtrace_corpus.corpus.cli.interview import Questions, can_ask, numbered, spelled
-from orchtrace_corpus.corpus.cli.options import ReadingOrder, Where, option
+from orchtrace_corpus.corpus.cli.interview import Questions, can_ask, numbered
+from orchtrace_corpus.corpus.cli.options import Order, ReadingOrder, Where, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit import proposal as edit
 from orchtrace_corpus.corpus.edit.proposal import Judgement, Proposal, judge, load_editable, write
@@ -28,7 +28,7 @@ from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.records import Exclusion, Tag
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.tagging import NO_TERM, read_level, read_tag, sentence
-from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind
+from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.render import candidates as render
 
 _KEYS = "i include, e exclude, l later, b back, ? rules, q quit"
@@ -37,9 +37,7 @@ _KEYS = "i include, e exclude, l later, b back, ? rules, q quit"
 def screen(
     ctx: Context,
     where: Where = None,
-    order: Annotated[
-        ReadingOrder, Option("--order", help="The order of reading: newest first, or most likely to be included first.")
-    ] = ReadingOrder.DATE,
+    order: Order = ReadingOrder.DATE,
     sheet: Annotated[str, option("--sheet", "FILE", "Write a sheet for screening in a spreadsheet instead.")] = "",
     decisions: Annotated[
         list[str] | None,
@@ -73,18 +71,16 @@ def screen(
     session = CorpusSession(*ctx.obj)
     if sheet and decisions:
         raise CommandUseError("--sheet and --decisions contradict each other", "Give one of them.")
-    root = session.writable_root()
-    corpus = load_editable(root)
+    corpus = load_editable(session.writable_root())
     if corpus.candidates.places is None:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "corpus discover finds candidates.")
     if decisions:
-        return _take_over(session, root, decisions)
-    known = corpus.arxiv
+        return _apply_sheets(session, corpus, decisions)
     chosen = parse(where or [], candidate_attributes(corpus.pool.taxonomy)).select(corpus.candidates.items)
     waiting, places = screening.in_order(
-        screening.undecided(chosen), corpus.pool, known, likely=order is ReadingOrder.LIKELY
+        screening.undecided(chosen), corpus.pool, corpus.arxiv, likely=order is ReadingOrder.LIKELY
     )
-    abstracts = screening.abstracts(known)
+    abstracts = screening.abstracts(corpus.arxiv)
     if sheet:
         write_new(sheet, screening.blank_sheet(waiting, abstracts, corpus.pool.taxonomy))
         session.output.note(f"wrote {printable(sheet, limit=300)}: {pluralize(len(waiting), 'candidate')}")
@@ -98,28 +94,24 @@ def screen(
         hint = "Write a sheet with --sheet FILE, and give it back with --decisions FILE."
         raise CommandUseError("screen asks questions, and this is not a terminal", hint)
     names = [candidate.name for candidate in waiting]
-    return _Run(session, corpus, abstracts, dict(zip(names, places, strict=False))).go_through(names)
+    return _Sitting(session, corpus, abstracts, dict(zip(names, places, strict=False))).go_through(names)
 
 
 class _Step(NamedTuple):
-    """A candidate that was shown, and what deciding on it changed."""
+    """A candidate that was shown, the decision, and the files that it changed."""
 
     name: str
     choice: Choice
     documents: tuple[Document, ...] = ()
 
 
-class _Run:
-    """One sitting."""
+class _Sitting:
+    """One sitting of a person who decides on candidates at a terminal."""
 
     def __init__(
-        self,
-        session: CorpusSession,
-        corpus: CorpusFiles,
-        abstracts: Mapping[str, str],
-        places: Mapping[str, Place],
+        self, session: CorpusSession, corpus: CorpusFiles, abstracts: Mapping[str, str], places: Mapping[str, Place]
     ) -> None:
-        self._session = session
+        self._output = session.output
         self._root = corpus.root
         self._protocol = corpus.protocol.sound()
         self._abstracts = abstracts
@@ -128,39 +120,34 @@ class _Run:
         self._has_shown_rules = False
 
     def go_through(self, names: Sequence[str]) -> int:
-        """Show candidates and ask about each, until all are shown or somebody quits; return the exit code."""
+        """Ask about each candidate, until the end or `q`, and return the exit code."""
         at = 0
         try:
             while at < len(names):
                 corpus = load_editable(self._root)
                 candidate = next((item for item in corpus.candidates.items if item.name == names[at]), None)
-                if candidate is None or candidate.screened:  # decided on elsewhere meanwhile
+                if candidate is None or candidate.screened:  # somebody else has decided on it
                     at += 1
                     continue
-                answer = self._ask(corpus, candidate, at + 1, len(names))
+                answer = self._ask(corpus, candidate, f"[{at + 1}/{len(names)}]")
                 if answer == "q":
                     break
-                if answer == "b":
-                    at = self._go_back(names, at)
-                    continue
-                at += 1
+                at = self._go_back(names, at) if answer == "b" else at + 1
         except KeyboardInterrupt:
-            self._session.output.tell("")
+            self._output.tell("")
             raise
         finally:
             counts = Counter(step.choice for step in self._steps)
-            self._session.output.note(_counted(counts))
+            self._output.note(_summarise(counts))
             if counts[Choice.INCLUDE] or counts[Choice.EXCLUDE]:
-                self._session.output.note(
-                    "corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it"
-                )
+                self._output.note("corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it")
         return ExitCode.DONE
 
-    def _ask(self, corpus: CorpusFiles, candidate: Candidate, number: int, total: int) -> str:
-        """Show a candidate, and act on the answer; return it."""
-        output, taxonomy = self._session.output, corpus.pool.taxonomy
-        likeness = Similarity([*corpus.pool.papers, *corpus.pool.exclusions], self._abstracts)
-        neighbours = screening.find_neighbours(candidate, likeness, self._abstracts)
+    def _ask(self, corpus: CorpusFiles, candidate: Candidate, position: str) -> str:
+        """Show a candidate, act on the answer, and return it."""
+        output, taxonomy = self._output, corpus.pool.taxonomy
+        similarity = Similarity([*corpus.pool.papers, *corpus.pool.exclusions], self._abstracts)
+        neighbours = screening.find_neighbours(candidate, similarity, self._abstracts)
         abstract = self._abstracts.get(candidate.paper.arxiv_id or "", "")
         place = self._places.get(candidate.name)
         rules = None if self._has_shown_rules else self._protocol
@@ -169,17 +156,16 @@ class _Run:
         output.show([(), *card, ()])
         questions = _Questions(output, taxonomy)
         while True:
-            answer = questions.choose(f"[{number}/{total}] {_KEYS}: ")
+            answer = questions.choose_key(f"{position} {_KEYS}: ")
             if answer == "?":
                 if self._protocol is None:
                     output.tell(f"this corpus has no {store.PROTOCOL}, which would have rules")
                 else:
                     output.show(render.rule_lines(self._protocol, output.width))
                 continue
-            if answer in ("b", "q"):
-                return answer
             if answer == "l":
                 self._steps.append(_Step(candidate.name, Choice.LATER))
+            if answer in ("b", "l", "q"):
                 return answer
             try:
                 choice, proposal = questions.with_way_back(partial(self._propose, corpus, candidate, answer, questions))
@@ -192,50 +178,49 @@ class _Run:
                 output.tell(f"nothing was written: {error}")
                 continue
             self._steps.append(_Step(candidate.name, choice, judgement.documents))
-            output.tell(_outcome(candidate, choice, judgement))
+            output.tell(_describe_outcome(candidate, choice, judgement))
             return answer
 
     def _propose(
         self, corpus: CorpusFiles, candidate: Candidate, answer: str, questions: "_Questions"
     ) -> tuple[Choice, Proposal]:
         day = today().isoformat()
+        sentences: list[str] = []
+        if self._protocol:
+            rules = self._protocol.include if answer == "i" else self._protocol.exclude
+            sentences = [rule.rule for rule in rules]
         if answer == "i":
             tags, summary = questions.tags(candidate), candidate.paper.summary or questions.summary()
             included = screening.include(corpus, candidate, "", tags, day, summary)
-            if not included.added:  # a paper has no reason; what stays a candidate has one
-                rules = [rule.rule for rule in self._protocol.include] if self._protocol else []
-                reason = questions.reason(rules, screening.proposed_reason(candidate, Decision.INCLUDE))
+            if not included.added:  # it stays a candidate, which needs a reason
+                reason = questions.reason(sentences, screening.proposed_reason(candidate, Decision.INCLUDE))
                 included = screening.include(corpus, candidate, reason, tags, day, summary)
             return Choice.INCLUDE, included
-        rules = [rule.rule for rule in self._protocol.exclude] if self._protocol else []
-        reason = questions.reason(rules, screening.proposed_reason(candidate, Decision.EXCLUDE))
-        said = Exclusion(screened=day, reason=reason)
-        draft, gaps = screening.draft_exclusion(corpus, candidate, said)
+        reason = questions.reason(sentences, screening.proposed_reason(candidate))
+        draft, gaps = screening.draft_exclusion(corpus, candidate, Exclusion(screened=day, reason=reason))
         record = questions.complete_exclusion(candidate.name, draft) if gaps else draft
         return Choice.EXCLUDE, edit.exclude(corpus, record._replace(identifier=draft.identifier), candidate)
 
     def _go_back(self, names: Sequence[str], at: int) -> int:
-        """Take the last decision back, and return to its candidate."""
+        """Undo the last decision, and return the position of its candidate."""
         if not self._steps:
-            self._session.output.tell("this is the first one")
+            self._output.tell("this is the first one")
             return at
         step = self._steps[-1]
         if step.documents:
-            back = [
-                Document(document.name, document.wanted, document.present or "[]\n")
-                for document in reversed(step.documents)
-            ]
-            write_stale(self._root, back)
-            self._session.output.tell(f"taken back: {step.name}")
+            changed = reversed(step.documents)
+            former = [Document(after.name, after.wanted, after.present or "[]\n") for after in changed]
+            write_stale(self._root, former)
+            self._output.tell(f"taken back: {step.name}")
         self._steps.pop()
         return names.index(step.name)
 
 
 class _Questions(Questions):
-    """Asks for decisions, and for tags of which any may stay open."""
+    """Asks for decisions, and for tags, each of which may stay open."""
 
-    def choose(self, prompt: str) -> str:
-        """One of the keys."""
+    def choose_key(self, prompt: str) -> str:
+        """Return one of the keys."""
 
         def read(answer: str) -> str:
             key = answer[:1].lower()
@@ -246,25 +231,26 @@ class _Questions(Questions):
         self._kept = None  # b is one of the keys
         return self._ask(prompt, read)
 
-    def reason(self, rules: Sequence[str], known: str) -> str:
-        """A sentence, or the rule of a number; Enter keeps what is known, and `?` lists the rules again."""
-        listed = "".join(f"  {position} {rule}\n" for position, rule in enumerate(rules, 1))
-        listed += f"  proposed: {printable(known, limit=300)}\n" if known else ""
-        self._say(listed)
-        wanted = "a number of the list, or a sentence" if rules else "a sentence"
+    def reason(self, rules: Sequence[str], proposed: str) -> str:
+        """Return a sentence, or the rule of a number; Enter accepts the proposed one, and `?` lists the rules again."""
+        rules_shown = "".join(f"  {position} {rule}\n" for position, rule in enumerate(rules, 1))
+        if proposed:
+            rules_shown += f"  proposed: {printable(proposed, limit=300)}\n"
+        self._say(rules_shown)
+        expected = "a number of the list, or a sentence" if rules else "a sentence"
 
         def read(answer: str) -> str:
             if answer == "?" and rules:
-                raise CommandUseError(listed)
+                raise CommandUseError(rules_shown)
             if answer.isdecimal() and rules:
                 if not 1 <= int(answer) <= len(rules):
                     raise CommandUseError(f"There is no rule {answer}.")
                 return rules[int(answer) - 1]
-            if len(answer) < 2 and (answer or not known):  # a key of another question
-                raise CommandUseError(f"A reason is needed: {wanted}.")
-            return sentence(answer) or known
+            if len(answer) < 2 and (answer or not proposed):  # one letter is a key of another question
+                raise CommandUseError(f"A reason is needed: {expected}.")
+            return sentence(answer) or proposed
 
-        enter = " [as proposed]" if known else ""
+        enter = " [as proposed]" if proposed else ""
         return self._ask(f"Reason, {'a number or a sentence' if rules else 'a sentence'}{enter}: ", read)
 
     def summary(self) -> str:
@@ -272,65 +258,54 @@ class _Questions(Questions):
         return self._ask("Summary, one sentence of your own [open]: ", sentence)
 
     def tags(self, candidate: Candidate) -> dict[str, Tag]:
-        """The tags that are open, as far as they are answered."""
-        given: dict[str, Tag] = {}
+        """Ask for all open tags, and return those that are answered."""
+        tags: dict[str, Tag] = {}
         for facet in self._taxonomy.papers:
             if facet.kind is Kind.LEVELS:
-                levels = {
-                    term.id: level
-                    for term in facet.terms
-                    if candidate.is_open(term.id) and (level := self._open(candidate, facet, term.id))
-                }
-                given |= {facet.field: levels} if levels else {}
-            elif facet.field not in candidate.tags and (tag := self._open(candidate, facet)):
-                given[facet.field] = read_tag(facet, tag)
-        return given
-
-    def _open(self, candidate: Candidate, facet: Facet, term: str = "") -> str:
-        """A term, or the level of a term; empty where it stays open."""
-        names = [*(level.id for level in facet.levels), NO_TERM] if term else list(facet.values)
-        asked = next((item for item in facet.terms if item.id == term), None)
-
-        def read(answer: str) -> str:
-            text = spelled(answer, names)
-            if text and term:
-                return read_level(facet, text)
-            if text:
-                read_tag(facet, text)
-            return text
-
-        self._say_readings(candidate, [term or facet.field])
-        self._say(numbered(names))
-        explained = (*([asked] if asked else ()), *(facet.levels if term else facet.terms))
-        return self._ask(f"{term or facet.field} [open], ? explains: ", read, explained)
+                names = [*(level.id for level in facet.levels), NO_TERM]
+                levels: dict[str, str] = {}
+                for term in (term for term in facet.terms if candidate.is_open(term.id)):
+                    self._say_readings(candidate, [term.id])
+                    self._say(numbered(names))
+                    explained = (term, *facet.levels)
+                    if level := self._choose(f"{term.id} [open]", names, explained, partial(read_level, facet)):
+                        levels[term.id] = level
+                if levels:
+                    tags[facet.field] = levels
+            elif facet.field not in candidate.tags:
+                self._say_readings(candidate, [facet.field])
+                self._say(numbered(facet.values))
+                prompt = f"{facet.field} [open]"
+                if tag := self._choose(prompt, facet.values, facet.terms, partial(read_tag, facet)):
+                    tags[facet.field] = tag
+        return tags
 
 
-def _counted(counts: Mapping[Choice, int]) -> str:
+def _summarise(counts: Mapping[Choice, int]) -> str:
     return f"{counts[Choice.INCLUDE]} included, {counts[Choice.EXCLUDE]} excluded, {counts[Choice.LATER]} for later"
 
 
-def _outcome(candidate: Candidate, choice: Choice, judgement: Judgement) -> str:
-    """Return the decision on a candidate, as a message."""
+def _describe_outcome(candidate: Candidate, choice: Choice, judgement: Judgement) -> str:
     added, title = judgement.proposal.added, printable(candidate.paper.title)
     if choice is Choice.EXCLUDE:
         return f"excluded as {added[0].name}: {title}"
-    if added:
-        lacks = not getattr(added[0], "evidence", ())
-        return f"added {added[0].name}: {title}" + f"; for evidence: corpus tag {added[0].name} --evidence NOTE" * lacks
-    return f"included; corpus add {candidate.name} asks for what is open, and for evidence"
+    if not added:
+        return f"included; corpus add {candidate.name} asks for what is open, and for evidence"
+    if getattr(added[0], "evidence", ()):
+        return f"added {added[0].name}: {title}"
+    return f"added {added[0].name}: {title}; for evidence: corpus tag {added[0].name} --evidence NOTE"
 
 
-def _take_over(session: CorpusSession, root: str, paths: Sequence[str]) -> int:
-    """Take over the decisions of sheets, each in an edit of its own; return the exit code."""
-    output, corpus = session.output, load_editable(root)
-    protocol = corpus.protocol.sound()
-    keys = [candidate.name for candidate in screening.undecided(corpus.candidates.items)]
+def _apply_sheets(session: CorpusSession, corpus: CorpusFiles, paths: Sequence[str]) -> int:
+    """Apply the decisions of sheets, each in its own edit, and return the exit code."""
+    output, protocol = session.output, corpus.protocol.sound()
+    waiting = [candidate.name for candidate in screening.undecided(corpus.candidates.items)]
     sheets, code = [], ExitCode.DONE
     before: set[str] = set()
     for path in paths:
         sheet = read_sheet(path)
         decided_before = screening.decided_keys(sheet, corpus)
-        verdicts, findings = screening.read_sheet(sheet, path, corpus.pool.taxonomy, [*keys, *decided_before])
+        verdicts, findings = screening.read_sheet(sheet, path, corpus.pool.taxonomy, [*waiting, *decided_before])
         for finding in findings:
             output.tell(str(finding))
         if any(finding.code == "K101" for finding in findings):
@@ -338,31 +313,31 @@ def _take_over(session: CorpusSession, root: str, paths: Sequence[str]) -> int:
         code = ExitCode.FINDINGS if has_errors(findings) else code
         sheets.append([verdict for verdict in verdicts if verdict.key not in decided_before])
         before |= {verdict.key for verdict in verdicts} & decided_before
-    decided, differing = screening.agreed(sheets)
+    agreed, differing = screening.agreed(sheets)
     for key in differing:
         output.tell(f"corpus: {key}: the readers differ, so nothing is decided")
     counts = Counter[Choice]()
-    for verdict in decided:
+    for verdict in agreed:
         try:
             if verdict.choice is not Choice.LATER:
-                _decide(root, screening.check_verdict(verdict, protocol))
+                _apply_verdict(corpus.root, screening.check_verdict(verdict, protocol))
             counts[verdict.choice] += 1
         except CorpusError as error:
             output.tell(f"corpus: {verdict.key}: nothing was written: {error}")
             code = ExitCode.FINDINGS
-    output.note(_counted(counts) + (f", {len(before)} decided before" if before else ""))
+    output.note(_summarise(counts) + (f", {len(before)} decided before" if before else ""))
     return ExitCode.FINDINGS if differing else code
 
 
-def _decide(root: str, verdict: Verdict) -> None:
-    """Write one decision; a `CommandUseError` if it lacks something, or would bring an error."""
+def _apply_verdict(root: str, verdict: Verdict) -> None:
+    """Write one decision; a `CommandUseError` if fields are missing, or it would bring an error."""
     corpus, day = load_editable(root), today().isoformat()
     candidate = next(item for item in corpus.candidates.items if item.name == verdict.key)
     if verdict.choice is Choice.INCLUDE:
         proposal = screening.include(corpus, candidate, verdict.reason, verdict.tags, day, verdict.summary)
     else:
-        said = Exclusion(tags=verdict.tags, screened=day, reason=verdict.reason)
-        record, gaps = screening.draft_exclusion(corpus, candidate, said)
+        given = Exclusion(tags=verdict.tags, screened=day, reason=verdict.reason)
+        record, gaps = screening.draft_exclusion(corpus, candidate, given)
         if gaps:
             raise CommandUseError(f"the log needs {', '.join(gap.field for gap in gaps)}", "Give it in the sheet.")
         proposal = edit.exclude(corpus, record, candidate)

@@ -1,4 +1,4 @@
-"""The session of a command on a corpus: the corpus and the output."""
+"""The session of a command on a corpus: its files and the output."""
 
 import os
 from collections.abc import Sequence
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 class CorpusSession(Session):
-    """The global options of one run, and the corpus that they name."""
+    """The global options of a command, and the corpus that they name."""
 
     @cached_property
     def files(self) -> CorpusFiles:
-        """The corpus, as `root_folder` finds it."""
+        """The data files of the corpus."""
         self.output.session = self
         return CorpusFiles(self.root_folder())
 
     def root_folder(self) -> str:
-        """The corpus's folder: the one named, the nearest above, or the bundled one, which is said.
+        """Return the corpus's folder: that of `--root`, else the nearest one upwards, else with a note the bundled one.
 
         Raises:
             DataFileError: There is no corpus.
@@ -46,21 +46,17 @@ class CorpusSession(Session):
         return root.path
 
     def writable_root(self) -> str:
-        """The corpus's folder, for a command that writes; never the bundled one.
-
-        Raises:
-            DataFileError: There is no corpus here.
-        """
+        """Return the corpus's folder for a command that writes: never the bundled one; errors as for `root_folder`."""
         if not self.root and store.find_root().bundled:
             raise DataFileError(f"no {store.PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
         return self.root_folder()
 
     def pool(self) -> "Pool":
-        """Read the corpus for counting, which asks for one without errors: no record may silently drop out.
+        """Return the records for counting: refused if they have errors, since counts would be wrong.
 
         Raises:
             DataFileError: There is no corpus, or a data file is missing or unreadable.
-            InvalidCorpusError: It has errors; the message shows the first of them.
+            InvalidCorpusError: The data has errors; the message shows the first ones.
         """
         from orchtrace_corpus.corpus import rules
 
@@ -75,12 +71,7 @@ class CorpusSession(Session):
         return loaded.pool
 
     def pool_as_read(self) -> "Pool":
-        """Read the corpus for looking things up: with errors, too, of which there is a remark.
-
-        Raises:
-            DataFileError: There is no corpus, or a data file is missing or unreadable.
-            InvalidCorpusError: The taxonomy has errors, so that nothing can be read by it.
-        """
+        """Return the records for looking things up; errors only bring a note, except those of the taxonomy."""
         from orchtrace_corpus.corpus import rules
 
         loaded = self.files.loaded
@@ -91,9 +82,9 @@ class CorpusSession(Session):
             self.output.note(f"corpus: the data has {summary(findings)}, and may be incomplete; see corpus check data")
         return loaded.pool
 
-    def read_by(self, pool: "Pool", reading: ReadingName, *asked: str) -> "Pool":
-        """The corpus with the tags of a reading, and those in open dispute if words ask for it; errors as of `pool`."""
-        if any("contested" in text for text in asked):
+    def read_by(self, pool: "Pool", reading: ReadingName, *words: str) -> "Pool":
+        """Return the records with the tags of a reading, and with contested tags if a word asks for them."""
+        if any("contested" in text for text in words):
             pool = self.files.with_contested(pool, reading)
         if reading is ReadingName.PUBLISHED:
             return pool
@@ -102,32 +93,26 @@ class CorpusSession(Session):
         return read_by(pool, self.files.disputes.sound(), reading)
 
     def note_no_paper(self, query: "Query", pool: "Pool", reading: ReadingName) -> None:
-        """Say that no paper of the published pool passes by a reading, and what does by the other or awaits."""
+        """Report that no paper passes the filters, and how many pass by the other reading or are candidates."""
         other = ReadingName.SOURCES if reading is ReadingName.PUBLISHED else ReadingName.PUBLISHED
         papers = len(query.select(self.read_by(pool, other, "contested").papers))
-        known = self.files.candidates.items
-        awaiting = len(query.select(candidate.paper for candidate in known))
-        others = f"; {pool.taxonomy.noun.counted(papers)} by --reading {other}" * bool(papers)
-        others += f"; {pluralize(awaiting, 'candidate')} (see corpus candidates)" * bool(awaiting)
-        self.output.note(f"corpus: no {pool.taxonomy.noun.one} passes the filters{others}")
+        candidates = len(query.select(candidate.paper for candidate in self.files.candidates.items))
+        message = f"corpus: no {pool.taxonomy.noun.one} passes the filters"
+        if papers:
+            message += f"; {pool.taxonomy.noun.counted(papers)} by --reading {other}"
+        if candidates:
+            message += f"; {pluralize(candidates, 'candidate')} (see corpus candidates)"
+        self.output.note(message)
 
 
 def check_caption(caption: str, output_format: Format) -> None:
-    """Refuse a caption for a format without one.
-
-    Raises:
-        CommandUseError: The format is not LaTeX.
-    """
+    """Refuse a caption for another format than LaTeX."""
     if caption and output_format is not Format.LATEX:
         raise CommandUseError("--caption is for tables in LaTeX", "Add: -f latex")
 
 
 def paper_query(filters: Sequence[str], taxonomy: "Taxonomy") -> "Query":
-    """Read filters on papers.
-
-    Raises:
-        CommandUseError: A filter is wrong; one on exclusions is said to be one.
-    """
+    """Read filters on papers; the hint of the `CommandUseError` for a field of exclusions is `--exclusions`."""
     from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, paper_attributes
     from orchtrace_corpus.corpus.analysis.query import parse
 

@@ -1,4 +1,4 @@
-"""The command that shows the vocabulary of a corpus, and how it is coded: `terms`."""
+"""The command that shows the terms of a corpus's fields, and the coding rules: `terms`."""
 
 from collections import Counter
 
@@ -32,7 +32,7 @@ def show_terms(session: CorpusSession, axis: str, sort: str, columns: str, outpu
 
 
 def _show_codings(session: CorpusSession, pool: Pool, name: str) -> None:
-    """Show how a field is coded, or one of its terms with levels and then all of them, below the table of terms."""
+    """Show the coding rules of a field, or of a term with levels and then of its field."""
     codings = session.files.codebook.sound()
     values = {facet.field: facet.values for facet in _with_terms(pool.taxonomy, name)}
     names = tuple(values)
@@ -40,41 +40,46 @@ def _show_codings(session: CorpusSession, pool: Pool, name: str) -> None:
         attribute = find(name, {**exclusion_attributes(pool.taxonomy), **paper_attributes(pool.taxonomy)})
         levels = (facet for facet in pool.taxonomy.papers if facet.kind is Kind.LEVELS)
         whole = (facet.field for facet in levels if attribute.name in (term.id for term in facet.terms))
-        names = (attribute.name, *whole)  # of a term with levels, the rules of all terms hold, too
+        names = (attribute.name, *whole)  # the rules of the field hold for each of its terms with levels
     chosen = [coding for name in names for coding in codings if coding.tag == name]
-    for index, one in enumerate(chosen if values else ()):
-        chosen[index] = one._replace(cases=tuple(case for case in one.cases if case.value in values[one.tag]))
+    if values:
+        chosen = [
+            coding._replace(cases=tuple(case for case in coding.cases if case.value in values[coding.tag]))
+            for coding in chosen
+        ]
     session.output.show(codebook.lines(chosen, session.output.width))
 
 
 def _with_terms(taxonomy: Taxonomy, name: str) -> list[Facet]:
-    """The facets that have terms of a name or a code, with those terms alone; none where it is the name of a field."""
+    """Return the facets with a term of this name or code, reduced to that term; none if it is the name of a field."""
     if name in {**exclusion_attributes(taxonomy), **paper_attributes(taxonomy)}:
         return []
     facets = []
     for facet in (*taxonomy.papers, *taxonomy.exclusions):
         terms = tuple(term for term in facet.terms if name.lower() in (term.id.lower(), term.code.lower()))
-        facets += [facet._replace(terms=terms, allows_na=False)] * (bool(terms) and facet.kind is not Kind.LEVELS)
+        if terms and facet.kind is not Kind.LEVELS:
+            facets.append(facet._replace(terms=terms, allows_na=False))
     return facets
 
 
 def _term_tables(pool: Pool, name: str) -> list[Table]:
     papers, exclusions = paper_attributes(pool.taxonomy), exclusion_attributes(pool.taxonomy)
-    closed = {name: a for name, a in {**exclusions, **papers}.items() if a.terms and name != "published"}
+    attributes = {**exclusions, **papers}
+    closed = {name: attributes[name] for name in attributes if attributes[name].terms and name != "published"}
     evidence = {facet.field: facet for facet in evidence_facets(pool.taxonomy)}
     if name in evidence:
         tally = Counter(getattr(item, name, "") for paper in pool.papers for item in paper.evidence)
         return [codebook.terms_table(evidence[name], tally)]
     facets = named = _with_terms(pool.taxonomy, name)
     if not named:
-        known = {**exclusions, **papers}
-        if name in known and name not in closed and name != "published":
+        if name in attributes and name not in closed and name != "published":
             raise CommandUseError(f"the field {quote(name)} has no terms", f"To count its values: corpus stats {name}")
         attribute = find(name, closed, "field or term")
         if attribute.field is not None:
             return statistics.counts_tables(count(pool.papers, attribute))
         # A sub-decision is a term of its facet; its own values are the facet's levels.
-        facet = attribute.facet or next(f for f in pool.taxonomy.papers if attribute.name in (t.id for t in f.terms))
+        with_term = (facet for facet in pool.taxonomy.papers if attribute.name in [term.id for term in facet.terms])
+        facet = attribute.facet or next(with_term)
         terms = tuple(term for term in facet.terms if attribute.facet is not None or term.id == attribute.name)
         facets = [facet._replace(terms=terms)]
     tables = []

@@ -1,4 +1,4 @@
-"""The commands that ask others: `fetch`, `links` and `discover`; and libraries taken in as a search is."""
+"""The commands that ask services: `fetch`, `links`, `discover`; and the import of libraries as candidates."""
 
 import os
 from collections import Counter
@@ -9,20 +9,21 @@ from orchtrace_corpus.base.commands import progress
 from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import DryRun, FindingsForm, OutputFormat, Strict, refuse_together
 from orchtrace_corpus.base.dates import today
-from orchtrace_corpus.base.errors import DataFileError, ExitCode
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import has_errors, printable
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.base.text.layout import MAX_LINES, first_and_more, first_names_and_more, pluralize
 from orchtrace_corpus.base.text.table import Table
+from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.analysis.matching import RecordIndex, identifier_text
 from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, Where, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit.proposal import Proposal, find_papers, judge, load_editable, write
-from orchtrace_corpus.corpus.formats import Item
+from orchtrace_corpus.corpus.formats import Item, registry
 from orchtrace_corpus.corpus.intake import discovery, upstream
 from orchtrace_corpus.corpus.intake.discovery import Discovery
 from orchtrace_corpus.corpus.intake.papers import from_item
@@ -67,26 +68,26 @@ def fetch(
     refuse_together(offline=offline, refresh=refresh)
     root = session.writable_root() if write else session.root_folder()
     corpus = load_editable(root)
-    loaded, pool = corpus.loaded, corpus.pool
-    papers = find_papers(pool, names) if names else pool.papers
-    noun = pool.taxonomy.noun
+    loaded, noun = corpus.loaded, corpus.pool.taxonomy.noun
+    papers = find_papers(corpus.pool, names) if names else corpus.pool.papers
     ids = list(dict.fromkeys(paper.arxiv_id for paper in papers if paper.arxiv_id))
     if not ids:
         session.output.note(f"{f'none of these {noun.many}' if names else f'no {noun.one}'} has an arXiv id")
         return ExitCode.DONE
     with progress.shown(session.output) as show:
-        known = corpus.arxiv
-        fetched = upstream.fetch(known, ids, arxiv_url=arxiv_url, offline=offline, refresh=refresh, progress=show)
+        fetched = upstream.fetch(
+            corpus.arxiv, ids, arxiv_url=arxiv_url, offline=offline, refresh=refresh, progress=show
+        )
     refused = False
-    judged = (*fetched.reported.found, *fetched.reported.missing, *fetched.reported.refused)
-    if write and judged and not fetched.failure:
+    compared = (*fetched.reported.found, *fetched.reported.missing, *fetched.reported.refused)
+    if write and compared and not fetched.failure:
         texts = upstream.texts_with_answers(corpus, fetched)
         refused = apply(session, corpus, Proposal(texts), show=session.output.tell) != ExitCode.DONE
         loaded = CorpusFiles(root).loaded
-    findings = upstream.find_drift(loaded, fetched.reported, fetched.known)
+    findings = upstream.find_drift(loaded, fetched.reported, corpus.arxiv)
     session.show_findings(findings, output_format)
-    if judged:
-        session.output.note(f"{render.summary(findings)} in {pluralize(len(judged), 'paper')} of arXiv")
+    if compared:
+        session.output.note(f"{render.summary(findings)} in {pluralize(len(compared), 'paper')} of arXiv")
     if _tell_gaps(session, fetched):
         return ExitCode.UPSTREAM
     return ExitCode.FINDINGS if refused or has_errors(findings) or (strict and findings) else ExitCode.DONE
@@ -128,9 +129,9 @@ def links(
     session.show_findings(report.findings, output_format)
     counts = Counter(outcome.verdict for outcome in report.outcomes.values())
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
-    asked = pluralize(report.asked, "address", "addresses")
-    known = f"{asked} tried, {len(report.outcomes) - report.asked} taken from the cache"
-    session.output.note(f"{render.summary(report.findings)}; {known}: {verdicts}")
+    tried = f"{pluralize(report.asked, 'address', 'addresses')} tried"
+    cached = f"{len(report.outcomes) - report.asked} taken from the cache"
+    session.output.note(f"{render.summary(report.findings)}; {tried}, {cached}: {verdicts}")
     if report.left_to_fetch:
         left = pluralize(report.left_to_fetch, "address of arXiv is", "addresses of arXiv are")
         session.output.note(f"{left} left to corpus fetch")
@@ -141,20 +142,20 @@ def links(
 
 
 def _tell_gaps(session: CorpusSession, fetched: Fetched) -> bool:
-    """Say of which papers arXiv has said nothing, and why; whether there are any."""
-    answer, known, failure = fetched.answer, fetched.reported.found, fetched.failure
+    """Report the papers without an answer of arXiv, and why; return True if there are any."""
+    answer, reported, failure = fetched.answer, fetched.reported.found, fetched.failure
     for message in answer.messages:
         session.output.tell(f"corpus: {printable(message, limit=300)}")
-    for ids, reason, mend in (
+    for ids, reason, advice in (
         (answer.throttled, "arXiv did not answer for", "Run the command again later; answers so far are stored."),
         (answer.unparseable, "arXiv's answer could not be read about", "Run the command again later."),
         (() if failure else fetched.unknown, "nothing is kept of", "Run corpus fetch without --offline."),
     ):
         if ids:
-            kept = [name for name in ids if name in known]
-            remark = f"\nThe report has {len(kept)} of them, as kept from earlier runs." if kept else ""
-            some = f"{pluralize(len(ids), 'paper')}: {_list_some(ids)}"
-            session.output.tell(f"corpus: {reason} {some}{remark}\n{mend}")
+            earlier = sum(name in reported for name in ids)
+            remark = f"\nThe report has {earlier} of them, as kept from earlier runs." if earlier else ""
+            papers = f"{pluralize(len(ids), 'paper')}: {_list_some(ids)}"
+            session.output.tell(f"corpus: {reason} {papers}{remark}\n{advice}")
     if failure:
         session.output.tell("corpus: not every request succeeded; the report uses answers of earlier runs")
         session.output.tell(f"corpus: {failure}")
@@ -228,24 +229,21 @@ def discover(
         session.show_tables([Table("searches", "", columns, rows)], "discover", output_format)
     for name in written:
         session.output.note(f"wrote {name}")
-    return report(session, outcome)
+    return _report(session, outcome)
 
 
-def take_library(
-    session: CorpusSession, corpus: CorpusFiles, items: Sequence[Item], name: str, *, dry_run: bool = False
-) -> int:
-    """Take the entries of a library in as candidates, and put the run on record; return the exit code.
-
-    Args:
-        session: Where the output goes.
-        corpus: The corpus.
-        items: The entries.
-        name: The name of the file; its folder is nobody's business.
-        dry_run: Whether to write nothing.
-    """
-    taken = discovery.take_items(corpus, items, name, today())
-    proposal = discovery.propose(corpus, taken)
-    judgement = judge(corpus, proposal)
+def take_libraries(session: CorpusSession, corpus: CorpusFiles, paths: Sequence[str], *, dry_run: bool) -> int:
+    """Add the entries of files as unread candidates, record the run, and return the exit code."""
+    if not paths or not all(registry.is_readable(path) for path in paths):
+        endings = "Files end in .bib, .ris, .csl.json, .csv, .json or .jsonl."
+        raise CommandUseError("--to candidates takes files of papers", endings)
+    items: list[Item] = []
+    for path in paths:
+        data = read_bytes(path, path)
+        items += registry.find_by_ending(path, data).read(data, corpus.pool.taxonomy, path=path)
+    name = ", ".join(map(os.path.basename, paths))
+    outcome = discovery.take_items(corpus, items, name, today())
+    judgement = judge(corpus, discovery.propose(corpus, outcome))
     if dry_run:
         session.output.write(judgement.diff)
         session.output.note("corpus: nothing was written (--dry-run)")
@@ -253,25 +251,25 @@ def take_library(
         for written in write(judgement):
             session.output.note(f"wrote {written}")
     fields = [facet.field for facet in corpus.pool.taxonomy.papers]
-    new = RecordIndex([candidate.paper for candidate in taken.new])
-    taken_in = (item for item in items if new.find(from_item(item)))
-    given = ((item, [*item.keywords, *(name for name in fields if item.values.get(name))]) for item in taken_in)
-    left = [f"  {item.values.get('key') or item.line}: {', '.join(tags)}" for item, tags in given if tags]
-    if left:
+    new = RecordIndex([candidate.paper for candidate in outcome.new])
+    lines = []
+    for item in items:
+        tags = [*item.keywords, *(field for field in fields if item.values.get(field))]
+        if tags and new.find(from_item(item)):
+            lines.append(f"  {item.values.get('key') or item.line}: {', '.join(tags)}")
+    if lines:
         session.output.tell("corpus: a candidate has no tags before it is read, so these are not taken:")
-    for text in first_and_more(left, MAX_LINES, "  and {:,} more"):
+    for text in first_and_more(lines, MAX_LINES, "  and {:,} more"):
         session.output.tell(printable(text, limit=300))
-    return report(session, taken, f"{printable(name)}: ")
+    return _report(session, outcome, f"{printable(name)}: ")
 
 
 def _count(session: CorpusSession, client: Client, planned: Sequence[Search], cited: int, output_format: Format) -> int:
-    """Show the queries, and how many answers each has."""
+    """Show the queries with the number of results of each, and return the exit code."""
     with progress.shown(session.output, "queries") as show:
         answer = client.search({search.query: search.asked or "" for search in planned}, count_only=True, progress=show)
-    rows = tuple(
-        (search.query, answer.found[search.query].total if search.query in answer.found else None, search.asked)
-        for search in planned
-    )
+    totals = {name: results.total for name, results in answer.found.items()}
+    rows = tuple((search.query, totals.get(search.query), search.asked) for search in planned)
     session.show_tables([Table("searches", "", ("query", "answers", "asked"), rows)], "discover", output_format)
     if cited:
         session.output.note(f"{pluralize(cited, 'paper')} whose citations are followed at OpenAlex")
@@ -279,23 +277,22 @@ def _count(session: CorpusSession, client: Client, planned: Sequence[Search], ci
     return _tell_failed(session, {name: text for name, (_, text) in answer.failed.items()})
 
 
-def report(session: CorpusSession, outcome: Discovery, origin: str = "") -> int:
-    """Say what a run has brought and what it has left out, `origin` being where it came from; return the exit code."""
+def _report(session: CorpusSession, outcome: Discovery, origin: str = "") -> int:
+    """Report the new papers of a run and those left out, with `origin` before a title, and return the exit code."""
     run, output = outcome.run, session.output
-    known = f"{run.in_pool} in the pool, {run.in_log} excluded before, {run.in_candidates} among the candidates"
-    counts = f"{pluralize(len(outcome.new), 'new candidate')}; left out: {known}, {run.repeated} found more than once"
     if run.searches:
-        output.note(counts)
+        known = f"{run.in_pool} in the pool, {run.in_log} excluded before, {run.in_candidates} among the candidates"
+        new = pluralize(len(outcome.new), "new candidate")
+        output.note(f"{new}; left out: {known}, {run.repeated} found more than once")
     if outcome.by_title:
         output.note("left out by a title that is the same, or nearly:")
-    near = [f"  {_called(paper)} (as {_called(match.record)})" for paper, match in outcome.by_title]
-    for line in near:  # all: none of them is shown anywhere else
-        output.note(line)
+    for paper, match in outcome.by_title:  # all of them: no file has them
+        output.note(f"  {_name_and_title(paper)} (as {_name_and_title(match.record)})")
     for message in outcome.messages:
         output.tell(f"corpus: {printable(message, limit=300)}")
     for title, findings in outcome.refused:
-        said = "; ".join(f"{finding.code} {finding.message}" for finding in findings)
-        output.tell(f"corpus: {origin}{printable(title)} is left out: {printable(said, limit=300)}")
+        reasons = "; ".join(f"{finding.code} {finding.message}" for finding in findings)
+        output.tell(f"corpus: {origin}{printable(title)} is left out: {printable(reasons, limit=300)}")
     code = _tell_failed(session, outcome.failed)
     if outcome.error is not None:
         output.tell("corpus: not every request succeeded; earlier answers are kept")
@@ -304,14 +301,14 @@ def report(session: CorpusSession, outcome: Discovery, origin: str = "") -> int:
     return max(code, ExitCode.FINDINGS if outcome.refused else ExitCode.DONE)
 
 
-def _called(record: Record) -> str:
-    """A record by its name, else by its identifier, and its title."""
+def _name_and_title(record: Record) -> str:
+    """Return a record's name, or its identifier if it has none, with its title."""
     name = record.name or (identifier_text(record) if isinstance(record, Paper) else "")
     return f"{name}: {printable(record.title)}" if name else printable(record.title)
 
 
 def _tell_failed(session: CorpusSession, failed: Mapping[str, str]) -> int:
-    """Say which queries have no answer, and why; return the exit code."""
+    """Report the queries without an answer, and why, and return the exit code."""
     for name, text in failed.items():
         session.output.tell(f"corpus: no answer to the query {printable(name)}: {printable(text, limit=300)}")
     if failed:

@@ -250,9 +250,7 @@ def change(corpus: CorpusFiles, target: Target, changes: Mapping[str, Value | No
 def remove(corpus: CorpusFiles, targets: Sequence[Target], *, unpublished: bool = False) -> Proposal:
     """Propose to remove records; `unpublished` allows the newest exclusion, whose id nobody has seen.
 
-    Raises:
-        CommandUseError: A paper was promoted from an exclusion, or an exclusion's id would be given again.
-        DataFileError: Two records of the file share a line.
+    A `CommandUseError` refuses a paper that was promoted from an exclusion, and an exclusion whose id would be reused.
     """
     exclusions = [target.record for target in targets if isinstance(target.record, Exclusion)]
     remaining = (int(exclusion.id[1:] or 0) for exclusion in corpus.pool.exclusions if exclusion not in exclusions)

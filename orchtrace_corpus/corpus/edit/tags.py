@@ -42,14 +42,7 @@ from orchtrace_corpus.corpus.model.record_fields import (
 )
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper
 from orchtrace_corpus.corpus.model.store import CorpusFiles
-from orchtrace_corpus.corpus.model.tagging import (
-    NO_TERM,
-    in_order,
-    read_level,
-    read_tag,
-    read_value,
-    settable_fields,
-)
+from orchtrace_corpus.corpus.model.tagging import NO_TERM, in_order, read_level, read_tag, read_value, settable_fields
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 _TEXTS = {

@@ -162,12 +162,7 @@ def _deduplicate(
 
 
 def propose(corpus: CorpusFiles, outcome: Discovery) -> Proposal:
-    """Propose to record a run: its candidates, the run itself, and arXiv's metadata; no run if a file has nothing new.
-
-    Raises:
-        DataFileError: A file cannot be read, or two of its records share a line.
-        InvalidCorpusError: The searches on record have errors.
-    """
+    """Propose to record a run, with its candidates and arXiv's metadata; no second run of a file without new papers."""
     texts: dict[str, str] = {}
     if outcome.new:
         records = [candidate_fields(candidate, corpus.pool.taxonomy) for candidate in outcome.new]
@@ -225,17 +220,10 @@ def _plain(text: str) -> str:
 def plan_searches(
     protocol: Protocol, runs: Sequence[Run], today: date, *, since: str = "", names: Sequence[str] = ()
 ) -> tuple[Search, ...]:
-    """Return the searches at arXiv of a run, each from a first day to yesterday, which is over everywhere.
+    """Return the searches of a run at arXiv, each from a first day to yesterday, which is over everywhere.
 
-    Args:
-        protocol: The protocol.
-        runs: The runs so far.
-        today: The current day.
-        since: The first day; without it, or with `LAST`, the last day that each query has searched.
-        names: Names of queries, or ids or labels of families, in any case; all queries without any.
-
-    Raises:
-        CommandUseError: A name is unknown, a day is invalid, or the protocol has no queries.
+    The first day is `since`; without it, or with `LAST`, the last day that each query has searched. `names` are those
+    of queries, or ids or labels of families, in any case; without any, all queries are made.
     """
     if not protocol.queries:
         raise CommandUseError(f"{store.PROTOCOL} has no queries", "docs/data.md of orchtrace-corpus describes them.")
@@ -251,7 +239,7 @@ def plan_searches(
         if not same:
             raise CommandUseError(f"there is no query or family {quote(name)}{suggestion(name, tuple(allowed))}")
         wanted |= same
-    until = _yesterday(today)
+    until = (today - timedelta(days=1)).isoformat()
     searches = []
     for query in protocol.queries:
         if names and wanted.isdisjoint((query.name, query.family)):
@@ -263,10 +251,6 @@ def plan_searches(
         asked += f" AND submittedDate:[{first.replace('-', '')}0000 TO {until.replace('-', '')}2359]"
         searches.append(Search(query.name, ARXIV, 0, first, until, asked))
     return tuple(searches)
-
-
-def _yesterday(today: date) -> str:
-    return (today - timedelta(days=1)).isoformat()
 
 
 def _window_start(protocol: Protocol, runs: Sequence[Run], query: str, source: str, since: str, until: str) -> str:
@@ -318,7 +302,7 @@ def discover(
                 papers = tuple((intake.from_metadata(paper), (search.query,)) for paper in answered.papers.values())
                 results.append(SearchResult(search._replace(found=len(papers)), papers))
         if openalex is not None:
-            until = _yesterday(day)
+            until = (day - timedelta(days=1)).isoformat()
             first = _window_start(protocol, corpus.searches.sound(), CITATIONS, OPENALEX, since, until)
             cited = citing_papers(protocol, corpus.pool)
             results.append(_follow_citations(openalex, cited, protocol.citing_least, first, until, progress))

@@ -91,15 +91,6 @@ class Coding(NamedTuple):
         return Coding({**others.tags, **self.tags}, {**others.evidence, **self.evidence})
 
 
-class Form(NamedTuple):
-    """An issue form: the name of the paper, its details and coding, and the answers that could not be used."""
-
-    name: str
-    details: Details
-    coding: Coding
-    remarks: tuple[str, ...]
-
-
 class Gap(NamedTuple):
     """A missing field of a record.
 
@@ -222,8 +213,8 @@ def add(
     return Addition(refused, judgement, () if dry_run else write(judgement))
 
 
-def read_form(body: str, taxonomy: Taxonomy) -> Form:
-    """Return the answers of an issue form; its name is empty if the form names no paper."""
+def read_form(body: str, taxonomy: Taxonomy) -> tuple[str, Details, Coding, list[str]]:
+    """Return an issue form's paper (its id or URL, or nothing), details and coding, and remarks on unusable answers."""
     form = issue_form.read(body, taxonomy)
     remarks = list(form.remarks)
     texts: dict[str, Any] = {name: intake.plain(text) for name, text in form.texts.items()}
@@ -233,7 +224,7 @@ def read_form(body: str, taxonomy: Taxonomy) -> Form:
         year = ""
     details = Details()._replace(**texts, year=int(year or 0), values=form.values)
     coding = Coding(form.tags, form.evidence if details.note else {})
-    return Form(name, details if details.note else details._replace(source=""), coding, tuple(remarks))
+    return name, details if details.note else details._replace(source=""), coding, remarks
 
 
 def detail_problems(

@@ -74,9 +74,7 @@ def in_order(
 ) -> tuple[tuple[Candidate, ...], tuple[Place, ...]]:
     """Return candidates in the order of reading, the newest first; or the likeliest, with their places.
 
-    Raises:
-        CommandUseError: Too few records are decided on to learn from.
-        MissingLibraryError: scikit-learn is not installed.
+    The likely order raises errors if too few records are decided on to learn from, or scikit-learn is not installed.
     """
     if not likely:
         return tuple(reading_order.by_date(candidates)), ()
@@ -107,9 +105,6 @@ def include(
     """Propose to include a candidate: as a paper if no field is missing, else as a candidate with the tags given.
 
     An empty reason keeps the one on record, and a summary on record stays. `day` is the day of the decision.
-
-    Raises:
-        DataFileError: A file cannot be read, or two of its records share a line.
     """
     bare = candidate.paper._replace(tags={}, evidence=(), summary=candidate.paper.summary or summary)
     request = PaperRequest(candidate.name, bare, source=next(iter(bare.urls), ""), awaiting=candidate)
@@ -245,8 +240,7 @@ def agreed(sheets: Sequence[Sequence[Verdict]]) -> tuple[list[Verdict], list[str
 def check_verdict(verdict: Verdict, protocol: Protocol | None) -> Verdict:
     """Return a decision with the protocol's rule as its reason, if the reason is a rule's id.
 
-    Raises:
-        CommandUseError: The decision to include or exclude has no reason.
+    A `CommandUseError` says that the decision to include or exclude has no reason.
     """
     rules = {rule.id: rule.rule for rule in (*protocol.include, *protocol.exclude)} if protocol else {}
     reason = rules.get(verdict.reason, verdict.reason)

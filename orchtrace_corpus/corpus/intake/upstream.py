@@ -32,14 +32,12 @@ class Fetched(NamedTuple):
     Attributes:
         answers: The present answers; these can be written.
         reported: The same; for papers without a present answer, the last one.
-        known: The answers that the corpus has on record, by id.
         answer: arXiv's answer as such, with the ids that it left out.
         failure: The error that ended the requests early.
     """
 
     answers: Answers
     reported: Answers
-    known: Mapping[str, Metadata]
     answer: Answer
     failure: UpstreamError | None = None
 
@@ -67,11 +65,7 @@ def fetch(
     refresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Fetched:
-    """Ask arXiv about papers by id; `known` are its last answers.
-
-    Raises:
-        UpstreamError: There is no answer about any of the papers, new or old.
-    """
+    """Ask arXiv about papers by id; `known` are its last answers. Without any answer, an `UpstreamError` is raised."""
     failure: UpstreamError | None = None
     try:
         answer = Client(arxiv_url, offline=offline, refresh=refresh).fetch(ids, known=known, progress=progress)
@@ -86,7 +80,7 @@ def fetch(
     earlier = {**{name: known[name] for name in gaps if name in known}, **cached}
     answers = Answers(merged(known, found, found), answer.missing, answer.malformed)
     reported = answers._replace(found={**merged(known, earlier, earlier), **answers.found})
-    return Fetched(answers, reported, known, answer, failure)
+    return Fetched(answers, reported, answer, failure)
 
 
 def find_drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> tuple[Finding, ...]:
@@ -117,10 +111,7 @@ def try_links(
 ) -> LinkReport:
     """Try the URLs of a corpus, each once: those of papers with some keys, or a sample of a size (0 for all).
 
-    The sample depends on the seed only.
-
-    Raises:
-        UpstreamError: None of several hosts could be reached, so the network is most likely down.
+    The seed decides the sample. If none of several hosts can be reached, an `UpstreamError` says so.
     """
     listed = list(links.list_links(loaded, keys))
     urls = {link.url for link in listed}
@@ -145,7 +136,7 @@ def _harmless_changes(corpus: CorpusFiles, fetched: Fetched) -> dict[int, dict[s
     """Return the changes from arXiv's answers that need no decision and bring no error, by the record's index."""
     loaded, answers = corpus.loaded, fetched.answers.found
     codes: defaultdict[str, set[str]] = defaultdict(set)
-    for finding in find_drift(loaded, fetched.answers, fetched.known):
+    for finding in find_drift(loaded, fetched.answers, corpus.arxiv):
         codes[finding.record].add(finding.code)
     changes: dict[int, dict[str, Value | None]] = {}
     for index, paper in enumerate(loaded.papers):
