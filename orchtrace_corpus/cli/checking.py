@@ -301,5 +301,5 @@ def _failed_line(name: str, failure: CorpusError) -> Line:
 
 def _line(name: str, passed: bool, summary: str, mend: str) -> Line:
     verdict = Span("ok     ", "explicit") if passed else Span("failed ", "warning")
-    action = "" if passed or not mend else f"; to mend: {mend}"
+    action = "" if passed or not mend else f"; to fix: {mend}"
     return (Span(f"{name:9} "), verdict, Span(f"{summary}{action}"))

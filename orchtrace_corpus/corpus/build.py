@@ -10,10 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.files import Document as Document
-from orchtrace_corpus.base.files import document as document
-from orchtrace_corpus.base.files import read_text as _read
-from orchtrace_corpus.base.files import with_line_feeds, write_stale
+from orchtrace_corpus.base.files import Document, document, read_text, with_line_feeds, write_stale
 from orchtrace_corpus.base.findings import Finding
 from orchtrace_corpus.base.text import regions
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
@@ -80,7 +77,7 @@ def arxiv_documents(files: CorpusFiles) -> list[Document]:
 def readme_documents(files: CorpusFiles) -> list[Document]:
     """Return README.md with its regions made anew, and the pages of its list; nothing where it is missing."""
     root = files.root
-    present = _read(root, README)
+    present = read_text(root, README)
     if present is None:
         return []
     made = readme(with_line_feeds(present), README, files.pool, files)
@@ -100,7 +97,7 @@ def _orphans(
     for name in sorted(os.listdir(path)) if os.path.isdir(path) else ():
         below = f"{folder}/{name}"
         if name.endswith(ending) and below not in made:
-            text = _read(root, below) or ""
+            text = read_text(root, below) or ""
             if mark(name.removesuffix(ending)) in text:
                 yield Document(below, text, "", is_orphan=True)
 
@@ -168,7 +165,7 @@ def guide_documents(files: CorpusFiles) -> list[Document]:
 
 def issue_form_documents(files: CorpusFiles) -> list[Document]:
     """Return the issue form that suggests a paper; nothing where the corpus has none, which may be empty at first."""
-    present = _read(files.root, ISSUE_FORM)
+    present = read_text(files.root, ISSUE_FORM)
     if present is None:
         return []
     from orchtrace_corpus.corpus.render.schema import form
@@ -200,7 +197,7 @@ def new_corpus() -> dict[str, str]:
         scaffold(folder, files)
         corpus = store.CorpusFiles(folder)
         names = dict.fromkeys((*files, *write_stale(folder, generated(corpus, summarise(corpus.pool)))))
-        return {name: _read(folder, name) or "" for name in names}
+        return {name: read_text(folder, name) or "" for name in names}
 
 
 def edited_regions(document: Document) -> list[str]:

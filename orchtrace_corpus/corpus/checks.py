@@ -18,7 +18,7 @@ from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.corpus.build import Document
+    from orchtrace_corpus.base.files import Document
 
 _EXAMPLE = ("\nday:", "example", "retrieval", "retrieves", "no licence")
 """The marks, in small letters, of a line of a starter file that a new corpus has to replace."""
@@ -250,7 +250,7 @@ def _crlf_error(crlf: Mapping[str, str]) -> CorpusError:
     parts = dict.fromkeys(crlf.values())
     commands = ", then ".join("corpus check --fix" if name == PartName.FORM else f"corpus {name}" for name in parts)
     files = pluralize(len(crlf), "file has CRLF line ends", "files have CRLF line ends")
-    message = f"{files}, not LF: {first_names_and_more(list(crlf), 4)}; to mend: {commands}"
+    message = f"{files}, not LF: {first_names_and_more(list(crlf), 4)}; to fix: {commands}"
     return DataFileError(f"{message}; with '* text=auto eol=lf' in .gitattributes, git writes LF")
 
 

@@ -109,7 +109,7 @@ def test_a_kind_of_generated_files_is_built_alone(copied: Path) -> None:
     Path("README.md").write_text("<!-- corpus:begin list -->\n<!-- corpus:end list -->\n", encoding="utf-8")
     for part in ("readme", "stats", "figures", "schema"):
         alone = run_corpus("build", part, "--check")
-        assert (alone.code, alone.stderr.splitlines()[-1].partition("; ")[2]) == (1, f"to mend: corpus build {part}")
+        assert (alone.code, alone.stderr.splitlines()[-1].partition("; ")[2]) == (1, f"to fix: corpus build {part}")
     assert run_corpus("figures", "--check").stdout == run_corpus("build", "figures", "--check").stdout
 
     assert run_corpus("build", "schema", "readme").stderr.splitlines()[-1] == "wrote README.md"

@@ -141,7 +141,7 @@ def test_a_changed_field_makes_every_check_fail_and_name_the_mend(root: Path, ol
         re.M,
     )
     assert "+++" not in check.stdout
-    assert "corpus: README.md is not up to date; to mend: corpus build readme" in readme.stderr
+    assert "corpus: README.md is not up to date; to fix: corpus build readme" in readme.stderr
     assert "+++ b/README.md" in readme.stdout
     assert run_corpus("--root", str(root), "build").code == 0
     assert run_corpus("--root", str(root), "check").code == 0
@@ -153,7 +153,7 @@ def test_a_retagged_paper_makes_the_statistics_stale(root: Path) -> None:
     result = run_corpus("--root", str(root), "build", "stats", "--check")
 
     assert result.code == 1
-    assert "docs/STATS.md is not up to date; to mend: corpus build stats" in result.stderr
+    assert "docs/STATS.md is not up to date; to fix: corpus build stats" in result.stderr
     assert run_corpus("--root", str(root), "build", "stats").code == 0
     assert run_corpus("--root", str(root), "build", "stats", "--check").code == 0
 
@@ -210,7 +210,7 @@ def test_check_breaks_lines_at_blanks_to_the_width_of_a_terminal(root: Path, mon
         "data/taxonomy.yaml:81:15: X103 rule 'gravel-is-small': size",
         "  has no value 'small' (allowed: little, large)",
         "  [gravel-is-small]",
-        "data      failed 4 errors; to mend: see above",
+        "data      failed 4 errors; to fix: see above",
         "form      skipped: the data has errors",
         "build     skipped: the data has errors",
     ]
@@ -392,7 +392,7 @@ def test_a_section_with_a_page_of_its_own_is_built_checked_and_removed_when_it_g
     checked = run_corpus("--root", str(root), "build", "readme", "--check")
     assert (checked.code, checked.stderr) == (
         1,
-        "corpus: docs/list/small.md is not up to date; to mend: corpus build readme\n",
+        "corpus: docs/list/small.md is not up to date; to fix: corpus build readme\n",
     )
     run_corpus("--root", str(root), "build", "readme")
     edit(root, ", own_page: true", "", "data/taxonomy.yaml")
@@ -402,7 +402,7 @@ def test_a_section_with_a_page_of_its_own_is_built_checked_and_removed_when_it_g
     checked, compared = run_corpus("--root", str(root), "check"), run_corpus("--root", str(root), "build", "--check")
     assert (checked.code, compared.code) == (1, 1)
     assert "README.md (region list), docs/list/small.md (no longer made)" in checked.stdout
-    assert "corpus: docs/list/small.md is no longer made; to mend: corpus build\n" in compared.stderr
+    assert "corpus: docs/list/small.md is no longer made; to fix: corpus build\n" in compared.stderr
     assert "--- a/docs/list/small.md" not in compared.stdout
     assert run_corpus("--root", str(root), "build").stderr == "wrote README.md\nremoved docs/list/small.md\n"
     assert (page.exists(), own.exists()) == (False, True)
@@ -525,7 +525,7 @@ def test_a_clone_with_other_line_ends_has_one_finding_that_names_what_mends_it(r
         1,
         [
             "line ends failed 15 files have CRLF line ends, not LF: data/papers.yaml, data/exclusions.yaml, "
-            "data/taxonomy.yaml, README.md and 11 more; to mend: corpus check --fix, then corpus build; with '* text=auto eol=lf' "
+            "data/taxonomy.yaml, README.md and 11 more; to fix: corpus check --fix, then corpus build; with '* text=auto eol=lf' "
             "in .gitattributes, git writes LF"
         ],
     )
@@ -548,7 +548,7 @@ def test_what_differs_besides_line_ends_is_shown_without_them(root: Path) -> Non
     ]
     assert (result.code, result.stderr) == (
         1,
-        "corpus: data/papers.yaml is not up to date; to mend: corpus check --fix\n",
+        "corpus: data/papers.yaml is not up to date; to fix: corpus check --fix\n",
     )
 
 
@@ -561,6 +561,6 @@ def test_fmt_reports_line_ends_without_a_difference_of_every_line(root: Path) ->
     assert (result.code, result.stdout, result.stderr) == (
         1,
         "",
-        "corpus: data/papers.yaml has CRLF line ends, not LF; to mend: corpus check --fix\n"
-        "corpus: data/taxonomy.yaml has CRLF line ends, not LF; to mend: corpus check --fix\n",
+        "corpus: data/papers.yaml has CRLF line ends, not LF; to fix: corpus check --fix\n"
+        "corpus: data/taxonomy.yaml has CRLF line ends, not LF; to fix: corpus check --fix\n",
     )

@@ -460,7 +460,7 @@ def test_a_claim_that_fails_breaks_the_check(root: Path) -> None:
     assert code == 1
     assert "C101 claim fails: Two gardens are watered, one of them daily. Expected: rose-garden, " in stdout
     assert stdout.splitlines()[0].endswith("found: without rose-garden [watered]")
-    assert "claims    failed 2 errors; to mend: see above\n" in stdout
+    assert "claims    failed 2 errors; to fix: see above\n" in stdout
     assert "disputes  ok     1, as in the data\n" in stdout
 
 

@@ -138,7 +138,7 @@ def test_only_open_disputes_are_contested() -> None:
         ),
         (
             ROSES.replace("formal: the gardener", "meadow: the gardener"),
-            ["C205 3:11 nobody reads 'formal'; say who does, under 'readings'"],
+            ["C205 3:11 no reading has 'formal'; name its reader under 'readings'"],
         ),
         (
             ROSES.replace("cottage: a visitor", '"formal,cottage": a visitor'),
@@ -149,10 +149,13 @@ def test_only_open_disputes_are_contested() -> None:
             AGREED.replace("value: cottage", "value: cottages"),
             ["C203 5:19 style has no value 'cottages' (did you mean"],
         ),
-        (AGREED.replace("value: cottage", "value: formal"), ["C207 5:19 'formal' stands already; leave 'agreed' out"]),
+        (
+            AGREED.replace("value: cottage", "value: formal"),
+            ["C207 5:19 'formal' is the paper's value; leave 'agreed' out"],
+        ),
         (
             AGREED.replace("value: cottage", "value: meadow"),
-            ["C207 5:19 'meadow' is nobody's reading; say whose, under 'readings'"],
+            ["C207 5:19 'meadow' is in no reading; add it under 'readings'"],
         ),
         (
             AGREED.replace("{value: cottage, source: https://example.org/roses, rule: style 2}", "cottage"),
@@ -317,7 +320,7 @@ def test_check_reports_a_dispute_that_the_data_has_left_behind(root: Path) -> No
 
     assert code == 1
     assert "disputes.yaml:3:11: C204 'formal' does not stand, for 'rose-garden' has style 'cottage'" in stdout
-    assert "disputes  failed 1 error; to mend: see above\n" in stdout
+    assert "disputes  failed 1 error; to fix: see above\n" in stdout
     assert run(root, "check", "data").code == 0, "disputes are checked by check alone"
 
 

@@ -478,7 +478,7 @@ def test_check_asks_for_the_canonical_form_which_fetch_restores_offline(corpus: 
     check = run_corpus("check")
 
     assert check.code == 1
-    assert "data/arxiv.json; to mend: corpus fetch --offline --write\n" in check.stdout
+    assert "data/arxiv.json; to fix: corpus fetch --offline --write\n" in check.stdout
     assert run_corpus("fetch", "--offline", "--write").code == 0
     assert path.read_bytes() == written
 

@@ -485,7 +485,7 @@ def test_one_changed_tag_makes_its_figures_stale_and_names_the_mend(root: Path) 
     checked = run_corpus("--root", str(root), "figures", "--check")
 
     assert checked.code == 1
-    assert re.findall(r"corpus: (\S+) is not up to date; to mend: (.+)", checked.stderr) == [
+    assert re.findall(r"corpus: (\S+) is not up to date; to fix: (.+)", checked.stderr) == [
         ("docs/figures.md", "corpus figures"),
         ("docs/figures/style-by-size.svg", "corpus figures"),
         ("docs/figures/style.svg", "corpus figures"),
@@ -505,7 +505,7 @@ def test_one_figure_can_be_drawn_alone(root: Path) -> None:
     written = run_corpus("--root", str(root), "figures", "style")
 
     assert (stale.code, fresh.code, written.code) == (1, 0, 0)
-    assert stale.stderr == "corpus: docs/figures/style.svg is not up to date; to mend: corpus figures style\n"
+    assert stale.stderr == "corpus: docs/figures/style.svg is not up to date; to fix: corpus figures style\n"
     assert written.stderr == "wrote docs/figures/style.svg\n"
 
 
@@ -573,7 +573,7 @@ def test_the_figure_of_an_axis_that_was_renamed_is_removed(tmp_path: Path) -> No
     checked, written = (run_corpus("--root", str(root), "figures", *words) for words in (("--check",), ()))
 
     assert checked.code == 1
-    assert "corpus: docs/figures/tools.svg is no longer made; to mend: corpus figures\n" in checked.stderr
+    assert "corpus: docs/figures/tools.svg is no longer made; to fix: corpus figures\n" in checked.stderr
     assert "removed docs/figures/tools.svg\n" in written.stderr
     assert ((folder / "tools.svg").exists(), (folder / "own.svg").exists()) == (False, True)
     assert run_corpus("--root", str(root), "figures", "--check") == (0, "", "")

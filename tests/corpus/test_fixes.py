@@ -198,7 +198,7 @@ def test_a_term_in_other_case_is_corrected_and_one_that_is_misspelt_is_set_by_a_
     result = run_corpus("--root", str(root), "check", "data")
     assert result.stderr.splitlines()[-1] == f"To fix some of these: corpus check --fix; {command}"
     whole = run_corpus("--root", str(root), "check")
-    assert "data      failed 4 errors; to mend: see above; some of it: corpus check --fix" in whole.stdout
+    assert "data      failed 4 errors; to fix: see above; some of it: corpus check --fix" in whole.stdout
 
     result = run_corpus("--root", str(root), "check", "data", "--fix")
     assert (result.code, result.stderr.splitlines()[-1]) == (1, f"To fix some of these: {command}")

@@ -389,7 +389,7 @@ def test_build_draws_the_figure_and_writes_the_schema(root: Path) -> None:
     edit(root, "value: 4", "value: 5")
     result = run(root, "figures", "--check")
     assert result.code == 1
-    assert "docs/figures/scale-gap.svg is not up to date; to mend: corpus figures" in result.stderr
+    assert "docs/figures/scale-gap.svg is not up to date; to fix: corpus figures" in result.stderr
 
 
 def test_a_readme_can_show_the_scale_gap(root: Path) -> None:

@@ -246,9 +246,13 @@ def test_the_schema_for_editors_takes_the_runs(root: Path) -> None:
         (
             "  repeated: 1\n",
             "  repeated: 2\n",
-            "4:3 8 records were found, and 9 are repeated, known, refused or new; mend the counts",
+            "4:3 8 records were found, and 9 are repeated, known, refused or new; correct the counts",
         ),
-        ("      new: 2\n", "      new: 3\n", "24:3 the searches have 3 new papers, and 'new' lists 2; mend either"),
+        (
+            "      new: 2\n",
+            "      new: 3\n",
+            "24:3 the searches have 3 new papers, and 'new' lists 2; correct one of the two",
+        ),
     ],
 )
 def test_counts_that_do_not_add_up_are_errors(root: Path, old: str, new: str, expected: str) -> None:

@@ -723,7 +723,7 @@ def test_check_includes_the_traces_of_a_corpus(tmp_path: Path) -> None:
 
     assert code == 1
     assert lines[0].startswith("data/traces/t.json:1:")
-    assert lines[1] == "traces    failed 1 error in 1 trace; to mend: see corpus trace validate data/traces"
+    assert lines[1] == "traces    failed 1 error in 1 trace; to fix: see corpus trace validate data/traces"
 
 
 def test_check_tells_warnings_about_traces_in_number(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.model.records import ReadingName
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.corpus.build import Document
+    from orchtrace_corpus.base.files import Document
 
 
 class BuildPart(StrEnum):
@@ -277,5 +277,5 @@ def write_or_check(
             problem = "has CRLF line ends, not LF"
         else:
             problem = "is not up to date"
-        session.output.tell(f"corpus: {printable(document.name, limit=300)} {problem}; to mend: {mend}")
+        session.output.tell(f"corpus: {printable(document.name, limit=300)} {problem}; to fix: {mend}")
     return ExitCode.FINDINGS if stale else ExitCode.DONE

@@ -8,14 +8,7 @@ from enum import StrEnum
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders
-from orchtrace_corpus.base.yamlfile.decoders import (
-    Report,
-    decode_value,
-    items_of,
-    nodes_of,
-    records_of,
-    text_of,
-)
+from orchtrace_corpus.base.yamlfile.decoders import Report, decode_value, items_of, nodes_of, records_of, text_of
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of, values_for

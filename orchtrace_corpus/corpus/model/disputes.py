@@ -315,8 +315,8 @@ def _is_disagreement(dispute: Dispute, facet: Facet, node: Mapping, report: Repo
         report.add("C203", at, f"{dispute.tag} has no value {quote(value)}{suggestion(value, allowed)}")
     is_read = any(dispute.stands in reading.values for reading in dispute.readings)
     if not wrong and not is_read:
-        mend = f"say who does, under 'readings', as \"{dispute.stands}: WHO\""
-        report.add("C205", stands_at, f"nobody reads {quote(dispute.stands)}; {mend}")
+        mend = f"name its reader under 'readings', as \"{dispute.stands}: WHO\""
+        report.add("C205", stands_at, f"no reading has {quote(dispute.stands)}; {mend}")
     elif not wrong and not dispute.alternatives:
         message = f"no reading excludes {quote(dispute.stands)}, so there is nothing to dispute"
         report.add("C205", node.entries["readings"][0], message)
@@ -324,7 +324,7 @@ def _is_disagreement(dispute: Dispute, facet: Facet, node: Mapping, report: Repo
         return False
     if agreed is not None and agreed.value not in dispute.alternatives:
         stands = agreed.value == dispute.stands
-        problem = "stands already; leave 'agreed' out" if stands else "is nobody's reading; say whose, under 'readings'"
+        problem = "is the paper's value; leave 'agreed' out" if stands else "is in no reading; add it under 'readings'"
         report.add("C207", agreed_at, f"{quote(agreed.value)} {problem}")
         return False
     return True

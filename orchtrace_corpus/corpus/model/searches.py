@@ -106,11 +106,13 @@ def decode_searches(file: YamlFile | None, noun: Noun = PAPER_NOUN) -> Entries[R
         each = sum(search.new for search in run.searches)
         whole = run.repeated + run.known + run.refused + len(run.new)
         if each != len(run.new):
-            message = f"the searches have {each} new {noun.many}, and 'new' lists {len(run.new)}; mend either"
+            message = (
+                f"the searches have {each} new {noun.many}, and 'new' lists {len(run.new)}; correct one of the two"
+            )
             report.add("B107", at, message)
         elif run.found is not None and run.found != whole:
             message = f"{run.found} records were found, and {whole} are repeated, known, refused or new"
-            report.add("B107", at, f"{message}; mend the counts")
+            report.add("B107", at, f"{message}; correct the counts")
         return True
 
     return decode_entries("the searches have", file, _run_schema(), Run, is_sound)

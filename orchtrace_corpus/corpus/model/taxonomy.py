@@ -14,17 +14,7 @@ from typing import Any
 from orchtrace_corpus.base.findings import Location, Severity, is_noun, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders
-from orchtrace_corpus.base.yamlfile.decoders import (
-    Decoder,
-    Report,
-    Schema,
-    checked_text,
-    decode_record,
-    entries_of,
-    items_of,
-    nodes_of,
-    text_of,
-)
+from orchtrace_corpus.base.yamlfile.decoders import Decoder, Report, entries_of, items_of, nodes_of, text_of
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.field_table import (
@@ -129,7 +119,7 @@ def _spellings(node: Node, report: Report) -> dict[str, str] | None:
     words: dict[str, str] = {}
     terms: dict[str, str] = {}
     for term, (_, value) in node.entries.items():
-        word = checked_text("spellings", value, report)
+        word = decoders.checked_text("spellings", value, report)
         if word is not None:
             words[term] = word
             if terms.setdefault(word, term) != term:
@@ -364,7 +354,7 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
     if node is None:
         return None
     report = Report(file)
-    values = decode_record(node, _TAXONOMY, report)
+    values = decoders.decode_record(node, _TAXONOMY, report)
     report.record = ""
     if type(node) is Mapping:
         _check_names(node, report)
@@ -488,7 +478,7 @@ _FACET = decoders.schema_of(
 _RELAXABLE = tuple(field.name for field in PAPER_FIELDS if field.is_relaxable)
 _OPTIONAL = tuple(field.name for field in PAPER_FIELDS if not field.required and field.kind is not FieldKind.PARTS)
 _KINDS = tuple(kind for kind in FieldKind if kind is not FieldKind.PARTS)
-_FIELD = Schema(
+_FIELD = decoders.Schema(
     "a field",
     "field",
     {
@@ -511,7 +501,7 @@ _FIELD = Schema(
 )
 _WORDS = "a noun: write words of letters and digits"
 _NOUN_FIELDS = {name: decoders.formed(name, "F107", is_noun, _WORDS) for name in Noun._fields}
-_NOUN = Schema("a noun", "", _NOUN_FIELDS, Noun._fields)
+_NOUN = decoders.Schema("a noun", "", _NOUN_FIELDS, Noun._fields)
 
 
 def _own_field(

@@ -97,15 +97,16 @@ def _decided(candidates: tuple[Candidate, ...], places: Places, loaded: Loaded) 
     """Yield the candidates that are in the pool or excluded already, by key, identifier, address or title."""
     decided: dict[object, Record] = {("key", paper.key): paper for paper in loaded.papers if paper.key}
     records: tuple[Record, ...] = (*loaded.papers, *loaded.exclusions)
-    decided |= {sign.value: record for record in records for sign in signs(record)}
+    decided |= {value: record for record in records for _, _, value in signs(record)}
     decided |= {("address", address(exclusion.url)): exclusion for exclusion in loaded.exclusions}
     for index, candidate in enumerate(candidates):
-        key = Sign("key", ("key",), ("key", candidate.name))
-        sign = next((sign for sign in (key, *signs(candidate.paper)) if sign.value in decided), None)
-        if sign is not None:
-            record = decided[sign.value]
-            noun = "exclusion" if isinstance(record, Exclusion) else loaded.noun.one
-            message = f"the {sign.field} is that of the {noun} {quote(record.name)}, so it is decided"
-            code = "D112" if sign.field == "title" else "D111"
-            place = places.locate(index, *sign.path)
-            yield Finding(code, f"{message}; remove the candidate", place, candidate.name)
+        key: Sign = ("key", ("key",), ("key", candidate.name))
+        for field, path, value in (key, *signs(candidate.paper)):
+            if value in decided:
+                record = decided[value]
+                noun = "exclusion" if isinstance(record, Exclusion) else loaded.noun.one
+                message = f"the {field} is that of the {noun} {quote(record.name)}, so it is decided"
+                code = "D112" if field == "title" else "D111"
+                place = places.locate(index, *path)
+                yield Finding(code, f"{message}; remove the candidate", place, candidate.name)
+                break

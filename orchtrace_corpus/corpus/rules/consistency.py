@@ -58,9 +58,8 @@ def check_venue_years(loaded: Loaded) -> Iterator[Finding]:
 
 
 def _differs(linked: Identifier, actual: str) -> str:
-    return (
-        f"the URL leads to {linked.kind} {quote(linked.value)}, but the record is {quote(actual)}; mend one of the two"
-    )
+    contradiction = f"the URL leads to {linked.kind} {quote(linked.value)}, but the record is {quote(actual)}"
+    return f"{contradiction}; correct one of the two"
 
 
 def check_order(loaded: Loaded) -> Iterator[Finding]:

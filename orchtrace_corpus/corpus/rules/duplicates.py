@@ -5,38 +5,34 @@ sign is reported: an id, else a URL, else a title.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from orchtrace_corpus.base.findings import Finding, quote
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise, recognise_url
-from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.records import Loaded, Paper, Path, Places, Record, address, folded_title, identities
 
 _KINDS = frozenset(IdentifierKind)
 
 
-class Sign(NamedTuple):
-    """A field's value that two records share only if they are one work; addresses and titles are marked as such."""
-
-    field: str
-    path: Path
-    value: Identifier | tuple[str, str]
+Sign: TypeAlias = tuple[str, Path, Identifier | tuple[str, str]]
+"""A field with its path and a value that two records share only if they are one work; titles are marked as such."""
 
 
 def signs(record: Record) -> Iterator[Sign]:
     """Yield the signs of a record, the strongest first."""
     if isinstance(record, Paper):
         for identifier, path in identities(record):
-            yield Sign(identifier.kind, path, identifier)
+            yield identifier.kind.value, path, identifier
         if record.urls:
-            yield Sign("address", ("urls", 0), ("address", address(record.urls[0])))
+            yield "address", ("urls", 0), ("address", address(record.urls[0]))
     else:
         if record.identifier:
             text = ("identifier", record.identifier.casefold())
-            yield Sign("identifier", ("identifier",), recognise(record.identifier) or text)
+            yield "identifier", ("identifier",), recognise(record.identifier) or text
         if record.url:
-            yield Sign("url", ("url",), recognise_url(record.url) or ("address", address(record.url)))
+            yield "url", ("url",), recognise_url(record.url) or ("address", address(record.url))
     if title := folded_title(record.title):
-        yield Sign("title", ("title",), ("title", title))
+        yield "title", ("title",), ("title", title)
 
 
 def check_keys(loaded: Loaded) -> Iterator[Finding]:
@@ -64,27 +60,26 @@ def check_exclusion_ids(loaded: Loaded) -> Iterator[Finding]:
 
 def check_papers(loaded: Loaded) -> Iterator[Finding]:
     """Two papers with one identifier, one URL of their own or one title: most likely one paper under two keys."""
-    for index, first, sign in _repeated_signs(loaded.papers):
+    for index, first, (field, path, value) in _repeated_signs(loaded.papers):
         other = _named(loaded.papers[first].key, loaded.paper_places, first)
-        if sign.field == "title":
+        if field == "title":
             code, shared, advice = "D105", "the title", f"keep one record if both are one {loaded.noun.one}"
-        elif sign.field == "address":
+        elif field == "address":
             code, shared, advice = "D104", f"the first URL, the {loaded.noun.one}'s own,", "keep one record"
         else:
-            code, shared, advice = "D103", f"{sign.field} {quote(sign.value[1])}", "keep one record"
-        place = loaded.paper_places.locate(index, *sign.path)
+            code, shared, advice = "D103", f"{field} {quote(value[1])}", "keep one record"
+        place = loaded.paper_places.locate(index, *path)
         yield Finding(code, f"{shared} is that of {other}, too; {advice}", place, loaded.papers[index].key)
 
 
 def check_exclusions(loaded: Loaded) -> Iterator[Finding]:
     """Two exclusions with one identifier, URL or title: one record screened twice."""
     codes = {"identifier": "D106", "url": "D107", "title": "D108"}
-    for index, first, sign in _repeated_signs(loaded.exclusions):
+    for index, first, (field, _, _) in _repeated_signs(loaded.exclusions):
         exclusion = loaded.exclusions[index]
         other = _named(loaded.exclusions[first].id, loaded.exclusion_places, first)
-        message = f"{sign.field} {quote(getattr(exclusion, sign.field))} is that of {other}, too; keep one record"
-        place = loaded.exclusion_places.locate(index, sign.field)
-        yield Finding(codes[sign.field], message, place, exclusion.id)
+        message = f"{field} {quote(getattr(exclusion, field))} is that of {other}, too; keep one record"
+        yield Finding(codes[field], message, loaded.exclusion_places.locate(index, field), exclusion.id)
 
 
 def _repeated_signs(records: Sequence[Record]) -> Iterator[tuple[int, int, Sign]]:
@@ -93,8 +88,9 @@ def _repeated_signs(records: Sequence[Record]) -> Iterator[tuple[int, int, Sign]
     for index, record in enumerate(records):
         is_known = False
         for sign in signs(record):
-            first = first_indexes.setdefault((sign.field, sign.value), index)
-            if first != index and (sign.field in _KINDS or not is_known):
+            field, _, value = sign
+            first = first_indexes.setdefault((field, value), index)
+            if first != index and (field in _KINDS or not is_known):
                 is_known = True
                 yield index, first, sign
 
@@ -104,14 +100,14 @@ def check_excluded_papers(loaded: Loaded) -> Iterator[Finding]:
     if not loaded.exclusions:
         return
     papers = [paper for paper in reversed(loaded.papers) if paper.key]  # the first of several comes last, and stays
-    keys = {sign.value: paper.key for paper in papers for sign in signs(paper)}
+    keys = {value: paper.key for paper in papers for _, _, value in signs(paper)}
     for index, exclusion in enumerate(loaded.exclusions):
-        sign = next((sign for sign in signs(exclusion) if sign.value in keys), None)
-        if sign is not None and exclusion.promoted_to != (key := keys[sign.value]):
+        field, key = next(((field, keys[value]) for field, _, value in signs(exclusion) if value in keys), ("", ""))
+        if key and exclusion.promoted_to != key:
             other = f"{loaded.noun.one} {quote(key)}"
-            message = f"the {sign.field} is that of the {other}; keep one record, or write promoted_to: {key}"
-            code = "D110" if sign.field == "title" else "D109"
-            yield Finding(code, message, loaded.exclusion_places.locate(index, sign.field), exclusion.id)
+            message = f"the {field} is that of the {other}; keep one record, or write promoted_to: {key}"
+            code = "D110" if field == "title" else "D109"
+            yield Finding(code, message, loaded.exclusion_places.locate(index, field), exclusion.id)
 
 
 def _repeats(records: Sequence[Record], places: Places, field: str) -> Iterator[tuple[str, int, int]]:
