@@ -45,7 +45,7 @@ def show(
     from orchtrace_corpus.corpus.cli import records
 
     session = CorpusSession(*ctx.obj)
-    for record in records.show_found(session, names, output_format):
+    for record in records.show_records(session, names, output_format):
         if output_format is Format.TABLE and installed_path(f"data/rewards/{record.name}.yaml"):
             text = f"Its reward on a run: corpus trace reward RUN --spec {record.name}"
             shown = wrap(session.output.renamed(text), session.output.width) if session.output.width else (text,)

@@ -1,159 +1,288 @@
-"""The command that checks the claims about the corpus: `claims`."""
+"""The commands for second readers: `audit sample`, `audit compare`, and `dispute` for one reading."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+import os
+from collections.abc import Mapping, Sequence
+from typing import Annotated
 
-from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
-from orchtrace_corpus.base.commands.options import OutputFormat
-from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
-from orchtrace_corpus.base.findings import is_malformed, quote, suggestion
+from orchtrace_corpus.base.commands.declarations import Argument, Command, CommandGroup, Context, Option
+from orchtrace_corpus.base.commands.options import DryRun, OutputFormat, refuse_together
+from orchtrace_corpus.base.commands.session import Session
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode, InvalidCorpusError
+from orchtrace_corpus.base.files import new_file
+from orchtrace_corpus.base.findings import Finding, has_errors, quote, suggestion
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.base.text.layout import Line
-from orchtrace_corpus.base.text.table import Table
-from orchtrace_corpus.corpus.analysis import claims as core
+from orchtrace_corpus.base.text import findings as findings_render
+from orchtrace_corpus.base.text.layout import first_and_more, pluralize
+from orchtrace_corpus.base.yamlfile.reader import read_bytes
+from orchtrace_corpus.corpus.analysis import agreement, coding
+from orchtrace_corpus.corpus.analysis.attributes import find, paper_attributes
+from orchtrace_corpus.corpus.analysis.coding import Sheet
 from orchtrace_corpus.corpus.cli import offers
-from orchtrace_corpus.corpus.cli.options import Reading, With
-from orchtrace_corpus.corpus.cli.session import CorpusSession
-from orchtrace_corpus.corpus.model import disputes, store
-from orchtrace_corpus.corpus.model.candidates import select_proposed
-from orchtrace_corpus.corpus.model.claim_file import Claim, ClaimFile, PoolName
-from orchtrace_corpus.corpus.model.records import ReadingName
-from orchtrace_corpus.corpus.render import claims as render
+from orchtrace_corpus.corpus.cli.options import Where, argument, option
+from orchtrace_corpus.corpus.cli.outcome import apply
+from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
+from orchtrace_corpus.corpus.edit import tags
+from orchtrace_corpus.corpus.edit.edits import edit_file
+from orchtrace_corpus.corpus.edit.proposal import Proposal, find_target, load_editable
+from orchtrace_corpus.corpus.intake.screening import SHEET_TEXTS, is_screening_sheet, sheet_columns, sheet_keys
+from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.disputes import disputable, value_of, values_for
+from orchtrace_corpus.corpus.model.fields import url_problem
+from orchtrace_corpus.corpus.model.records import Paper, Pool
+from orchtrace_corpus.corpus.model.tagging import read_level, read_term, sentence
+from orchtrace_corpus.corpus.model.taxonomy import Kind
+from orchtrace_corpus.corpus.render import agreement as render
 
-if TYPE_CHECKING:
-    from orchtrace_corpus.corpus.analysis.stress import ReadingVerdict
 
-
-def claims(
-    ctx: Context,
-    names: Annotated[
-        list[str] | None,
-        Argument(metavar="[ID]...", help="Claims to show in full.", show_default=False, offers=offers.claim_ids),
-    ] = None,
-    stressed: Annotated[bool, Option("--stress", help="Also find the fewest changes that break each claim.")] = False,
-    reading: Reading = ReadingName.PUBLISHED,
-    pools: Annotated[
-        list[PoolName] | None, Option("--pool", help="Only the verdicts over this pool (repeatable).")
-    ] = None,
-    taken_in: With = None,
-    show_all: Annotated[bool, Option("--all", help="Show every claim, and every tag that makes one fall.")] = False,
-    output_format: OutputFormat = Format.TABLE,
-) -> int:
-    """Compare the claims about the corpus with its records.
-
-    Checks each claim of data/claims.yaml against the records behind it; the exit code is 1 if one fails.
-    Claims that fail, fall or are contested come first; if the list is longer than the screen, the others are
-    only counted.
-
-    A claim about the published pool is also evaluated on the pool of today. If it falls there, that is
-    not an error; the later records responsible are named. The third pool adds the candidates proposed for inclusion:
-    "falls at 3/15" says that the claim counts 15 of them and falls from the third on. A candidate whose tag is
-    open is left out; if its least favourable reading would break the claim, the claim could fall. --with
-    candidates names each candidate that makes a claim fall, or could, with its tags and the sources they were
-    read in.
-
-    With ids, shows the records, those contested in data/disputes.yaml, the boundary of the claim and the
-    evidence against it. --stress reads disputed tags the other way, includes near misses with the tags least
-    favourable to the claim, and leaves records out. It lists the claims that a dispute breaks, or that take
-    more than one change to break. --reading sources uses the tags that readers of the sources agree on instead
-    of the published ones; a claim that falls by them is not an error, and the tags are named.
+def audit(ctx: Context) -> Session:
+    """Draw a sample for a second reader, and measure agreement.
 
     \b
     Examples:
-      corpus claims
-      corpus claims stop-no-objective
-      corpus claims message-credit-sparse --stress
-      corpus claims --stress --format json
-      corpus claims --reading sources --all
-      corpus claims --pool published --pool candidates
-      corpus claims orchestrator-credit-sparse --with candidates
+      corpus audit sample --n 32 --stratify category
+      corpus audit compare data/audits/sub-decisions-1.csv --merge learned=explicit,implicit
     """
-    if taken_in and (stressed or pools):
-        raise CommandUseError("--with shows what would fall; leave out --stress and --pool")
-    session = CorpusSession(*ctx.obj)
-    files = session.files
-    if not files.has(store.CLAIMS):
-        raise DataFileError(f"this corpus has no {store.CLAIMS}", "docs/claims.md of orchtrace-corpus describes it.")
-    pool = session.pool()
-    claim_file, dispute_file = files.claims, files.disputes
-    chosen, unread = _select_claims(claim_file, names or [])
-    published = pool
-    compared: Mapping[str, ReadingVerdict] = {}
-    if reading is ReadingName.SOURCES:
-        from orchtrace_corpus.corpus.analysis.stress import compare_readings
+    return ctx.obj
 
-        compared = compare_readings(chosen, pool, dispute_file.sound())
-    pool = disputes.read_by(pool, dispute_file.items, reading)
-    recorded = disputes.as_read(dispute_file.items, reading)
-    awaiting = files.candidates
-    if taken_in and awaiting.places is None:
-        raise DataFileError(f"this corpus has no {store.CANDIDATES}", "docs/data.md of orchtrace-corpus describes it.")
-    proposed = None if awaiting.places is None else select_proposed(awaiting.sound())
-    verdicts = core.evaluate(chosen, pool, recorded, proposed)
-    known = verdicts if reading is ReadingName.PUBLISHED else ()
-    problems = core.check(claim_file, published, known)
-    problems += disputes.check(dispute_file, published)
-    if taken_in and proposed is not None:
-        from orchtrace_corpus.corpus.analysis.stress import causes as find_causes
 
-        left_out = [item for item in awaiting.items if item not in proposed]
-        causes = find_causes(verdicts, pool, proposed)
-        causes += find_causes(core.evaluate(chosen, pool, recorded, left_out), pool, left_out)
-        causes_views: dict[Format, Callable[[], str | Sequence[Line]]] = {
-            Format.JSON: lambda: render.causes_data(causes),
-            Format.TABLE: lambda: render.causes_lines(causes, verdicts, left_out, session.output.width),
+app = CommandGroup(
+    {
+        "Commands": {
+            "sample": Command("corpus.cli.audit:sample", "Write a blinded coding sheet."),
+            "compare": Command("corpus.cli.audit:compare", "Measure how far readers agree."),
         }
-        session.show_report(causes_views, lambda: [render.causes_table(causes)], "causes", output_format)
-        return ExitCode.DONE
-    if pools:
-        verdicts = tuple(
-            verdict._replace(pools={name: result for name, result in verdict.pools.items() if name in pools})
-            for verdict in verdicts
-        )
-    flawed = {finding.record for finding in problems if finding.code in ("C103", "C104")}
-    flawed_ids = [verdict.claim.id for verdict in verdicts if verdict.holds and verdict.claim.id in flawed]
-    robust = {}
-    if stressed:
-        from orchtrace_corpus.corpus.analysis.stress import stress
+    },
+    audit,
+)
 
-        robust = {result.claim.id: result for result in stress(chosen, pool, recorded)}
-    report = render.ClaimReport(verdicts, robust, unread, flawed_ids, reading, compared)
-    views: dict[Format, Callable[[], str | Sequence[Line]]] = {Format.JSON: lambda: render.data(report)}
-    if names:
-        views[Format.TABLE] = lambda: render.cards(report, session.output.width)
-        views[Format.MARKDOWN] = lambda: render.cards_markdown(report)
-    is_whole = show_all or output_format is not Format.TABLE
-    disputed = {key for verdict in verdicts for key in verdict.contested}
-    agreed = disputed & {
-        dispute.record for dispute in recorded if dispute.agreed and dispute.state is disputes.State.OPEN
-    }
-    is_marked = bool(agreed) and reading is ReadingName.PUBLISHED
-    note = render.disputed_text(len(disputed), len(agreed), pool.taxonomy.noun) if is_marked else ""
-    width = session.output.width if output_format is Format.TABLE else None
 
-    def table() -> Table:
-        if names or output_format is Format.CSV:
-            return render.flat(report)
-        return render.overview(report, tuple(pools or ()), width, is_whole=is_whole, note=note)
+def sample(
+    ctx: Context,
+    size: Annotated[int, Option("--n", min=1, help="The number of papers.")] = 32,
+    stratify: Annotated[
+        str, option("--stratify", "FIELD", "Sample in proportion to the terms of this field.", offers.fields)
+    ] = "",
+    include_sparse: Annotated[
+        bool, Option("--include-sparse", help="Include every paper with a term of an axis that at most 2 papers have.")
+    ] = False,
+    seed: Annotated[int, Option("--seed", help="The seed of the sample.")] = 0,
+    fields: Annotated[
+        str, option("--fields", "A,B,...", "The fields to code (default: every facet).", offers.fields)
+    ] = "",
+    where: Where = None,
+    output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
+) -> int:
+    """Write a blinded coding sheet: titles and links, and an empty column for each field to code.
 
-    session.show_report(views, lambda: [table()], "claims", output_format)
-    further = [finding for finding in problems if finding.code != "C101"]
-    for finding in further:
-        session.output.tell(str(finding))
-    if is_malformed(further):
+    The sheet is a CSV file. The reader fills in terms as "corpus terms" defines them, "none" for a
+    sub-decision that does not arise, and leaves uncoded cells empty. The sample depends only on the
+    seed and the corpus.
+
+    \b
+    Examples:
+      corpus audit sample
+      corpus audit sample --n 20 --stratify category --include-sparse
+      corpus audit sample --where tier=core --fields reward_family,stop --seed 7
+    """
+    session = CorpusSession(*ctx.obj)
+    pool = session.pool()
+    attributes = paper_attributes(pool.taxonomy)
+    papers = paper_query(where or [], pool.taxonomy).select(pool.papers)
+    if not papers:
+        raise CommandUseError(f"no {pool.taxonomy.noun.one} passes the filters, so there is nothing to draw")
+    axes = [facet.field for facet in pool.taxonomy.axes]
+    always = coding.sparse_papers(papers, attributes, axes, 2) if include_sparse else ()
+    stratum = find(stratify, attributes) if stratify else None
+    drawn = coding.sample(papers, size, stratify=stratum, always=always, seed=seed)
+    text = coding.blank(drawn, coding.select_columns(pool.taxonomy, fields))
+    if output:
+        write_new(output, text)
+    else:
+        session.output.write(text)
+    session.output.note(f"{len(drawn)} of {pool.taxonomy.noun.counted(len(papers))}; definitions: corpus terms FIELD")
+    return ExitCode.DONE
+
+
+def compare(
+    ctx: Context,
+    sheets: Annotated[list[str], Argument(metavar="SHEET...", help="Coding sheets, one for each reader.")],
+    with_corpus: Annotated[
+        bool, Option("--with-corpus", help="Count the corpus's own tags as a reader, too (always for one sheet).")
+    ] = False,
+    merge: Annotated[
+        list[str] | None, option("--merge", "NAME=TERM,TERM", "Treat several terms as one (repeatable).")
+    ] = None,
+    resamples: Annotated[
+        int, Option("--resamples", min=0, max=100_000, help="Bootstrap resamples for the intervals; 0: none.")
+    ] = 1000,
+    seed: Annotated[int, Option("--seed", help="The seed of the resampling.")] = 0,
+    record: Annotated[
+        bool, Option("--record", help="Write disagreements with the corpus to data/disputes.yaml instead.")
+    ] = False,
+    output_format: OutputFormat = Format.TABLE,
+) -> int:
+    """Measure how far readers agree: observed agreement, Cohen's kappa, Krippendorff's alpha.
+
+    With one sheet, the corpus is the other reader. Columns are those of the corpus or of the published table.
+    Problems of a sheet are listed on standard error and count as not coded (exit code 1 if any is an error; 3
+    if a file is not a sheet). The name of a --merge may appear in the sheets, too, where a reader coded on a
+    coarser scale. --record changes no tag: it saves the other readings as open disputes, which marks the tags
+    as contested. Sheets of "corpus screen" are compared by their decisions, too.
+
+    \b
+    Examples:
+      corpus audit compare data/audits/sub-decisions-1.csv --merge learned=explicit,implicit
+      corpus audit compare data/audits/sub-decisions-1.csv data/audits/sub-decisions-2.csv \
+--merge learned=explicit,implicit
+    """
+    session = CorpusSession(*ctx.obj)
+    refuse_together(record=record, with_corpus=with_corpus)
+    pool = session.pool()
+    columns = coding.columns(pool.taxonomy)
+    merges = coding.read_merges(merge or [], columns)
+    if len(set(sheets)) < len(sheets):
+        raise CommandUseError("a sheet is named twice; each reader needs a sheet of their own")
+    names, texts = coding.name_readers(sheets), {path: read_sheet(path) for path in sheets}
+    is_screening = all(map(is_screening_sheet, texts.values()))
+    if is_screening and len(sheets) < 2:
+        raise CommandUseError(f"{sheets[0]} is a sheet of screening, and needs a second reader's", "Name two sheets.")
+    columns = sheet_columns(pool.taxonomy) if is_screening else columns
+    merged = coding.merged(columns, merges)
+    readers: list[Sheet] = []
+    findings: list[Finding] = []
+    for path, text in texts.items():
+        if is_screening:
+            sheet, problems = coding.decode(text, path, merged, sheet_keys(text), also=SHEET_TEXTS)
+        else:
+            sheet, problems = coding.decode(text, path, merged, [paper.key for paper in pool.papers])
+        readers.append(sheet)
+        findings += problems
+    if not is_screening:
+        findings += coding.missing_cells(readers)
+    readers = [reader._replace(name=names[reader.name]) for reader in readers]
+    if any(finding.code == "K101" for finding in findings):
+        session.output.tell("\n".join(str(finding) for finding in findings))
         return ExitCode.UNREADABLE
-    holds = [compared[verdict.claim.id].published if compared else verdict.holds for verdict in verdicts]
-    return ExitCode.FINDINGS if further or not all(holds) else ExitCode.DONE
+    if record and not is_screening:
+        _tell(session, findings)
+        paths = (os.path.relpath(path, session.root_folder()) for path in sheets)
+        places = (os.path.basename(path) if path.startswith(os.pardir) else path for path in paths)
+        code = _record(session, pool, readers, merges, " and ".join(places))
+        return ExitCode.FINDINGS if has_errors(findings) else code
+    if not is_screening:
+        findings += coding.missing_rows(readers)
+        if with_corpus or len(readers) == 1:
+            coded = {key for sheet in readers for key in sheet.codes}
+            readers.append(coding.as_coded([paper for paper in pool.papers if paper.key in coded], columns))
+    _tell(session, findings)
+    coarse = [coding.coarser(reader, columns, merges) for reader in readers]
+    agreements = agreement.compare(coarse, columns, resamples=resamples, seed=seed)
+    shown = [reader.name for reader in readers]
+    left_out = sum(finding.code == "K105" for finding in findings)
+    remarks = [f"{reader.name}: {remark}" for reader in readers for remark in reader.remarks]
+    if agreements:
+        views = {Format.JSON: lambda: render.document(agreements, shown, left_out, remarks)}
+        session.show_report(views, lambda: render.tables(agreements, shown, left_out, remarks), "audit", output_format)
+    else:
+        session.output.note("corpus: no cell was coded by two readers")
+    return ExitCode.FINDINGS if has_errors(findings) else ExitCode.DONE
 
 
-def _select_claims(file: ClaimFile, names: Sequence[str]) -> tuple[list[Claim], list[str]]:
-    """Return the claims with some ids, all without any, and the ids of those that could not be read."""
-    claims = {claim.id: claim for claim in file.claims}
-    if not names:
-        return list(claims.values()), list(file.unread)
-    allowed = list(dict.fromkeys((*claims, *filter(None, file.unread))))
-    for name in names:
-        if name not in allowed:
-            raise CommandUseError(f"there is no claim {quote(name)}{suggestion(name, allowed, always_list=False)}")
-    chosen = [claims[name] for name in dict.fromkeys(names) if name in claims]
-    return chosen, [name for name in file.unread if name in names]
+def _tell(session: CorpusSession, findings: Sequence[Finding]) -> None:
+    for line in first_and_more([str(finding) for finding in findings], 20, "… and {} more"):
+        session.output.tell(line)
+    if any(finding.code == "K105" for finding in findings):
+        hint = "Unknown codes count as not coded; --merge NAME=TERM,TERM makes a name for terms taken as one."
+        session.output.tell(hint)
+    if findings:
+        session.output.note(f"{findings_render.summary(findings)} in the sheets; corpus rule K explains them")
+
+
+def dispute(
+    ctx: Context,
+    name: Annotated[str, Argument(metavar="KEY", help="The paper: its key, arXiv id, DOI or URL.", offers=offers.keys)],
+    word: Annotated[str, argument("FIELD=VALUE", "The tag, and the other reading of it.", offers.filters)],
+    why: Annotated[str, option("--why", "TEXT", "What speaks for the reading, in one sentence.")],
+    source: Annotated[str, option("--source", "URL", "Where: the address of the source.")],
+    by: Annotated[str, option("--by", "NAME", "Who reads it so.")] = "a reader of the source",
+    dry_run: DryRun = False,
+) -> int:
+    """Record another reading of a tag that stays as it is.
+
+    The tag is marked as contested. Tags of the published pool stay as published; of a later paper, rather
+    correct the tag: "corpus tag".
+
+    \b
+    Examples:
+      corpus dispute maporl scenario=research --why "It is tested on research questions alone." \
+--source https://arxiv.org/abs/2502.18439v1 --dry-run
+    """
+    session = CorpusSession(*ctx.obj)
+    pool = session.pool()
+    paper = find_target(pool, name).record
+    tag, _, text = word.partition("=")
+    tag, facets = tag.strip().replace("-", "_"), disputable(pool.taxonomy)
+    if tag not in facets or not isinstance(paper, Paper):
+        raise CommandUseError(f"{quote(tag)} of {paper.name} cannot be disputed{suggestion(tag, list(facets))}")
+    facet, present = facets[tag], value_of(paper, facets[tag], tag)
+    read = read_level if facet.kind is Kind.LEVELS else read_term
+    values = {read(facet, part) for part in text.split(",")}
+    value = ",".join(allowed for allowed in values_for(facet) if allowed in values)
+    if not present:
+        raise CommandUseError(f"{paper.key} has no {tag} to dispute", f"Set it: corpus tag {paper.key} {tag}={value}")
+    if present in values:
+        raise CommandUseError(f"{tag} of {paper.key} stands as {present} already", "Give a reading that is another.")
+    if problem := url_problem(source):
+        raise CommandUseError(f"--source {quote(source)} {problem}")
+    sheet = Sheet(by, {paper.key: {tag: value}}, notes={paper.key: sentence(why.strip())})
+    return _record(session, pool, [sheet], {}, source, reading=f"{tag}={value} of {paper.key} by {by}", dry_run=dry_run)
+
+
+def _record(
+    session: CorpusSession,
+    pool: Pool,
+    sheets: Sequence[Sheet],
+    merges: Mapping[str, Sequence[str]],
+    source: str,
+    *,
+    reading: str = "",
+    dry_run: bool = False,
+) -> int:
+    """Record the values in which sheets differ from the corpus as disputes; `reading` describes a single one."""
+    corpus = load_editable(session.writable_root())
+    recorded = corpus.disputes
+    if recorded.findings:
+        raise InvalidCorpusError("\n".join((f"{store.DISPUTES} has errors:", *map(str, recorded.findings))))
+    own = coding.as_coded(pool.papers, coding.columns(pool.taxonomy))
+    by_name = bool(reading)
+    proposed = tags.propose_disputes(own, sheets, merges, recorded.items, pool.taxonomy, source, by_name=by_name)
+    if reading and not proposed.added and not proposed.extended:
+        hint = f"To change its argument, edit {store.DISPUTES}; for another reader, add --by NAME."
+        raise CommandUseError(f"this reading is recorded already: {reading}", hint)
+    for key, column in proposed.left_out:
+        session.output.tell(f"corpus: {key}: {column} has several terms, and cannot be disputed as one")
+    texts: dict[str, str] = {}
+    if proposed.added or proposed.extended:
+        texts[store.DISPUTES] = edit_file(corpus, store.DISPUTES, changes=proposed.extended, added=proposed.added)
+    session.output.note(f"{pluralize(len(proposed.added), 'new dispute')}, {len(proposed.extended)} with new readings")
+    return apply(session, corpus, Proposal(texts), dry_run=dry_run)
+
+
+def read_sheet(path: str) -> str:
+    """Return the text of a reader's sheet; a `DataFileError` if it cannot be read, or is not UTF-8."""
+    try:
+        return read_bytes(path, path, 64 * 1024 * 1024).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataFileError(f"cannot read {quote(path)}: not UTF-8", "Save the sheet as CSV in UTF-8.") from error
+
+
+def write_new(path: str, text: str) -> None:
+    """Write a sheet to a new file; a `DataFileError` if there is one, which may hold a reader's work."""
+    try:
+        with new_file(path) as file:
+            file.write(text)
+    except FileExistsError as error:
+        message = f"{quote(path)} exists already, and may hold a reader's work"
+        raise DataFileError(message, "Choose a new name.") from error
+    except OSError as error:
+        raise DataFileError(f"cannot write {quote(path)}: {error.strerror}") from error

@@ -12,7 +12,6 @@ from orchtrace_corpus.base.findings import printable, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
 from orchtrace_corpus.corpus.checks import committed
 from orchtrace_corpus.corpus.cli import offers
-from orchtrace_corpus.corpus.cli import options as shared
 from orchtrace_corpus.corpus.cli.facets import (
     DetailOptions,
     EvidenceOptions,
@@ -26,7 +25,7 @@ from orchtrace_corpus.corpus.cli.facets import (
     refuse_all,
 )
 from orchtrace_corpus.corpus.cli.interview import Interview
-from orchtrace_corpus.corpus.cli.options import Destination, To, argument, option
+from orchtrace_corpus.corpus.cli.options import Destination, Title, To, argument, option
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit import proposal as edit
@@ -116,13 +115,13 @@ def exclude(
     name: Annotated[
         str, argument("ID_OR_URL|KEY", "An arXiv id, DOI, address or candidate; or a paper's key.", offers.keys)
     ],
-    reason: shared.Reason = "",
-    title: shared.Title = "",
+    reason: Annotated[str, option("--reason", "TEXT", "Why it is excluded, in one sentence.")] = "",
+    title: Title = "",
     url: Annotated[str, option("--url", "URL", "Its address, if it cannot be looked up.")] = "",
     identifier: Annotated[
         str, option("--identifier", "TEXT", "Its name in the exclusions (default: the id, or a name in capitals).")
     ] = "",
-    screened: shared.Screened = "",
+    screened: Annotated[str, option("--screened", "DATE", "The day of screening, YYYY-MM-DD (default: today).")] = "",
     *,
     options: IntakeOptions,
     coded: ExclusionOptions,
@@ -145,39 +144,39 @@ def exclude(
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
     tags = read_coding(coded, pool.taxonomy, interview.problems, pool.taxonomy.exclusions, options.tags).tags
-    given = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=sentence(reason.strip()))
+    draft = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=sentence(reason.strip()))
     key = name.strip().casefold()
     if paper := next((paper for paper in pool.papers if paper.key.casefold() == key), None):
         refuse_all([problem.error for problem in interview.problems])
         if title or url:
             raise CommandUseError(f"{paper.key} has its title and address", "Leave out --title and --url.")
-        return interview.finish(partial(_demote, interview, paper, given))
+        return interview.finish(partial(_demote, interview, paper, draft))
 
     request = name_paper(name.strip(), pool, corpus.candidates.items)._replace(excluded=None)
     if (candidate := request.awaiting) is not None:
-        given = given._replace(tags={**candidate.screening, **tags}, reason=given.reason or proposed_reason(candidate))
+        draft = draft._replace(tags={**candidate.screening, **tags}, reason=draft.reason or proposed_reason(candidate))
 
     def propose(new: Sequence[PaperRequest]) -> Proposal:
-        record = interview.complete_exclusion(new[0].name, new[0].paper, given)
+        record = interview.complete_exclusion(new[0].name, new[0].paper, draft)
         return edit.exclude(corpus, record, new[0].awaiting)
 
     details = Details(title=title, urls=(url,) if url else ())
     return interview.take_in([request], details, propose, no_fetch=bool(title))
 
 
-def _demote(interview: Interview, paper: Paper, given: Exclusion) -> Proposal:
+def _demote(interview: Interview, paper: Paper, draft: Exclusion) -> Proposal:
     """Propose to move a paper from the pool to the exclusion that it came from, or to a new one."""
     corpus, pool = interview.corpus, interview.corpus.pool
     origin = next((exclusion for exclusion in pool.exclusions if exclusion.promoted_to == paper.key), None)
     if origin is None:
-        excluded = edit.exclude(corpus, interview.complete_exclusion(paper.key, paper, given))
+        excluded = edit.exclude(corpus, interview.complete_exclusion(paper.key, paper, draft))
     else:
         changes: dict[str, Value | None] = {"promoted_to": None}
-        changes |= {field: tag_value(tag) for field, tag in given.tags.items()}
-        if given.reason:
-            changes["reason"] = given.reason
-        if given.reason or given.screened:
-            changes["screened"] = screening_day(given.screened)
+        changes |= {field: tag_value(tag) for field, tag in draft.tags.items()}
+        if draft.reason:
+            changes["reason"] = draft.reason
+        if draft.reason or draft.screened:
+            changes["screened"] = screening_day(draft.screened)
         excluded = edit.change(corpus, find_target(pool, origin.id), changes)
     return edit.demote(corpus, find_target(pool, paper.key), excluded)
 

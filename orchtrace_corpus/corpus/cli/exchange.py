@@ -107,8 +107,8 @@ def export(
         papers = find_papers(pool, keys) if keys else query.select(pool.papers)
         if chosen == "published":
             papers = in_published_order(papers, pool.published)
-        known = session.files.arxiv if form.has_categories else {}
-        categories = {arxiv_id: metadata.primary_category for arxiv_id, metadata in known.items()}
+        answers = session.files.arxiv if form.has_categories else {}
+        categories = {arxiv_id: answer.primary_category for arxiv_id, answer in answers.items()}
         content = form.write(papers, pool.taxonomy, chosen, categories)
         count = pool.taxonomy.noun.counted(len(papers))
     if not to_stdout:
@@ -163,7 +163,7 @@ def cite(
 
         text = "".join(f"{apa(paper)}\n" for paper in papers)
     else:
-        categories = {arxiv_id: metadata.primary_category for arxiv_id, metadata in session.files.arxiv.items()}
+        categories = {arxiv_id: answer.primary_category for arxiv_id, answer in session.files.arxiv.items()}
         text = str(registry.find(form).write(papers, pool.taxonomy, "", categories))
     if output == _STANDARD_STREAM:
         session.output.write(text)

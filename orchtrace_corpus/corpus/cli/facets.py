@@ -15,7 +15,7 @@ from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.cli import offers
-from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, OtherTags, Refresh, Title, Yes, option
+from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, Title, option
 from orchtrace_corpus.corpus.intake.drafts import Coding
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.field_table import FieldKind, FieldValue, RecordField
@@ -53,11 +53,13 @@ class DetailOptions(NamedTuple):
 class IntakeOptions(NamedTuple):
     """Options of the commands that look papers up and record them."""
 
-    tags: OtherTags = None
+    tags: Annotated[
+        list[str] | None, option("--tag", "FIELD=VALUE", "A tag by its field (repeatable).", offers.filters)
+    ] = None
     despite_title: Annotated[
         bool, Option("--despite-title", help="Add it although a known title is nearly the same.")
     ] = False
-    yes: Yes = False
+    yes: Annotated[bool, Option("--yes", "-y", help="Ask no questions; accept the proposals.")] = False
     dry_run: DryRun = False
     no_fetch: Annotated[
         bool, Option("--no-fetch", help="Make no requests; use only the options.", show_default=False)

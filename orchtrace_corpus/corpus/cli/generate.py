@@ -182,32 +182,28 @@ def site(
       corpus site --repository https://github.com/owner/corpus
     """
     from orchtrace_corpus.base.files import replace_folder
+    from orchtrace_corpus.base.html import web_address
     from orchtrace_corpus.corpus.site import Site, cards, is_site
     from orchtrace_corpus.corpus.site.source import Place, Source
 
     session = CorpusSession(*ctx.obj)
-    place = Place(*(_read_url(name, url) for name, url in (("--base-url", base_url), ("--repository", repository))))
+    urls = []
+    for option_name, text in (("--base-url", base_url), ("--repository", repository)):
+        urls.append(web_address(text).rstrip("/"))
+        if text and not urls[-1]:
+            message = f"{option_name} is not a web address: {quote(text)}"
+            raise CommandUseError(message, "Write one that begins with https://")
     root = session.root_folder()
     target = os.path.realpath(output)
     if not output or os.path.commonpath((target, os.path.realpath(root))) == target:
         raise CommandUseError(f"{quote(output)} cannot hold the site: the corpus is in it", "Name a folder: -o site")
-    files = Site(Source(session.files, session.pool()), place).files()
+    files = Site(Source(session.files, session.pool()), Place(*urls)).files()
     count = replace_folder(output, files, is_site)
     session.output.note(f"wrote {printable(output, limit=300)}: {pluralize(count, 'file')}")
     if base_url and not cards.is_available():
         session.output.note('no pictures for links were drawn; to draw them: pip install "orchtrace-corpus[cards]"')
     session.output.note(f"Open {printable(os.path.join(output, 'index.html'), limit=300)} in a browser.")
     return ExitCode.DONE
-
-
-def _read_url(option_name: str, text: str) -> str:
-    from orchtrace_corpus.base.html import web_address
-
-    url = web_address(text).rstrip("/")
-    if text and not url:
-        message = f"{option_name} is not a web address: {quote(text)}"
-        raise CommandUseError(message, "Write one that begins with https://")
-    return url
 
 
 def init(

@@ -120,8 +120,8 @@ class Questions:
 
         return self._ask(f"{prompt}{f' [{printable(proposal)}]' if proposal else ''}: ", read_and_note)
 
-    def complete_draft(self, details: Details, draft: Draft, taken: Collection[str]) -> Draft:
-        """Ask for all missing fields of a draft, and for a key that is not taken.
+    def complete_draft(self, details: Details, draft: Draft, used_keys: Collection[str]) -> Draft:
+        """Ask for all missing fields of a draft, and for a key that is not in use.
 
         The venue of a preprint is asked for, too: it may have been published elsewhere since.
         """
@@ -149,8 +149,8 @@ class Questions:
         draft = self._evidence(draft._replace(paper=paper).with_readings(self._taxonomy))
         if details.key:
             return draft
-        proposal = propose_key(draft.paper, taken)
-        key = self._option("Key", "--key", partial(_read_key, taken), proposal, keeps_proposal=True)
+        proposal = propose_key(draft.paper, used_keys)
+        key = self._option("Key", "--key", partial(_read_key, used_keys), proposal, keeps_proposal=True)
         return draft._replace(paper=draft.paper._replace(key=key))
 
     def complete_exclusion(self, name: str, exclusion: Exclusion) -> Exclusion:
@@ -175,11 +175,11 @@ class Questions:
                 self._say(numbered(field.choices))
 
             def read(answer: str, field: RecordField = field) -> FieldValue | None:
-                if not answer and field.required:
+                if answer:
+                    return read_value(field, spelled(answer, field.choices) if field.choices else answer)
+                if field.required:
                     raise CommandUseError("An answer is needed here.")
-                if not answer:
-                    return None
-                return read_value(field, spelled(answer, field.choices) if field.choices else answer)
+                return None
 
             prompt = f"{field.name}{'' if field.required else ' [leave out]'}"
             value = self._option(prompt, option_name(field.name), read)
@@ -188,7 +188,7 @@ class Questions:
         return values
 
     def _begin(self, name: str, *texts: str) -> None:
-        """Begin with the record of a name, and show the texts known about it."""
+        """Begin with the record of a name, and show what it has already."""
         self.answers.setdefault(name, [])
         self._say("\n" + "\n".join(printable(text, limit=300) for text in texts if text))
 
@@ -330,8 +330,8 @@ def _read_year(answer: str) -> int:
     raise CommandUseError("Write four digits.")
 
 
-def _read_key(taken: Collection[str], answer: str) -> str:
-    if answer in taken:
+def _read_key(used_keys: Collection[str], answer: str) -> str:
+    if answer in used_keys:
         raise CommandUseError(f"{answer} is the key of another paper.")
     if not is_key(answer):
         raise CommandUseError("Use lower-case letters, digits and single hyphens.")
@@ -407,8 +407,8 @@ class Interview:
         for request in resolved:
             why = request.problem
             if request.match:
-                known = describe_match(request.match, pool.taxonomy.noun.one).rstrip(".")
-                why = f"{known}; {self._advise(request.match)}"
+                description = describe_match(request.match, pool.taxonomy.noun.one).rstrip(".")
+                why = f"{description}; {self._advise(request.match)}"
             if request.is_refused:
                 output.tell(f"corpus: {printable(request.name)} was not {done}: {why}")
             for remark in request.remarks:
@@ -442,16 +442,16 @@ class Interview:
         return []
 
     def complete_papers(self, requests: Sequence[PaperRequest], details: Details, coding: Coding) -> list[Paper]:
-        """Return the papers as complete records; a `CommandUseError` names missing fields if nobody can be asked."""
+        """Return the papers as complete records; a `CommandUseError` names missing fields that cannot be asked for."""
         ask = partial(self._questions.complete_draft, details) if self._questions else None
         papers, gaps = drafts.complete_papers(requests, details, coding, self.corpus.pool, ask)
         self._refuse_gaps(gaps)
         return papers
 
-    def complete_exclusion(self, name: str, paper: Paper, given: Exclusion) -> Exclusion:
-        """Return a paper as a complete exclusion, with the values given; errors as for `complete_papers`."""
+    def complete_exclusion(self, name: str, paper: Paper, draft: Exclusion) -> Exclusion:
+        """Return a paper as a complete exclusion, with the values of a draft; errors are those of `complete_papers`."""
         ask = partial(self._questions.complete_exclusion, name) if self._questions else None
-        exclusion, gaps = drafts.complete_exclusion(paper, self.corpus, given, ask)
+        exclusion, gaps = drafts.complete_exclusion(paper, self.corpus, draft, ask)
         self._refuse_gaps({name: gaps})
         return exclusion
 
@@ -537,8 +537,8 @@ class Interview:
         options: list[str] = []
         for parameter in ctx.spec.parameters:
             if parameter.names and parameter.name not in ("dry_run", "refresh", "to", "yes"):
-                given = ctx.given.get(parameter.name, [])
-                for value in given if isinstance(given, list) else [given]:
+                values = ctx.given.get(parameter.name, [])
+                for value in values if isinstance(values, list) else [values]:
                     options += parameter.names[:1] if value is True else (parameter.names[0], str(value))
         for name, answers in self._questions.answers.items() if self._questions else ():
             called = [ctx.given["name"]] if "name" in ctx.given else self._calls[name]

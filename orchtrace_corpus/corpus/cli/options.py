@@ -74,10 +74,4 @@ Refresh: TypeAlias = Annotated[bool, Option("--refresh", help="Ask again, even i
 ArxivUrl: TypeAlias = Annotated[
     str, Option("--arxiv-url", metavar="URL", help="Use a mirror (also: ORCHTRACE_ARXIV_URL).", show_default=False)
 ]
-Yes: TypeAlias = Annotated[bool, Option("--yes", "-y", help="Ask no questions; accept the proposals.")]
-OtherTags: TypeAlias = Annotated[
-    list[str] | None, option("--tag", "FIELD=VALUE", "A tag by its field (repeatable).", offers.filters)
-]
 Title: TypeAlias = Annotated[str, option("--title", "TEXT", "The title.")]
-Reason: TypeAlias = Annotated[str, option("--reason", "TEXT", "Why it is excluded, in one sentence.")]
-Screened: TypeAlias = Annotated[str, option("--screened", "DATE", "The day of screening, YYYY-MM-DD (default: today).")]

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.candidates import Candidate
 
 MATCHED = "matched"
-"""The column of a search that says where its words were found."""
+"""The column of a search that names the fields in which words were found."""
 _PIPE_WIDTH = 80
 _KEY_WIDTH = 30
-"""The width of keys on a narrow line; few are longer, and a wider terminal shows them whole."""
+"""The width of keys in a narrow terminal; longer ones are cut."""
 _WIDE = 100
-"""The width from which a candidate shows more than its key and title."""
+"""The width of a terminal from which candidates have more columns than key and title."""
 _WIDTH_FOR_KEYS = 60
-"""The width from which a search shows whole keys beside all columns."""
+"""The width of a terminal from which a search shows whole keys."""
 
 
 def list_records(
@@ -86,23 +86,26 @@ def list_records(
         attributes = paper_attributes(taxonomy, marked=True)
         query = paper_query(where or [], taxonomy)
         axes = (axis.field for axis in taxonomy.axes if axis.kind != "levels")
-        is_narrow = output_format is Format.TABLE and (session.output.width or 100) < 100  # too few cells for axes, too
+        is_narrow = output_format is Format.TABLE and (session.output.width or 100) < 100
         has_others = any(condition.attribute.terms for condition in query.filters)
         names = ("key", "year", *(() if is_narrow and has_others else axes))
-    own = {field.name for field in taxonomy.fields}
-    filtered = (condition.attribute for condition in query.filters)
-    asked = tuple(attribute.name for attribute in filtered if attribute.terms or attribute.name in own)
-    shows_changes = reading is ReadingName.SOURCES and CONTESTED in asked
+    own_fields = {field.name for field in taxonomy.fields}
+    attributes_in_filters = (condition.attribute for condition in query.filters)
+    filtered = tuple(each.name for each in attributes_in_filters if each.terms or each.name in own_fields)
+    shows_changes = reading is ReadingName.SOURCES and CONTESTED in filtered
     if shows_changes:
         contested = (condition for condition in query.filters if condition.attribute.name == CONTESTED)
-        asked += tuple(tag for condition in contested for tag in condition.alternatives if tag in attributes)
-    is_data, is_read = output_format is Format.JSON and not columns, output_format not in (Format.JSON, Format.CSV)
-    is_marked = not exclusions and (bool(asked) or is_data or columns == "all")
+        filtered += tuple(tag for condition in contested for tag in condition.alternatives if tag in attributes)
+    is_data, is_for_people = (
+        output_format is Format.JSON and not columns,
+        output_format not in (Format.JSON, Format.CSV),
+    )
+    is_marked = not exclusions and (bool(filtered) or is_data or columns == "all")
     pool = session.read_by(as_published, reading, columns, sort, *((CONTESTED,) if is_marked else ()))
-    if shows_changes:  # the tags in dispute as published, also those that the readers agree on
+    if shows_changes:  # contested are the published tags, also those on which the readers agree
         pool = read_by(session.files.with_contested(as_published), session.files.disputes.sound(), reading)
-    is_column = not is_read and any(paper.contested for paper in pool.papers)
-    names = (*dict.fromkeys((*names, *asked, *((CONTESTED,) if is_column else ()))), "title")
+    has_contested = not is_for_people and any(paper.contested for paper in pool.papers)
+    names = (*dict.fromkeys((*names, *filtered, *((CONTESTED,) if has_contested else ()))), "title")
     names += ("reason",) if exclusions else ()
     if columns and columns != "all":
         names = tuple("id" if exclusions and name == "key" else name for name in split_names(columns))
@@ -117,11 +120,11 @@ def list_records(
     if is_data:
         session.output.write(envelope("list", {"records": [whole_mapping(record) for record in records]}))
     else:
-        marked = [attribute.name for attribute in shown] if is_read and asked else ()
+        marked = [attribute.name for attribute in shown] if is_for_people and filtered else ()
         table = listing("exclusions" if exclusions else "papers", records, shown, marked=marked)
-        if shows_changes and is_read:
-            read = changes(as_published, session.files.disputes.sound())
-            table = with_published(table, [record.name for record in records], read)
+        if shows_changes and is_for_people:
+            changed = changes(as_published, session.files.disputes.sound())
+            table = with_published(table, [record.name for record in records], changed)
         session.show_tables(captioned([table._replace(wrapped="reason")], query, caption), "list", output_format)
         if output_format is Format.TABLE and len(shown) * 6 > (session.output.width or len(shown) * 6):
             session.output.note(f"corpus: {len(shown)} columns are too many for this terminal; use --format csv")
@@ -219,43 +222,44 @@ def candidates(
     if order:
         from orchtrace_corpus.corpus.intake import screening
 
-        known = session.files.arxiv
-        selected, places = screening.in_order(selected, pool, known, likely=order is options.ReadingOrder.LIKELY)
-    asked = (condition.attribute.name for condition in query.filters if condition.attribute.terms)
+        selected, places = screening.in_order(
+            selected, pool, session.files.arxiv, likely=order is options.ReadingOrder.LIKELY
+        )
+    filtered = (condition.attribute.name for condition in query.filters if condition.attribute.terms)
     is_narrow = output_format is Format.TABLE and not columns and (session.output.width or _WIDE) < _WIDE
-    head = ("key",) if is_narrow else ("key", "year", "proposal")  # the title has most of a narrow line
-    names = split_names(columns) if columns else tuple(dict.fromkeys((*head, *asked, "title")))
+    head = ("key",) if is_narrow else ("key", "year", "proposal")
+    names = split_names(columns) if columns else tuple(dict.fromkeys((*head, *filtered, "title")))
     shown = tuple(attributes.values()) if columns == "all" else find_all(names, attributes, "column")
     records = selected[:limit]
     if output_format is Format.JSON and not columns:
         session.output.write(envelope("candidates", {"records": render.cards_data((), records)}))
     elif is_narrow and not sort and not order:
-        groups = [[record for record in records if record.proposal is proposal] for proposal in Decision]
-        tables = [render.listing(group, shown, group[0].proposal.value) for group in groups if group]
-        tables = [
-            table._replace(rows=tuple((clip(str(row[0]), _KEY_WIDTH), *row[1:]) for row in table.rows))
-            for table in tables
-        ]
+        tables = []
+        for proposal in Decision:
+            if group := [record for record in records if record.proposal is proposal]:
+                table = render.listing(group, shown, proposal.value)
+                rows = tuple((clip(str(row[0]), _KEY_WIDTH), *row[1:]) for row in table.rows)
+                tables.append(table._replace(rows=rows))
         session.show_tables(tables, "candidates", output_format)
     else:
         session.show_tables([render.listing(records, shown, places=places)], "candidates", output_format)
     left_out = f", {len(records)} shown" if len(records) < len(selected) else ""
     by_proposal = Counter(candidate.proposal.value for candidate in selected).most_common()
-    counted = ", ".join(f"{number} {proposal}" for proposal, number in by_proposal)
-    session.output.note(f"{pluralize(len(selected), 'candidate')}{f' ({counted})' if counted else ''}{left_out}")
+    counts = ", ".join(f"{count} {proposal}" for proposal, count in by_proposal)
+    session.output.note(f"{pluralize(len(selected), 'candidate')}{f' ({counts})' if counts else ''}{left_out}")
     return ExitCode.DONE
 
 
-def show_found(session: CorpusSession, names: list[str], output_format: Format) -> list[Record]:
-    """Show what `show` shows, and return the records of the pool and the log among it."""
+def show_records(session: CorpusSession, names: list[str], output_format: Format) -> list[Record]:
+    """Show the records with some names, candidates included, and return the papers and exclusions among them."""
     from orchtrace_corpus.corpus.analysis import search as lookup
     from orchtrace_corpus.corpus.render import candidates as render
 
     pool = session.pool_as_read()
     records: list[Record] = []
     awaiting: list[Candidate] = []
-    known = session.files.candidates.items
-    as_pool = pool._replace(papers=tuple(candidate.paper for candidate in known), exclusions=())
+    candidates = session.files.candidates.items
+    as_pool = pool._replace(papers=tuple(candidate.paper for candidate in candidates), exclusions=())
     for name in names:
         matches = lookup.find_records(pool, name)
         keys = {record.name for record in lookup.find_records(as_pool, name)}
@@ -263,7 +267,7 @@ def show_found(session: CorpusSession, names: list[str], output_format: Format) 
             everything = pool._replace(papers=(*pool.papers, *as_pool.papers))
             raise CommandUseError(f"no record {quote(name)}", lookup.describe_near_misses(everything, name))
         records += [record for record in matches if record not in records]
-        awaiting += [candidate for candidate in known if candidate.name in keys and candidate not in awaiting]
+        awaiting += [candidate for candidate in candidates if candidate.name in keys and candidate not in awaiting]
     disputes = session.files.disputes.items
     session.show_report(
         {
@@ -312,20 +316,21 @@ def search(
         raise CommandUseError("name at least one word to look for")
     as_published = session.pool_as_read()
     names = split_names(columns)
-    marks = (CONTESTED,) * (MATCHED in names)
-    pool = session.read_by(as_published, reading, columns, sort, *(where or ()), *marks)
+    fields = [CONTESTED] if MATCHED in names else []  # a match can be in a contested tag
+    pool = session.read_by(as_published, reading, columns, sort, *(where or ()), *fields)
     attributes = paper_attributes(pool.taxonomy, marked=True)
     shown = find_all([name for name in names if name != MATCHED], attributes, "column")
-    known = () if where else session.files.candidates.items
+    candidates = () if where else session.files.candidates.items
     query = paper_query(where or [], pool.taxonomy)
     selected = query.select(pool.papers)
     searched = pool._replace(papers=selected, exclusions=() if where else pool.exclusions)
-    papers, excluded, awaiting = found = lookup.search(searched, known, words)
-    if any(hit.missing for hits in found for hit in hits):
+    all_hits = lookup.search(searched, candidates, words)
+    if any(hit.missing for hits in all_hits for hit in hits):
         session.output.note("corpus: no record holds every word; these hold the most")
-    if output_format is Format.TABLE and not show_all:
-        papers, excluded, awaiting = lookup.direct(papers), lookup.direct(excluded), lookup.direct(awaiting)
-        papers, excluded, awaiting = (papers, excluded, awaiting) if papers or excluded or awaiting else found
+    papers, excluded, awaiting = all_hits
+    direct = (lookup.direct(papers), lookup.direct(excluded), lookup.direct(awaiting))
+    if output_format is Format.TABLE and not show_all and any(direct):
+        papers, excluded, awaiting = direct
     if sort:
         order = lookup.sort_records([hit.record for hit in papers], sort, attributes)
         papers = tuple(sorted(papers, key=lambda hit: order.index(hit.record)))
@@ -341,25 +346,30 @@ def search(
     if output_format is not Format.CSV and awaiting:
         from orchtrace_corpus.corpus.render import candidates as render
 
-        own = find_all(("key", "proposal", "title"), candidate_attributes(pool.taxonomy))
-        table = render.listing([hit.record for hit in awaiting], own, "Candidates")
+        candidate_columns = find_all(("key", "proposal", "title"), candidate_attributes(pool.taxonomy))
+        table = render.listing([hit.record for hit in awaiting], candidate_columns, "Candidates")
         tables.append(table if is_narrow and output_format is Format.TABLE else with_matches(table, awaiting, 2))
     session.show_tables(tables, "search", output_format)
-    told = [pool.taxonomy.noun.counted(len(papers))]
-    others = ((len(excluded), "exclusion"), (len(awaiting), "candidate"))
-    told += [pluralize(number, noun) for number, noun in others if number]
-    session.output.note(" and ".join(part for part in (", ".join(told[:-1]), told[-1]) if part))
-    if left_out := sum(map(len, found)) - len(papers) - len(excluded) - len(awaiting):
-        session.output.note(f"corpus: {left_out} more only by the name or meaning of a tag's field; see --all")
-    places = [one for hits in found for hit in hits for one in hit.found]
-    held, missed = {place.word for place in places}, {word for hits in found for hit in hits for word in hit.missing}
-    is_held = places and held | missed <= {one.word for one in places if one.is_same}
-    near = lookup.near_words(searched, known, words, held) if selected and not is_held else ()
     noun = pool.taxonomy.noun
-    whose = f"{noun.one} that passes the filters" if where else f"{noun.one}, exclusion or candidate"
-    said = [f"no {whose} holds these words"] * (not any(found)) + [f"did you mean: {', '.join(near)}?"] * bool(near)
-    if said and selected:
-        session.output.note(f"corpus: {'; '.join(said)}")
+    counts = [noun.counted(len(papers))]
+    counts += [pluralize(len(excluded), "exclusion")] if excluded else []
+    counts += [pluralize(len(awaiting), "candidate")] if awaiting else []
+    session.output.note(" and ".join(part for part in (", ".join(counts[:-1]), counts[-1]) if part))
+    if left_out := sum(map(len, all_hits)) - len(papers) - len(excluded) - len(awaiting):
+        session.output.note(f"corpus: {left_out} more only by the name or meaning of a tag's field; see --all")
+    places = [place for hits in all_hits for hit in hits for place in hit.found]
+    present = {place.word for place in places}
+    missing = {word for hits in all_hits for hit in hits for word in hit.missing}
+    has_all = places and present | missing <= {place.word for place in places if place.is_same}
+    near = lookup.near_words(searched, candidates, words, present) if selected and not has_all else ()
+    remarks = []
+    if not any(all_hits):
+        records = f"{noun.one} that passes the filters" if where else f"{noun.one}, exclusion or candidate"
+        remarks.append(f"no {records} holds these words")
+    if near:
+        remarks.append(f"did you mean: {', '.join(near)}?")
+    if remarks and selected:
+        session.output.note(f"corpus: {'; '.join(remarks)}")
     if where and not selected:
         session.note_no_paper(query, as_published, reading)
     return ExitCode.DONE

@@ -15,7 +15,7 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.reading_order import Place, Similarity
-from orchtrace_corpus.corpus.cli.agreement import read_sheet, write_new
+from orchtrace_corpus.corpus.cli.audit import read_sheet, write_new
 from orchtrace_corpus.corpus.cli.interview import Questions, can_ask, numbered
 from orchtrace_corpus.corpus.cli.options import Order, ReadingOrder, Where, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession
@@ -336,8 +336,8 @@ def _apply_verdict(root: str, verdict: Verdict) -> None:
     if verdict.choice is Choice.INCLUDE:
         proposal = screening.include(corpus, candidate, verdict.reason, verdict.tags, day, verdict.summary)
     else:
-        given = Exclusion(tags=verdict.tags, screened=day, reason=verdict.reason)
-        record, gaps = screening.draft_exclusion(corpus, candidate, given)
+        draft = Exclusion(tags=verdict.tags, screened=day, reason=verdict.reason)
+        record, gaps = screening.draft_exclusion(corpus, candidate, draft)
         if gaps:
             raise CommandUseError(f"the log needs {', '.join(gap.field for gap in gaps)}", "Give it in the sheet.")
         proposal = edit.exclude(corpus, record, candidate)

@@ -46,7 +46,7 @@ class CorpusSession(Session):
         return root.path
 
     def writable_root(self) -> str:
-        """Return the corpus's folder for a command that writes: never the bundled one; errors as for `root_folder`."""
+        """Return the corpus's folder for a command that writes: never the bundled one."""
         if not self.root and store.find_root().bundled:
             raise DataFileError(f"no {store.PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
         return self.root_folder()

@@ -70,16 +70,16 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
     if name in evidence:
         tally = Counter(getattr(item, name, "") for paper in pool.papers for item in paper.evidence)
         return [codebook.terms_table(evidence[name], tally)]
-    facets = named = _with_terms(pool.taxonomy, name)
-    if not named:
+    facets = with_term = _with_terms(pool.taxonomy, name)
+    if not with_term:
         if name in attributes and name not in closed and name != "published":
             raise CommandUseError(f"the field {quote(name)} has no terms", f"To count its values: corpus stats {name}")
         attribute = find(name, closed, "field or term")
         if attribute.field is not None:
             return statistics.counts_tables(count(pool.papers, attribute))
         # A sub-decision is a term of its facet; its own values are the facet's levels.
-        with_term = (facet for facet in pool.taxonomy.papers if attribute.name in [term.id for term in facet.terms])
-        facet = attribute.facet or next(with_term)
+        of_term = (facet for facet in pool.taxonomy.papers if attribute.name in [term.id for term in facet.terms])
+        facet = attribute.facet or next(of_term)
         terms = tuple(term for term in facet.terms if attribute.facet is not None or term.id == attribute.name)
         facets = [facet._replace(terms=terms)]
     tables = []
@@ -87,6 +87,6 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
         records, values = pool.papers if facet.field in papers else pool.exclusions, closed[facet.field].values
         having = {term: [record.name for record in records if term in values(record)] for term in facet.values}
         counts = {term: len(keys) for term, keys in having.items()}
-        tables += [codebook.terms_table(facet, counts, having if named else {})]
+        tables += [codebook.terms_table(facet, counts, having if with_term else {})]
         tables += [codebook.levels_table(facet)] if facet.levels else []
     return tables

@@ -122,23 +122,24 @@ def links(
     pool = loaded.pool or session.pool()
     keys = {paper.key for paper in paper_query(where, pool.taxonomy).select(loaded.papers)} if where else None
     with progress.shown(session.output, "addresses") as show:
-        report = upstream.try_links(loaded, keys, size=size, seed=seed, refresh=refresh, progress=show)
-    if not report.outcomes:
+        findings, outcomes, requested, left_to_fetch = upstream.try_links(
+            loaded, keys, size=size, seed=seed, refresh=refresh, progress=show
+        )
+    if not outcomes:
         session.output.note("no addresses to try")
         return ExitCode.DONE
-    session.show_findings(report.findings, output_format)
-    counts = Counter(outcome.verdict for outcome in report.outcomes.values())
+    session.show_findings(findings, output_format)
+    counts = Counter(outcome.verdict for outcome in outcomes.values())
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
-    tried = f"{pluralize(report.asked, 'address', 'addresses')} tried"
-    cached = f"{len(report.outcomes) - report.asked} taken from the cache"
-    session.output.note(f"{render.summary(report.findings)}; {tried}, {cached}: {verdicts}")
-    if report.left_to_fetch:
-        left = pluralize(report.left_to_fetch, "address of arXiv is", "addresses of arXiv are")
+    tried = f"{pluralize(requested, 'address', 'addresses')} tried"
+    cached = f"{len(outcomes) - requested} taken from the cache"
+    session.output.note(f"{render.summary(findings)}; {tried}, {cached}: {verdicts}")
+    if left_to_fetch:
+        left = pluralize(left_to_fetch, "address of arXiv is", "addresses of arXiv are")
         session.output.note(f"{left} left to corpus fetch")
-    refused = [url for url, outcome in report.outcomes.items() if outcome.verdict is Verdict.REFUSED]
-    if refused:
+    if refused := [url for url, outcome in outcomes.items() if outcome.verdict is Verdict.REFUSED]:
         session.output.note(f"refused, of which nothing is known: {_list_some(refused)}")
-    return ExitCode.FINDINGS if strict and report.findings else ExitCode.DONE
+    return ExitCode.FINDINGS if strict and findings else ExitCode.DONE
 
 
 def _tell_gaps(session: CorpusSession, fetched: Fetched) -> bool:
@@ -281,9 +282,9 @@ def _report(session: CorpusSession, outcome: Discovery, origin: str = "") -> int
     """Report the new papers of a run and those left out, with `origin` before a title, and return the exit code."""
     run, output = outcome.run, session.output
     if run.searches:
-        known = f"{run.in_pool} in the pool, {run.in_log} excluded before, {run.in_candidates} among the candidates"
+        left_out = f"{run.in_pool} in the pool, {run.in_log} excluded before, {run.in_candidates} among the candidates"
         new = pluralize(len(outcome.new), "new candidate")
-        output.note(f"{new}; left out: {known}, {run.repeated} found more than once")
+        output.note(f"{new}; left out: {left_out}, {run.repeated} found more than once")
     if outcome.by_title:
         output.note("left out by a title that is the same, or nearly:")
     for paper, match in outcome.by_title:  # all of them: no file has them

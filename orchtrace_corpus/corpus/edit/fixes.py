@@ -69,8 +69,8 @@ def changes(files: CorpusFiles, findings: Iterable[Finding]) -> abc.Mapping[str,
         for field, scalar in _scalars(file.records()):
             code, text = fixable.get(file.location(scalar.at)), None
             if code in _SPELLINGS:
-                known = terms.get((field, scalar.text.casefold()), ())
-                text = known[0] if len(known) == 1 else None
+                ids = terms.get((field, scalar.text.casefold()), ())
+                text = ids[0] if len(ids) == 1 else None
             elif code is not None:
                 text = FIXES[code](scalar.text, field)
             if text is not None and text != scalar.text:

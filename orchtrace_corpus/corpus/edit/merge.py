@@ -28,16 +28,10 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
 
 
 class Merge(NamedTuple):
-    """The outcome of a merge.
+    """The outcome of a merge: the papers' new text (the old one if there are problems) and the keys of papers.
 
-    Attributes:
-        text: The new text of the papers' file; the old one if there are problems.
-        updated: The keys of the papers that change.
-        added: The keys of new papers.
-        unchanged: The keys of papers with equal values.
-        problems: The problems of the records, by their lines in the other file.
-        blank: The key and the field of each value that is kept although its cell is empty.
-        lines: The line of each paper in the other file, by key.
+    `blank` has the key and the field of each value that is kept although its cell is empty; `lines` has the line of
+    each paper in the other file, by key.
     """
 
     text: str
@@ -75,7 +69,7 @@ def merge(
         if record.get("cite_key"):  # the key of an entry in a bibliography
             places.setdefault(record["cite_key"], [index])
     problems = _wrong_keys(items, places, taxonomy.noun.one)
-    taken = {*places, *(item.values.get("key") for item in items)}
+    used_keys = {*places, *(item.values.get("key") for item in items)}
     changes: list[_Change] = []
     blank: list[tuple[str, str]] = []
     for item in items:
@@ -93,9 +87,9 @@ def merge(
         if paper is not None:
             values["key"] = key = str(paper.get("key", key))
         elif item.cited and not is_key(key) and is_cite_key(key):
-            values["cite_key"], values["key"] = key, _own_key(key, taken)
+            values["cite_key"], values["key"] = key, _own_key(key, used_keys)
             key = str(values["key"])
-            taken.add(key)
+            used_keys.add(key)
         deep = [name for name, value in values.items() if _depth(value) > 3]  # evidence: lists in mappings in a list
         wrong += (f"{printable(name)} holds lists in lists; no field does" for name in deep)
         problems += (Problem(item.line, f"{message} {_record(key)}") for message in wrong)
@@ -168,12 +162,12 @@ def by_term(values: Mapping[str, Value], taxonomy: Taxonomy) -> dict[str, Value]
     return tags
 
 
-def _own_key(cited: str, taken: Collection[object]) -> str:
+def _own_key(cited: str, used_keys: Collection[object]) -> str:
     """Return a free key in the form of ours, in lower case and with hyphens, for an entry that is cited otherwise."""
     plain = unicodedata.normalize("NFKD", cited).encode("ascii", "ignore").decode().lower()
     base = "-".join(re.findall("[a-z0-9]+", plain)) or "entry"
     further = (f"{base}-{number}" for number in count(2))
-    return next(name for name in chain((base,), further) if name not in taken)
+    return next(name for name in chain((base,), further) if name not in used_keys)
 
 
 def _wrong_keys(items: Sequence[Item], places: Mapping[object, Sequence[object]], noun: str) -> list[Problem]:

@@ -124,7 +124,7 @@ def find_target(pool: Pool, name: str) -> Target:
 
 
 def find_papers(pool: Pool, keys: Iterable[str]) -> tuple[Paper, ...]:
-    """Return the papers with some keys, identifiers or URLs, each once; errors as for `find_target`."""
+    """Return the papers with some keys, identifiers or URLs, each once; errors are those of `find_target`."""
     papers: dict[str, Paper] = {}
     for key in keys:
         record = find_target(pool, key).record
@@ -202,7 +202,7 @@ def add(corpus: CorpusFiles, papers: Sequence[Paper], origins: Sequence[Candidat
 
 
 def exclude(corpus: CorpusFiles, exclusion: Exclusion, candidate: Candidate | None = None) -> Proposal:
-    """Propose to add an exclusion to the log, and to remove the candidate that it was; errors as for `add`."""
+    """Propose to add an exclusion to the log, and to remove the candidate that it was; errors are those of `add`."""
     text = edit_file(corpus, store.EXCLUSIONS, added=[fields(exclusion, corpus.pool.taxonomy)])
     proposal = Proposal({store.EXCLUSIONS: text}, added=(exclusion,))
     return _without_candidates(corpus, proposal, [(candidate, None)] if candidate else [])
@@ -236,13 +236,13 @@ def _without(corpus: CorpusFiles, path: str, positions: Iterable[int]) -> str:
 
 
 def demote(corpus: CorpusFiles, target: Target, excluded: Proposal) -> Proposal:
-    """Add the removal of a paper to the proposal that records its exclusion; errors as for `remove`."""
+    """Add the removal of a paper to the proposal that records its exclusion; errors are those of `remove`."""
     texts = {target.path: _without(corpus, target.path, [target.position]), **excluded.texts}
     return excluded._replace(texts=texts, removed=(target.record,))
 
 
 def change(corpus: CorpusFiles, target: Target, changes: Mapping[str, Value | None]) -> Proposal:
-    """Propose new values for fields of a record, None to remove one; errors as for `change_records`."""
+    """Propose new values for fields of a record, None to remove one; errors are those of `change_records`."""
     text = edit_file(corpus, target.path, changes={target.position: changes})
     return Proposal({target.path: text}, changed=(target.record,), changes=changes)
 

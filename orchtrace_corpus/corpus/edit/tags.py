@@ -130,10 +130,10 @@ def remarks(paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonom
 
 def refuse_unknown_facets(names: Iterable[str], taxonomy: Taxonomy) -> None:
     """Refuse, with a `CommandUseError`, fields that evidence cannot support."""
-    known = [*(facet.field for facet in taxonomy.papers), *taxonomy.facts]
+    fields = [*(facet.field for facet in taxonomy.papers), *taxonomy.facts]
     for name in names:
-        if name not in known:
-            raise CommandUseError(f"evidence cannot support {quote(name)}{suggestion(name, known)}")
+        if name not in fields:
+            raise CommandUseError(f"evidence cannot support {quote(name)}{suggestion(name, fields)}")
 
 
 def _require_complete(evidence: Evidence, taxonomy: Taxonomy) -> None:
@@ -202,9 +202,9 @@ def _find_facet(
     hint = _INSTRUCTIONS.get(name, "Change it in the file itself; corpus check data checks it.")
     if (name in attributes or name in _INSTRUCTIONS) and name not in by_name:
         raise CommandUseError(f"{name} is not a tag but another field", hint)
-    known = {name: attributes[name] for name in (*by_name, *settable)}
+    settable_attributes = {name: attributes[name] for name in (*by_name, *settable)}
     try:
-        attribute = find(name, known)
+        attribute = find(name, settable_attributes)
     except CommandUseError as error:
         raise CommandUseError(
             str(error), "corpus terms shows the fields, corpus terms FIELD the terms of one."
@@ -222,12 +222,9 @@ def _explain(allowed: tuple[Term, ...]) -> Iterator[None]:
 
 
 class DisputeChanges(NamedTuple):
-    """Changes of the disputes on record.
+    """Changes of the disputes on record: new ones, and changed fields of present ones by index.
 
-    Attributes:
-        added: New disputes, as their fields.
-        extended: Changed fields of disputes with new readings, by their index.
-        left_out: Pairs of key and tag that no dispute can be about, since the tag has several terms.
+    No dispute can be about the tags `left_out` (key and field), since they have several terms.
     """
 
     added: list[dict[str, Value]]
@@ -239,7 +236,7 @@ def propose_disputes(
     corpus: Sheet,
     sheets: Sequence[Sheet],
     merges: Mapping[str, Sequence[str]],
-    known: Sequence[Dispute],
+    recorded: Sequence[Dispute],
     taxonomy: Taxonomy,
     source: str = "",
     *,
@@ -252,7 +249,7 @@ def propose_disputes(
     The `source` defaults to the readers' names.
     """
     tags, source = disputable(taxonomy), source or " and ".join(sheet.name for sheet in sheets)
-    places = {(dispute.record, dispute.tag): index for index, dispute in enumerate(known)}
+    places = {(dispute.record, dispute.tag): index for index, dispute in enumerate(recorded)}
     proposed = DisputeChanges([], {}, [])
     for key, own_tags in corpus.codes.items():
         for column, value in own_tags.items():
@@ -273,7 +270,7 @@ def propose_disputes(
                 proposed.added.append(dispute_fields(dispute._replace(arguments=arguments)))
                 continue
             index = places[key, column]
-            dispute = known[index]
+            dispute = recorded[index]
             on_record = {",".join(reading.values): reading.by for reading in dispute.readings}
             new: dict[str, str] = {}
             for values, reader in readings.items():

@@ -1,1 +1,1 @@
-"""A paper's way in: what is known of it, what a record would say, and where records and arXiv drift apart."""
+"""The way of a paper into the corpus: searches, look-ups, drafts, screening; and later differences from arXiv."""

@@ -101,8 +101,8 @@ def _deduplicate(
     awaiting = [candidate.paper for candidate in corpus.candidates.items]
     index = RecordIndex([*pool.papers, *pool.exclusions, *awaiting])
     files = {id(paper): store.PAPERS for paper in pool.papers} | {id(paper): store.CANDIDATES for paper in awaiting}
-    known_counts = Counter[str]()
-    known, new = RecordIndex(), RecordIndex()
+    present_counts = Counter[str]()
+    present, new = RecordIndex(), RecordIndex()
     drafts: list[tuple[Search, Paper, dict[str, None]]] = []
     by_title: dict[str, tuple[Paper, Match]] = {}
     repeated = 0
@@ -114,23 +114,23 @@ def _deduplicate(
                 repeated += 1
                 drafts[new.records.index(match.record)][2].update(dict.fromkeys(ties))
             elif match := index.find(paper):
-                if known.find(paper):
+                if present.find(paper):
                     repeated += 1
                     continue
-                known.add(paper)
-                known_counts[files.get(id(match.record), store.EXCLUSIONS)] += 1
+                present.add(paper)
+                present_counts[files.get(id(match.record), store.EXCLUSIONS)] += 1
             else:
                 new.add(paper)
                 drafts.append((result.search, paper, dict.fromkeys(ties)))
             if match and match.sign is Sign.TITLE:
                 by_title.setdefault(_name(paper), (paper, match))
-    taken = {paper.key for paper in (*pool.papers, *awaiting)}
+    used_keys = {paper.key for paper in (*pool.papers, *awaiting)}
     reserved = {paper.key for _, paper, _ in drafts}
     screened_by = screening_facets(pool.taxonomy)
     candidates: list[Candidate] = []
     for search, paper, found_by in drafts:
-        key = intake.propose_key(paper, taken, reserved)
-        taken.add(key)
+        key = intake.propose_key(paper, used_keys, reserved)
+        used_keys.add(key)
         tags: dict[str, Tag] = {}
         for facet in screened_by:
             name = next(iter(found_by)) if facet.field == query_field else search.source
@@ -151,9 +151,9 @@ def _deduplicate(
         maker,
         tuple(result.search._replace(new=counts[result.search]) for result in results),
         repeated,
-        known_counts[store.PAPERS],
-        known_counts[store.EXCLUSIONS],
-        known_counts[store.CANDIDATES],
+        present_counts[store.PAPERS],
+        present_counts[store.EXCLUSIONS],
+        present_counts[store.CANDIDATES],
         len(errors),
         tuple(_name(candidate.paper) for candidate in accepted),
     )

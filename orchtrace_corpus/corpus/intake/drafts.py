@@ -111,16 +111,7 @@ class Gap(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A record of a paper in which fields may be missing.
-
-    Attributes:
-        name: The name that the paper was given by.
-        paper: The record, without its evidence.
-        note: The support for the tags in a source; empty if there is no item of evidence.
-        source: The URL of that source.
-        facets: The facets of the evidence, by field.
-        awaiting: The candidate that becomes the paper.
-    """
+    """A record of a paper in which fields may be missing, and an item of evidence that is not in the record yet."""
 
     name: str
     paper: Paper
@@ -245,14 +236,11 @@ def detail_problems(
     if (details.source or details.supported or coding.evidence) and not details.note:
         hint = "Say with --evidence what in the source supports the tags."
         yield CommandUseError("an item of evidence needs a note", hint)
-    try:
-        typed(details.authors)
-    except CommandUseError as error:
-        yield error
-    try:
-        refuse_unknown_facets(details.supported, pool.taxonomy)
-    except CommandUseError as error:
-        yield error
+    for check in (lambda: typed(details.authors), lambda: refuse_unknown_facets(details.supported, pool.taxonomy)):
+        try:
+            check()
+        except CommandUseError as error:
+            yield error
 
 
 def complete_papers(
@@ -264,10 +252,10 @@ def complete_papers(
 ) -> tuple[list[Paper], dict[str, list[Gap]]]:
     """Return the candidates as records, and the missing fields of each, by its name.
 
-    `ask` completes a draft, given the keys that are taken; without it, nobody is asked.
+    `ask` completes a draft, given the keys in use; without it, no questions are asked.
     """
     candidates = list(candidates)
-    taken = {paper.key for paper in pool.papers}
+    used_keys = {paper.key for paper in pool.papers}
     reserved = {candidate.paper.key for candidate in candidates}  # the keys of entries in a file
     records: list[Paper] = []
     gaps: dict[str, list[Gap]] = {}
@@ -278,15 +266,15 @@ def complete_papers(
         paper = candidate.paper._replace(tags=tags, added=today().isoformat())
         source = details.source or candidate.source or next(iter(paper.urls), "")
         draft = Draft(candidate.name, paper, details.note, source, coding.evidence, awaiting)
-        draft = ask(draft, taken) if ask else draft
+        draft = ask(draft, used_keys) if ask else draft
         paper, years = draft.paper, set(named_years(draft.paper.venue))
         if paper.year and not paper.venue_year and len(years) == 1 and str(paper.year) not in years:
             draft = draft._replace(paper=paper._replace(venue_year=int(years.pop())))
         paper = draft.complete(details.supported, pool.taxonomy)
         if missing := _paper_gaps(paper, draft, pool.taxonomy):
             gaps[candidate.name] = missing
-        records.append(paper._replace(key=intake.propose_key(paper, taken, reserved)))
-        taken.add(records[-1].key)
+        records.append(paper._replace(key=intake.propose_key(paper, used_keys, reserved)))
+        used_keys.add(records[-1].key)
     return records, gaps
 
 
@@ -296,7 +284,7 @@ def complete_exclusion(
     """Return a paper as an exclusion with the next free id, and its missing fields.
 
     `exclusion` has its tags, reason, identifier and day of screening (a `CommandUseError` if that is not a date).
-    `ask` completes it; without it, nobody is asked.
+    `ask` completes it; without it, no questions are asked.
     """
     text = "\n".join(corpus.text(path) or "" for path in (store.CANDIDATES, store.EXCLUSIONS, store.PAPERS))
     record = exclusion._replace(
@@ -322,11 +310,11 @@ def screening_day(text: str) -> str:
 
 
 def _read_tags(texts: Mapping[str, str | Tag], facets: Sequence[Facet]) -> dict[str, Tag]:
-    known = {facet.field: facet for facet in facets}
+    by_field = {facet.field: facet for facet in facets}
     for name in texts:
-        if name not in known:
-            raise CommandUseError(f"unknown axis or facet {quote(name)}", f"Fields: {', '.join(known)}.")
-    return {name: read_tag(known[name], tag) if isinstance(tag, str) else tag for name, tag in texts.items()}
+        if name not in by_field:
+            raise CommandUseError(f"unknown axis or facet {quote(name)}", f"Fields: {', '.join(by_field)}.")
+    return {name: read_tag(by_field[name], tag) if isinstance(tag, str) else tag for name, tag in texts.items()}
 
 
 def _paper_gaps(paper: Paper, draft: Draft, taxonomy: Taxonomy) -> list[Gap]:

@@ -39,13 +39,7 @@ _Difference: TypeAlias = tuple[str, str, *tuple[str | int, ...]]
 
 
 class Answers(NamedTuple):
-    """The answers of arXiv, by id in normal form.
-
-    Attributes:
-        found: The newest version of each paper that arXiv has.
-        missing: The ids that arXiv does not have.
-        refused: The ids that are invalid for arXiv.
-    """
+    """The answers of arXiv, by normalised id: the newest metadata, ids that it does not have, and invalid ids."""
 
     found: Mapping[str, Metadata]
     missing: Collection[str] = ()

@@ -116,22 +116,22 @@ def resolve(
     """
     promoted = [request.excluded.id for request in candidates if request.excluded]
     pool = pool._replace(exclusions=tuple(record for record in pool.exclusions if record.id not in promoted))
-    known = _refuse_known(candidates, pool, by_title=False)
+    judged = _refuse_known(candidates, pool, by_title=False)
     messages: tuple[str, ...] = ()
     if not service.no_fetch:  # all arXiv ids go into one request
         on_arxiv = {
-            request.paper.arxiv_id: request for request in known if _is_open(request) and request.paper.arxiv_id
+            request.paper.arxiv_id: request for request in judged if _is_open(request) and request.paper.arxiv_id
         }
         answered, messages = _ask_arxiv(on_arxiv, service, show_progress) if on_arxiv else ({}, ())
-        known = [
+        judged = [
             answered[request.paper.arxiv_id]
             if _is_open(request) and request.paper.arxiv_id in answered
             else _ask_registry(request, service)
-            for request in known
+            for request in judged
         ]
     described = [
         request._replace(paper=describe(request.paper._replace(title=request.paper.title or request.title)))
-        for request in known
+        for request in judged
     ]
     return _refuse_known(described, pool, by_title=not despite_title), messages
 
@@ -139,12 +139,12 @@ def resolve(
 def _refuse_known(candidates: Sequence[PaperRequest], pool: Pool, *, by_title: bool) -> list[PaperRequest]:
     """Refuse the papers that are in the corpus or its exclusions, and those that are named twice."""
     judged: list[PaperRequest] = []
-    known, accepted = RecordIndex([*pool.papers, *pool.exclusions]), RecordIndex()
+    records, accepted = RecordIndex([*pool.papers, *pool.exclusions]), RecordIndex()
     for request in candidates:
         if not request.is_refused:
-            match = known.find(request.paper, by_title=by_title)
+            match = records.find(request.paper, by_title=by_title)
             again = None if match else accepted.find(request.paper, by_title=by_title)
-            near = near_title(request.paper, known) if by_title and match is None else ()
+            near = near_title(request.paper, records) if by_title and match is None else ()
             request = request._replace(remarks=(*request.remarks, *near))
             if match is not None:
                 request = request._replace(match=match, code=ExitCode.FINDINGS)
@@ -159,9 +159,9 @@ def _refuse_known(candidates: Sequence[PaperRequest], pool: Pool, *, by_title: b
     return judged
 
 
-def near_title(paper: Paper, known: RecordIndex) -> Iterator[str]:
+def near_title(paper: Paper, records: RecordIndex) -> Iterator[str]:
     """Return a note on a record with nearly the same title and another arXiv id."""
-    if near := known.near_title(paper, with_other_ids=True):
+    if near := records.near_title(paper, with_other_ids=True):
         yield f"its title is nearly that of {near.record.name}, which has another arXiv id; compare them"
 
 

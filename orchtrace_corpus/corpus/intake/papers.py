@@ -172,7 +172,7 @@ def arxiv_misspelling(name: str, pool: Pool) -> str:
     return f"{quote(name)} is not an arXiv id, which is YYMM, a period and {digits} digits{nearest}"
 
 
-def key_for(paper: Paper, taken: Collection[str]) -> str:
+def key_for(paper: Paper, used_keys: Collection[str]) -> str:
     """Return a free key: the name before the title's colon, else its first words; then with the year, or a number."""
     head = re.split(r"[?!] ", paper.title.partition(": ")[0])[-1]
     words = _key_words(head) if ": " in paper.title else []
@@ -182,12 +182,12 @@ def key_for(paper: Paper, taken: Collection[str]) -> str:
     stem = "-".join(words)[:60].strip("-") or "-".join(_key_words(paper.first_author.partition(",")[0])) or "paper"
     dated = f"{stem}-{paper.year}" if paper.year else stem
     keys = chain((stem, dated), (f"{dated}-{number}" for number in count(2)))
-    return next(key for key in keys if key not in taken)
+    return next(key for key in keys if key not in used_keys)
 
 
-def propose_key(paper: Paper, taken: Collection[str], reserved: Collection[str] = ()) -> str:
+def propose_key(paper: Paper, used_keys: Collection[str], reserved: Collection[str] = ()) -> str:
     """Return the paper's own key if it is free, else one of its title, which avoids keys that other papers bring."""
-    return paper.key if paper.key and paper.key not in taken else key_for(paper, {*taken, *reserved})
+    return paper.key if paper.key and paper.key not in used_keys else key_for(paper, {*used_keys, *reserved})
 
 
 def unmet_demands(paper: Paper, taxonomy: Taxonomy, missing: Collection[str] = ()) -> list[TagRule]:
@@ -229,20 +229,20 @@ def _items(values: Mapping[str, Value], name: str) -> list[str]:
 
 def _nearest(month: str, number: str, digits: int, pool: Pool) -> str:
     """Return the end of a message: the id that was probably meant, and its record."""
-    known = {paper.arxiv_id: f"in the pool as {quote(paper.key)}" for paper in pool.papers if paper.arxiv_id}
+    records = {paper.arxiv_id: f"in the pool as {quote(paper.key)}" for paper in pool.papers if paper.arxiv_id}
     for exclusion in pool.exclusions:
         for identifier in identifiers_of(exclusion):
             if identifier.kind is IdentifierKind.ARXIV:
-                known.setdefault(identifier.value, f"excluded as {exclusion.id}")
+                records.setdefault(identifier.value, f"excluded as {exclusion.id}")
     padded = []
     if digits - len(number) == 1:
         padded = [f"{month}.{number[:at]}0{number[at:]}" for at in range(len(number) + 1)]
     padded = [name for name in padded if is_normal(IdentifierKind.ARXIV, name)]
-    near = [name for name in padded if name in known]
-    near += get_close_matches(f"{month}.{number}", known, n=1, cutoff=0.9) or padded
+    near = [name for name in padded if name in records]
+    near += get_close_matches(f"{month}.{number}", records, n=1, cutoff=0.9) or padded
     if not near:
         return ""
-    return f"; did you mean {near[0]}{f', which is {known[near[0]]}' if near[0] in known else ''}?"
+    return f"; did you mean {near[0]}{f', which is {records[near[0]]}' if near[0] in records else ''}?"
 
 
 def _key_words(text: str) -> list[str]:

@@ -70,7 +70,7 @@ class Verdict(NamedTuple):
 
 
 def in_order(
-    candidates: Sequence[Candidate], pool: Pool, known: Mapping[str, Metadata], *, likely: bool
+    candidates: Sequence[Candidate], pool: Pool, answers: Mapping[str, Metadata], *, likely: bool
 ) -> tuple[tuple[Candidate, ...], tuple[Place, ...]]:
     """Return candidates in the order of reading, the newest first; or the likeliest, with their places.
 
@@ -78,13 +78,13 @@ def in_order(
     """
     if not likely:
         return tuple(reading_order.by_date(candidates)), ()
-    placed = reading_order.likely(candidates, pool, abstracts(known))
+    placed = reading_order.likely(candidates, pool, abstracts(answers))
     return tuple(candidate for candidate, _ in placed), tuple(place for _, place in placed)
 
 
-def abstracts(known: Mapping[str, Metadata]) -> dict[str, str]:
+def abstracts(answers: Mapping[str, Metadata]) -> dict[str, str]:
     """Return the stored abstracts by arXiv id, as plain text: they come from outside."""
-    return {name: plain(metadata.abstract) for name, metadata in known.items() if metadata.abstract}
+    return {name: plain(metadata.abstract) for name, metadata in answers.items() if metadata.abstract}
 
 
 def undecided(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
@@ -123,10 +123,10 @@ def include(
     return Proposal({store.CANDIDATES: edit_file(corpus, store.CANDIDATES, changes={position: changes})})
 
 
-def draft_exclusion(corpus: CorpusFiles, candidate: Candidate, given: Exclusion) -> tuple[Exclusion, list[drafts.Gap]]:
-    """Return a candidate as an exclusion, and its missing fields; those `given` come before those of the candidate."""
-    reason = given.reason or proposed_reason(candidate)
-    exclusion = given._replace(tags={**candidate.screening, **given.tags}, reason=reason)
+def draft_exclusion(corpus: CorpusFiles, candidate: Candidate, draft: Exclusion) -> tuple[Exclusion, list[drafts.Gap]]:
+    """Return a candidate as an exclusion, and its missing fields; the values of a draft come before its own."""
+    reason = draft.reason or proposed_reason(candidate)
+    exclusion = draft._replace(tags={**candidate.screening, **draft.tags}, reason=reason)
     return drafts.complete_exclusion(candidate.paper, corpus, exclusion)
 
 

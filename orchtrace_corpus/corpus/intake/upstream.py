@@ -47,15 +47,6 @@ class Fetched(NamedTuple):
         return tuple(name for name in self.answer.unasked if name not in self.reported.found)
 
 
-class LinkReport(NamedTuple):
-    """The results of trying URLs: findings, outcomes by URL, and counts of those requested now and left to `fetch`."""
-
-    findings: tuple[Finding, ...]
-    outcomes: Mapping[str, LinkOutcome]
-    asked: int
-    left_to_fetch: int
-
-
 def fetch(
     known: Mapping[str, Metadata],
     ids: Sequence[str],
@@ -108,10 +99,11 @@ def try_links(
     seed: str = "",
     refresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
-) -> LinkReport:
+) -> tuple[tuple[Finding, ...], Mapping[str, LinkOutcome], int, int]:
     """Try the URLs of a corpus, each once: those of papers with some keys, or a sample of a size (0 for all).
 
-    The seed decides the sample. If none of several hosts can be reached, an `UpstreamError` says so.
+    Return findings, the outcome of each URL, and how many URLs were requested now, and how many are left to `fetch`.
+    If none of several hosts can be reached, an `UpstreamError` says so.
     """
     listed = list(links.list_links(loaded, keys))
     urls = {link.url for link in listed}
@@ -129,7 +121,7 @@ def try_links(
         message = f"none of {addresses} on {len(hosts)} hosts could be reached"
         raise UpstreamError(message, "Is there a network? Nothing is said about the links.")
     findings = rules.apply_waivers(list(links.find_problems(listed, tried)), loaded, lambda _record, _code: False)
-    return LinkReport(tuple(findings), tried, sweep.asked, len(urls) - len(wanted))
+    return tuple(findings), tried, sweep.asked, len(urls) - len(wanted)
 
 
 def _harmless_changes(corpus: CorpusFiles, fetched: Fetched) -> dict[int, dict[str, Value | None]]:
