@@ -65,13 +65,13 @@ class CheckedPart(StrEnum):
 
 def fix_values(session: CorpusSession, wanted: Sequence[str], ignored: Sequence[str]) -> None:
     """Fix the findings that need no decision, of the wanted codes that are not ignored, and show the difference."""
-    from orchtrace_corpus.corpus.build import mended_documents
+    from orchtrace_corpus.corpus.build import fixed_documents
 
     root = session.writable_root()
     codes = read_codes(wanted, ignored)
     for _ in range(_MAX_FIXES):
         files = CorpusFiles(root)
-        documents = mended_documents(files, select(tuple(files.findings(PartName.DATA)), *codes))
+        documents = fixed_documents(files, select(tuple(files.findings(PartName.DATA)), *codes))
         for document in documents:
             session.output.tell(document.diff.rstrip("\n"))
         for name in write_stale(root, documents):
@@ -93,7 +93,7 @@ def check_form(session: CorpusSession, *, fix: bool) -> ExitCode:
     from orchtrace_corpus.corpus.cli.generate import write_or_check
 
     root = session.writable_root()
-    return write_or_check(session, root, data_documents(CorpusFiles(root)), check=not fix, mend=_FIX)
+    return write_or_check(session, root, data_documents(CorpusFiles(root)), check=not fix, fix=_FIX)
 
 
 def check_data(
@@ -123,8 +123,8 @@ def check_data(
     left_out = len(everything) - len(findings)
     others = f"; {left_out} more left out by --select or --ignore" if left_out else ""
     session.output.note(f"{render.summary(findings)} in {checked}{others}")
-    if mends := [command for command in fixing_commands(files, findings) if not (fixed and command == _FIX)]:
-        session.output.note(f"To fix some of these: {_joined(mends)}")
+    if fixes := [command for command in fixing_commands(files, findings) if not (fixed and command == _FIX)]:
+        session.output.note(f"To fix some of these: {_joined(fixes)}")
     return exit_code_of(findings, strict=strict)
 
 
@@ -256,9 +256,9 @@ def _part_line(part: Part) -> Line:
         summary = f"not in canonical form: {names}" if names else "up to date"
     else:
         summary = pluralize(part.total, *_COUNTED.get(part.name, ("entry", "entries")))
-    mend = _FIXES.get(part.name, "see above")
-    mend += f"; some of it: {_joined(part.mends)}" if part.mends else ""
-    return _line(part.name, part.exit_code is ExitCode.DONE, summary, mend)
+    fix = _FIXES.get(part.name, "see above")
+    fix += f"; some of it: {_joined(part.fixes)}" if part.fixes else ""
+    return _line(part.name, part.exit_code is ExitCode.DONE, summary, fix)
 
 
 def _joined(commands: Sequence[str]) -> str:
@@ -289,9 +289,9 @@ def _stale_line(stale: Sequence[Document], kind: Stale) -> Line:
         names.append(f"{document.name}{state}")
     count = f"{pluralize(len(stale), 'generated file')} {'is' if len(stale) == 1 else 'are'} stale"
     verdict = "failed " if kind is Stale.ERROR else "stale  "
-    mend = "run corpus build, or check --stale notice for a pull request"
-    mend = mend if kind is Stale.ERROR else "nothing to commit, they are regenerated after the merge"
-    text = f"{count}; {mend}: {first_names_and_more(names, _NAMED)}"
+    fix = "run corpus build, or check --stale notice for a pull request"
+    fix = fix if kind is Stale.ERROR else "nothing to commit, they are regenerated after the merge"
+    text = f"{count}; {fix}: {first_names_and_more(names, _NAMED)}"
     return (Span(f"{PartName.BUILD:9} "), Span(verdict, "warning"), Span(text))
 
 
@@ -299,7 +299,7 @@ def _failed_line(name: str, failure: CorpusError) -> Line:
     return _line(name, False, str(failure).replace(":\n", ": ").replace("\n", "; "), "")
 
 
-def _line(name: str, passed: bool, summary: str, mend: str) -> Line:
+def _line(name: str, passed: bool, summary: str, fix: str) -> Line:
     verdict = Span("ok     ", "explicit") if passed else Span("failed ", "warning")
-    action = "" if passed or not mend else f"; to fix: {mend}"
+    action = "" if passed or not fix else f"; to fix: {fix}"
     return (Span(f"{name:9} "), verdict, Span(f"{summary}{action}"))

@@ -53,14 +53,14 @@ def data_documents(files: CorpusFiles) -> list[Document]:
     return documents
 
 
-def mended_documents(files: CorpusFiles, findings: Sequence[Finding]) -> list[Document]:
+def fixed_documents(files: CorpusFiles, findings: Sequence[Finding]) -> list[Document]:
     """Return the data files with those findings fixed that have an automatic fix; nothing else in them changes."""
     from orchtrace_corpus.base.yamlfile.splice import replace_values
     from orchtrace_corpus.corpus.edit.fixes import changes
 
     return [
-        document(files.root, path, replace_values(files.file(path), mended))
-        for path, mended in changes(files, findings).items()
+        document(files.root, path, replace_values(files.file(path), fixed))
+        for path, fixed in changes(files, findings).items()
     ]
 
 

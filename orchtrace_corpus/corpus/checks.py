@@ -57,7 +57,7 @@ class Part(NamedTuple):
         fell: The claims among them that did not fail with the papers of the last commit; None if that is not known or
             nothing has changed since.
         examples: The places that still have the example text of `corpus init`.
-        mends: The commands that fix some of the findings.
+        fixes: The commands that fix some of the findings.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Part(NamedTuple):
     falling: tuple[str, ...] = ()
     fell: tuple[str, ...] | None = None
     examples: tuple[str, ...] = ()
-    mends: tuple[str, ...] = ()
+    fixes: tuple[str, ...] = ()
 
     @property
     def is_merely_stale(self) -> bool:
@@ -114,8 +114,8 @@ def check_parts(files: CorpusFiles) -> Iterator[Part]:
         yield Part(PartName.MERGE, ExitCode.FINDINGS, failure=undecided)
     files.check_form()
     findings = tuple(files.findings(PartName.DATA))
-    mends = fixing_commands(files, findings) if has_errors(findings) else ()
-    yield Part(PartName.DATA, exit_code_of(findings), findings, mends=mends)
+    fixes = fixing_commands(files, findings) if has_errors(findings) else ()
+    yield Part(PartName.DATA, exit_code_of(findings), findings, fixes=fixes)
     parts = {row.part or row.name: row for row in store.DATA_FILES if files.is_there(row)}
     parts.pop(PartName.DATA)
     has_arxiv = parts.pop(PartName.ARXIV, None) is not None

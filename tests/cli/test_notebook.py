@@ -18,7 +18,7 @@ def ran(folder: Path, *cells: dict[str, object]) -> list[list[dict[str, object]]
 
 def test_the_outputs_of_the_notebook_are_what_running_it_gives() -> None:
     assert notebook.written() == notebook.NOTEBOOK.read_text(encoding="utf-8"), (
-        "mend: python scripts/notebook_outputs.py"
+        "fix: python scripts/notebook_outputs.py"
     )
 
 

@@ -628,7 +628,7 @@ def test_a_record_that_is_added_by_another_name_is_said_to_be_a_candidate(root: 
     assert (
         "D112 warning: the title is that of the paper 'moss', so it is decided; remove the candidate" in result.stderr
     )
-    assert "To mend: take moss-garden out of data/candidates.yaml." in result.stderr
+    assert "To fix: take moss-garden out of data/candidates.yaml." in result.stderr
 
 
 def test_a_difference_tells_candidates_whole(root: Path, tmp_path: Path) -> None:

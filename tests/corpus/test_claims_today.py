@@ -109,7 +109,7 @@ def test_a_published_record_can_be_removed_and_it_is_said_what_that_breaks(root:
 
     assert result.code == 0
     assert "F119 there is no paper 'long-grass', which the published pool has [long-grass]\n" in result.stderr
-    assert "To mend: put long-grass back, or take it out of data/published.yaml." in result.stderr
+    assert "To fix: put long-grass back, or take it out of data/published.yaml." in result.stderr
     assert run(root, "check").code == 1
 
 
@@ -283,7 +283,7 @@ def test_without_the_records_it_falls_by_a_claim_holds_and_each_of_them_is_neede
 
         if today.falls_by:
             assert holds(set(today.falls_by))
-            if claim.id not in ("c5",):  # a share that is too small can be mended by other records, too
+            if claim.id not in ("c5",):  # a share that is too small can be fixed by other records, too
                 assert not any(holds(set(today.falls_by) - {key}) for key in today.falls_by)
 
 

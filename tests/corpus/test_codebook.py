@@ -380,8 +380,8 @@ def test_an_edit_tells_the_case_of_the_codebook_that_it_breaks(root: Path) -> No
 
     assert run(root, "tag", "long-grass", "water=weekly").stderr == (
         "wrote data/papers.yaml\n"
-        "corpus: the edit breaks 1 case of the codebook: corpus check fails until that is mended:\n"
+        "corpus: the edit breaks 1 case of the codebook: corpus check fails until that is fixed:\n"
         f"{path}:9:35: B104 'long-grass' has water 'weekly', not 'none'; change the record or the case [water]\n"
-        "To mend: change the case in data/codebook.yaml, or the record.\n"
+        "To fix: change the case in data/codebook.yaml, or the record.\n"
         "corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n"
     )

@@ -1,4 +1,4 @@
-"""Drift: what arXiv says otherwise than a record, or otherwise than before, and what of it is mended without asking."""
+"""Drift: what arXiv says otherwise than a record, or otherwise than before, and what of it is fixed without asking."""
 
 import re
 import shutil
@@ -229,7 +229,7 @@ def test_an_id_that_leads_to_another_work_is_an_error(tmp_path: Path) -> None:
     loaded = corpus(tmp_path)
 
     assert told(loaded, answer) == [
-        "8 A101 arXiv id '2101.00001' is that of 'Dark Matter in Dwarf Galaxies' by 'Maria Costa'; mend the id"
+        "8 A101 arXiv id '2101.00001' is that of 'Dark Matter in Dwarf Galaxies' by 'Maria Costa'; fix the id"
     ]
     assert offered(loaded, answer) == {}
 
@@ -246,13 +246,13 @@ def test_a_renamed_paper_or_one_with_wrong_authors_is_not_another_work(tmp_path:
 @pytest.mark.parametrize(
     ("answers", "known", "message"),
     [
-        (Answers({}, missing=[ID]), {}, "arXiv has no paper '2101.00001'; mend the id"),
+        (Answers({}, missing=[ID]), {}, "arXiv has no paper '2101.00001'; fix the id"),
         (
             Answers({}, missing=[ID]),
             {ID: ROSES},
-            "arXiv has no paper '2101.00001', although it had 'Röses: A Garden in Four Beds' before; mend the id",
+            "arXiv has no paper '2101.00001', although it had 'Röses: A Garden in Four Beds' before; fix the id",
         ),
-        (Answers({}, refused=[ID]), {}, "arXiv takes '2101.00001' for no id at all; mend the id"),
+        (Answers({}, refused=[ID]), {}, "arXiv takes '2101.00001' for no id at all; fix the id"),
     ],
 )
 def test_an_id_without_a_paper(answers: Answers, known: dict[str, Metadata], message: str, tmp_path: Path) -> None:
@@ -350,7 +350,7 @@ def test_a_doi_that_the_record_lacks_is_offered_and_another_one_is_not(tmp_path:
     without = loaded.papers[0]._replace(doi=None)
 
     assert told(loaded, answer) == [
-        "9 A111 DOI '10.5555/roses.1' is '10.5555/roses.2' on arXiv; mend it, or waive this with the reason"
+        "9 A111 DOI '10.5555/roses.1' is '10.5555/roses.2' on arXiv; fix it, or waive this with the reason"
     ]
     assert offered(loaded, answer) == {}
     assert propose_changes(without, answer, {"A111"}) == {"doi": "10.5555/roses.2"}

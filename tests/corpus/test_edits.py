@@ -120,8 +120,8 @@ def test_one_record_is_added_changed_and_removed(toy: Corpus) -> None:
     first = add_records(file, [{"key": "acorn"}], sorted_style)
     assert first == file.text.replace("- key: rose-garden", "- key: acorn\n\n- key: rose-garden")
     assert remove_record(YamlFile("x.yaml", longer.encode()), 4) == file.text
-    mended = change_records(file, {2: {"care": {"water": "daily"}, "doi": "10.5/x", "tools": None}}, style)
-    assert mended == file.text.replace("care: {water: weekly}\n  tools: [rake]\n", "care: {water: daily}\n").replace(
+    fixed = change_records(file, {2: {"care": {"water": "daily"}, "doi": "10.5/x", "tools": None}}, style)
+    assert fixed == file.text.replace("care: {water: weekly}\n  tools: [rake]\n", "care: {water: daily}\n").replace(
         "venue: Beds 2023\n", "venue: Beds 2023\n  doi: 10.5/x\n"
     )
 

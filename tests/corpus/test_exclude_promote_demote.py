@@ -369,9 +369,9 @@ def test_it_is_said_which_claims_a_demotion_breaks(corpus: Path) -> None:
 
     assert result.code == 0
     assert (
-        "corpus: the edit breaks 1 claim: corpus check fails until that is mended:\n"
+        "corpus: the edit breaks 1 claim: corpus check fails until that is fixed:\n"
         "data/claims.yaml:2:10: C101 claim fails: There are four gardens. Expected: 4; found: 3 [gardens]\n"
-        "To mend: corpus claims gardens shows the records; data/claims.yaml says what is expected.\n"
+        "To fix: corpus claims gardens shows the records; data/claims.yaml says what is expected.\n"
     ) in result.stderr
 
 

@@ -268,7 +268,7 @@ def test_a_missing_id_is_asked_for_again_if_it_was_there_before(corpus: Path, se
     assert result.code == 0
     assert result.stdout == (
         "data/papers.yaml:29:13: A102 warning: arXiv has no paper '2302.00002', although it had 'Long Grass and How to "
-        "Keep It' before; mend the id [long-grass]\n"
+        "Keep It' before; fix the id [long-grass]\n"
     )
     assert server.asked.count("2302.00002") == 2
 
@@ -404,7 +404,7 @@ def test_an_id_that_arxiv_takes_for_none(corpus: Path, server: ArxivServer, monk
     result = fetch()
 
     assert result.code == 0
-    assert "A102 warning: arXiv takes '2101.00001' for no id at all; mend the id [rose-garden]" in result.stdout
+    assert "A102 warning: arXiv takes '2101.00001' for no id at all; fix the id [rose-garden]" in result.stdout
     assert "1 warning in 2 papers of arXiv\n" in result.stderr
 
 

@@ -1,4 +1,4 @@
-"""`corpus check --fix`: mends what needs no decision, touches nothing else, and loses nothing."""
+"""`corpus check --fix`: fixes what needs no decision, touches nothing else, and loses nothing."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ BROKEN = {
     "title: Borders without Lines": "title: Borders without $\\beta$ Lin\\'{e}s",
     "summary: Describes a yard.": "summary: Describes a yard",
 }
-MENDED = {
+FIXED = {
     "arxiv_id: https://arxiv.org/abs/2101.00001v3  # as pasted": 'arxiv_id: "2101.00001"  # as pasted',
     "doi: https://doi.org/10.5555/ROSES.1": "doi: 10.5555/roses.1",
     "urls: [example.org/grass]": "urls: [https://example.org/grass]",
@@ -65,7 +65,7 @@ def test_a_text_that_a_comment_cuts_off_is_told_and_not_mended(tmp_path: Path) -
 def test_every_mendable_mistake_is_mended_and_no_other_byte_changes(root: Path) -> None:
     path = root / "data" / "papers.yaml"
     expected = path.read_text(encoding="utf-8")
-    for wrong, right in MENDED.items():
+    for wrong, right in FIXED.items():
         assert wrong in expected
         expected = expected.replace(wrong, right)
 
@@ -126,7 +126,7 @@ def test_a_formula_in_a_title_is_the_authors_own_and_elsewhere_takes_a_person(tm
 
 
 @pytest.mark.parametrize(
-    ("text", "mended"),
+    ("text", "fixed"),
     [
         ("example.org/a", "https://example.org/a"),
         ("2505.19591v2", "https://arxiv.org/abs/2505.19591"),
@@ -140,8 +140,8 @@ def test_a_formula_in_a_title_is_the_authors_own_and_elsewhere_takes_a_person(tm
         ("user@example.org", None),
     ],
 )
-def test_only_what_is_surely_an_address_becomes_one(text: str, mended: str | None) -> None:
-    assert FIXES["F114"](text, "urls") == mended
+def test_only_what_is_surely_an_address_becomes_one(text: str, fixed: str | None) -> None:
+    assert FIXES["F114"](text, "urls") == fixed
 
 
 def test_a_value_with_several_mistakes_is_mended_in_one_go(tmp_path: Path) -> None:

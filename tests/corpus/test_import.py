@@ -288,20 +288,20 @@ def test_an_emptied_cell_changes_nothing_and_that_is_said(root: Path, toy: Corpu
     one.write_text("key,summary,water,prune\nrose-garden,,daily,weekly\n", encoding="utf-8")
     several = root / "several.csv"
     several.write_text("key,style,size,water,prune,notes\nrose-garden,,,,,\nlong-grass,meadow,,,,\n", encoding="utf-8")
-    mend = "To take a field away, remove it in data/papers.yaml; an optional tag: corpus tag KEY FIELD=\n"
+    fix = "To take a field away, remove it in data/papers.yaml; an optional tag: corpus tag KEY FIELD=\n"
 
     assert run_corpus("import", "csv", str(one)) == (
         0,
         "",
         "corpus: nothing changes\n0 updated, 0 added, 1 unchanged\n"
-        f"corpus: 1 empty cell changes nothing: the record keeps summary of rose-garden\n{mend}",
+        f"corpus: 1 empty cell changes nothing: the record keeps summary of rose-garden\n{fix}",
     )
     assert run_corpus("import", "csv", str(several)) == (
         0,
         "",
         "corpus: nothing changes\n0 updated, 0 added, 2 unchanged\n"
         "corpus: 5 empty cells change nothing: the records keep style of rose-garden, size of rose-garden, "
-        f"care of rose-garden and 2 more\n{mend}",
+        f"care of rose-garden and 2 more\n{fix}",
     )
     assert (root / store.PAPERS).read_bytes() == before
 

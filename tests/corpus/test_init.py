@@ -129,8 +129,8 @@ def test_check_names_every_line_of_the_example_until_it_is_replaced(folder: Path
         text = text.replace("EXAMPLE", "MINE").replace("No licence", "CC0").replace("file:", "https:")
         (folder / name).write_text(text.replace('day: "2024-01-31', 'day: "2024-01-30'), encoding="utf-8")
     run_corpus("--root", str(folder), "build")
-    mended = run_corpus("--root", str(folder), "check")
-    assert (mended.code, mended.stdout.splitlines()[-1]) == (0, "build     ok     up to date")
+    fixed = run_corpus("--root", str(folder), "check")
+    assert (fixed.code, fixed.stdout.splitlines()[-1]) == (0, "build     ok     up to date")
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def test_a_file_that_cannot_be_read_whole_is_not_edited(root: Path, name: str, o
     result = run_corpus("tag", "rose-garden", "size=large")
 
     assert (result.code, result.stdout) == (3, "")
-    assert result.stderr.startswith(f"corpus: the data cannot be edited before this is mended:\n{place} ")
+    assert result.stderr.startswith(f"corpus: the data cannot be edited before this is fixed:\n{place} ")
     assert contents(root) == before
 
 

@@ -117,7 +117,7 @@ def test_merge_file_merges_a_new_data_file(root: Path) -> None:
 def test_an_edit_names_what_it_breaks_in_a_new_data_file(root: Path) -> None:
     told = run_corpus("remove", "long-grass", "--yes").stderr
 
-    assert "1 entry of another file: corpus check fails until that is mended:\n" in told
+    assert "1 entry of another file: corpus check fails until that is fixed:\n" in told
     assert "data/reviews.yaml:6:10: V102 there is no paper 'long-grass' [long-grass]\n" in told
 
 

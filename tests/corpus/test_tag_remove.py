@@ -564,15 +564,15 @@ def test_it_is_said_which_claims_disputes_and_rows_of_scale_a_removal_breaks(tol
     assert result.stderr == (
         "wrote data/papers.yaml\n"
         "corpus: the edit breaks 2 claims, 1 dispute and 1 row of scale: "
-        "corpus check fails until that is mended:\n"
+        "corpus check fails until that is fixed:\n"
         "data/claims.yaml:2:10: C101 claim fails: There are four gardens. Expected: 4; found: 3 [gardens]\n"
         "data/claims.yaml:7:10: C101 claim fails: One garden is formal. Expected: 1; found: 0 [formal]\n"
-        "To mend: corpus claims gardens formal shows the records; data/claims.yaml says what is expected.\n"
+        "To fix: corpus claims gardens formal shows the records; data/claims.yaml says what is expected.\n"
         "data/disputes.yaml:1:11: C201 there is no paper 'rose-garden' [rose-garden]\n"
-        "To mend: take what is disputed about rose-garden out of data/disputes.yaml.\n"
+        "To fix: take what is disputed about rose-garden out of data/disputes.yaml.\n"
         "data/scale.yaml:2:11: S103 there is no paper 'rose-garden'; name the paper that the system is in the pool "
         "as, or leave the field out [Rose Garden]\n"
-        "To mend: name another record in data/scale.yaml, or leave the field out.\n"
+        "To fix: name another record in data/scale.yaml, or leave the field out.\n"
         "corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n"
     )
 
@@ -584,10 +584,10 @@ def test_a_trial_says_what_the_edit_would_break(told: Path) -> None:
     assert result.stderr == (
         "corpus: the edit would break 1 claim and 1 dispute, and corpus check would fail:\n"
         "data/claims.yaml:7:10: C101 claim fails: One garden is formal. Expected: 1; found: 0 [formal]\n"
-        "To mend: corpus claims formal shows the records; data/claims.yaml says what is expected.\n"
+        "To fix: corpus claims formal shows the records; data/claims.yaml says what is expected.\n"
         "data/disputes.yaml:3:11: C204 'small' does not stand, for 'rose-garden' has size 'large'; settle which of the "
         "two is right [rose-garden]\n"
-        "To mend: write what rose-garden has now as 'stands' in data/disputes.yaml, with why.\n"
+        "To fix: write what rose-garden has now as 'stands' in data/disputes.yaml, with why.\n"
         "corpus: nothing was written (--dry-run)\n"
     )
 
@@ -625,4 +625,4 @@ def test_what_a_removal_breaks_is_named_for_every_data_file(tmp_path: Path) -> N
         "data/codebook.yaml",
         "data/scale.yaml",
     ]
-    assert len(re.findall("^To mend: ", told, re.MULTILINE)) == 6
+    assert len(re.findall("^To fix: ", told, re.MULTILINE)) == 6

@@ -396,16 +396,16 @@ def test_what_arxiv_says_is_merged_paper_by_paper(root: Path) -> None:
         return run_corpus("--root", str(root), "merge-file", *(str(root / name) for name in ("base", "ours", "theirs")))
 
     one, two, three, four = (answer(number, "Beds") for number in range(1, 5))
-    mended = one._replace(title="Rose Beds")
-    assert merged([one, two], [mended, two, three], [one, four]) == (0, "", "")
+    fixed = one._replace(title="Rose Beds")
+    assert merged([one, two], [fixed, two, three], [one, four]) == (0, "", "")
     assert (root / "ours").read_text(encoding="utf-8") == encode(
-        {mended.arxiv_id: mended, three.arxiv_id: three, four.arxiv_id: four}
+        {fixed.arxiv_id: fixed, three.arxiv_id: three, four.arxiv_id: four}
     )
 
     other = one._replace(title="Beds of Roses")
     told = "2401.00001: both sides changed arXiv's answer; decide between the marks"
-    assert merged([one], [mended, two], [other, two]) == (1, "", f"corpus: data/arxiv.json: {told}\n")
-    own = encode({mended.arxiv_id: mended, two.arxiv_id: two})
+    assert merged([one], [fixed, two], [other, two]) == (1, "", f"corpus: data/arxiv.json: {told}\n")
+    own = encode({fixed.arxiv_id: fixed, two.arxiv_id: two})
     paper = "".join(own.splitlines(keepends=True)[4:13])
     wanted = f"<<<<<<< ours\n{paper}=======\n{paper.replace('Rose Beds', 'Beds of Roses')}>>>>>>> theirs\n"
     assert (root / "ours").read_text(encoding="utf-8") == own.replace(paper, wanted)

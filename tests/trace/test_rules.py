@@ -525,7 +525,7 @@ def test_json_lines_are_checked_line_by_line(tmp_path: Path) -> None:
         "traces.jsonl:3:177:", "traces.jsonl:4:191:",
     ]  # fmt: skip
     assert (
-        result.stderr == "2 errors in 3 traces; the rules of the graph are checked in 2 of them once these are mended\n"
+        result.stderr == "2 errors in 3 traces; the rules of the graph are checked in 2 of them once these are fixed\n"
     )
 
 
@@ -571,8 +571,8 @@ def test_the_graph_is_said_to_be_unchecked_where_the_schema_is_not_followed(tmp_
     (tmp_path / "u.json").write_text(json.dumps({**BASE, "topology": "ring", "system": 3}), encoding="utf-8")
 
     assert [run_corpus("trace", "validate", str(tmp_path / name)).stderr for name in ("t.json", "u.json")] == [
-        "1 error in 1 trace; the rules of the graph are checked once it is mended\n",
-        "2 errors in 1 trace; the rules of the graph are checked once these are mended\n",
+        "1 error in 1 trace; the rules of the graph are checked once it is fixed\n",
+        "2 errors in 1 trace; the rules of the graph are checked once these are fixed\n",
     ]
 
 

@@ -62,9 +62,9 @@ def build(
     session = CorpusSession(*ctx.obj)
     root = session.writable_root()
     pool, files = session.pool(), session.files  # errors of the records come first
-    mend = " ".join(("corpus build", *(parts or [])))
+    fix = " ".join(("corpus build", *(parts or [])))
     if not parts:
-        return write_or_check(session, root, builder.generated(files, summarise(pool)), check=check, mend=mend)
+        return write_or_check(session, root, builder.generated(files, summarise(pool)), check=check, fix=fix)
     generators: dict[BuildPart, Callable[[], list[Document]]] = {
         BuildPart.README: lambda: builder.readme_documents(files),
         BuildPart.STATS: lambda: [builder.statistics_document(files, summarise(pool))],
@@ -76,7 +76,7 @@ def build(
         hint = "Write one with a region: corpus build --help"
         raise DataFileError(f"there is no {builder.README} in {root}", hint)
     every = [document for generated in documents.values() for document in generated]
-    return write_or_check(session, root, every, check=check, mend=mend)
+    return write_or_check(session, root, every, check=check, fix=fix)
 
 
 def figures(
@@ -121,8 +121,8 @@ def figures(
     root = session.writable_root()
     source = builder.figure_source(session.files, summarise(session.pool()))
     documents = builder.figure_documents(root, source, names or [])
-    mend = " ".join(("corpus figures", *(names or [])))
-    return write_or_check(session, root, documents, check=check, mend=mend)
+    fix = " ".join(("corpus figures", *(names or [])))
+    return write_or_check(session, root, documents, check=check, fix=fix)
 
 
 def _draw_fields(session: CorpusSession, names: Sequence[str], where: Sequence[str], output: str) -> int:
@@ -245,7 +245,7 @@ def init(
 
 
 def write_or_check(
-    session: CorpusSession, root: str, documents: "Sequence[Document]", *, check: bool, mend: str
+    session: CorpusSession, root: str, documents: "Sequence[Document]", *, check: bool, fix: str
 ) -> ExitCode:
     """Write the documents that are out of date; or, to check, show their diffs, with the command that writes them."""
     from orchtrace_corpus.base.files import write_stale
@@ -273,5 +273,5 @@ def write_or_check(
             problem = "has CRLF line ends, not LF"
         else:
             problem = "is not up to date"
-        session.output.tell(f"corpus: {printable(document.name, limit=300)} {problem}; to fix: {mend}")
+        session.output.tell(f"corpus: {printable(document.name, limit=300)} {problem}; to fix: {fix}")
     return ExitCode.FINDINGS if stale else ExitCode.DONE

@@ -114,9 +114,9 @@ def _show_broken(session: CorpusSession, broken: Sequence[Finding], *, is_writte
         count = len(names) if prefix == "C1" else len(some)  # a claim can have several findings
         counts.append(f"{count} {singular if count == 1 else plural}")
         lines += first_and_more([str(finding) for finding in some], _SHOWN, "... and {} more; see corpus check")
-        lines.append(f"To mend: {fix.format(names=' '.join(first_and_more(names, _SHOWN, '...')))}.")
+        lines.append(f"To fix: {fix.format(names=' '.join(first_and_more(names, _SHOWN, '...')))}.")
     parts = " and ".join(part for part in (", ".join(counts[:-1]), counts[-1]) if part)
-    verb = f"breaks {parts}: corpus check fails until that is mended"
+    verb = f"breaks {parts}: corpus check fails until that is fixed"
     if not is_written:
         verb = f"would break {parts}, and corpus check would fail"
     session.output.tell("\n".join((f"corpus: the edit {verb}:", *lines)))

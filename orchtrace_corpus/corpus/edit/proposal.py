@@ -103,7 +103,7 @@ def load_editable(root: str) -> CorpusFiles:
     if loaded.pool is None or grave or no_records:
         problems = [str(finding) for finding in (loaded.findings if loaded.pool is None else grave)]
         shown = first_and_more(problems, MAX_LINES, "and {:,} more; corpus check data lists all")
-        raise MalformedCorpusError("\n".join(("the data cannot be edited before this is mended:", *shown)))
+        raise MalformedCorpusError("\n".join(("the data cannot be edited before this is fixed:", *shown)))
     return corpus
 
 

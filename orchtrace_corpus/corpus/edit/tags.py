@@ -82,7 +82,7 @@ def tag(corpus: CorpusFiles, target: Target, words: Iterable[str], evidence: Evi
         items = present.get("evidence", [])
         if not isinstance(items, list):
             message = f"the evidence of {target.record.name} is not a list"
-            raise DataFileError(message, "Mend it first; see corpus check data.")
+            raise DataFileError(message, "Fix it first; see corpus check data.")
         changes["evidence"] = [*items, evidence_fields(evidence)]
     differing = {
         field: value for field, value in changes.items() if plain_value(value) != plain_value(present.get(field))

@@ -89,14 +89,14 @@ def _differences(paper: Paper, answers: Answers, known: Mapping[str, Metadata]) 
         return
     if name in answers.missing:
         since = f", although it had {quote(known[name].title)} before" if name in known else ""
-        yield "A102", f"arXiv has no paper {quote(name)}{since}; mend the id", "arxiv_id"
+        yield "A102", f"arXiv has no paper {quote(name)}{since}; fix the id", "arxiv_id"
     elif name in answers.refused:
-        yield "A102", f"arXiv takes {quote(name)} for no id at all; mend the id", "arxiv_id"
+        yield "A102", f"arXiv takes {quote(name)} for no id at all; fix the id", "arxiv_id"
     elif name in answers.found:
         answer = answers.found[name]
         if _is_other_work(paper, answer):
             message = f"arXiv id {quote(name)} is that of {quote(answer.title)} by {_quote_some(answer.authors)}"
-            yield "A101", f"{message}; mend the id", "arxiv_id"
+            yield "A101", f"{message}; fix the id", "arxiv_id"
         else:
             own, theirs = _compared(paper.title), _compared(answer.title)
             if paper.title and own != theirs:
@@ -150,7 +150,7 @@ def _record_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
         yield "A111", f"arXiv gives the DOI {quote(answer.doi)}; add it as doi", "arxiv_id"
     elif answer.doi and paper.doi != answer.doi:
         message = f"DOI {quote(paper.doi or '')} is {quote(answer.doi)} on arXiv"
-        yield "A111", f"{message}; mend it, or waive this with the reason", "doi"
+        yield "A111", f"{message}; fix it, or waive this with the reason", "doi"
 
 
 def _news(paper: Paper, answer: Metadata, before: Metadata) -> Iterator[_Difference]:

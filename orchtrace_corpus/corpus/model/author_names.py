@@ -69,9 +69,9 @@ def typed(text: str) -> tuple[str, ...]:
         is_pair = len(sides) == 2 and all(len(side) > 1 for side in sides) and ";" not in text and not is_particle
         if (len(parts) > 2 and not has_suffix) or is_pair or not all(parts):
             message = f"{quote(name)} is not an author's name: a comma stands between family and given name only"
-            mend = 'Write ";" or " and " between authors: "Example, Ada; Sample, Ben"'
+            fix = 'Write ";" or " and " between authors: "Example, Ada; Sample, Ben"'
             single = f'. If it is one: "{printable(name)};"' if is_pair and len(names) == 1 else "."
-            raise CommandUseError(message, mend + single)
+            raise CommandUseError(message, fix + single)
     return tuple(name if is_collective(name) else ", ".join(part.strip() for part in name.split(",")) for name in names)
 
 

@@ -54,8 +54,8 @@ def _schema(
     omitted = {name: f"the taxonomy omits the field {quote(name)}; remove it here or there" for name in taxonomy.omit}
     tags = [facet.field for facet in facets if facet.required]
     setting = "corpus tag {{record}} {}=..., or write required: false for it in data/taxonomy.yaml"
-    mends = {name: f"; set it: {setting.format(name)}" for name in tags}
-    return Schema(noun, title_field, ordered, (*required, *tags), omitted, mends)
+    fixes = {name: f"; set it: {setting.format(name)}" for name in tags}
+    return Schema(noun, title_field, ordered, (*required, *tags), omitted, fixes)
 
 
 def _evidence_schema(taxonomy: Taxonomy) -> Schema:

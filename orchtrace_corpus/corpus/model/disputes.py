@@ -315,8 +315,8 @@ def _is_disagreement(dispute: Dispute, facet: Facet, node: Mapping, report: Repo
         report.add("C203", at, f"{dispute.tag} has no value {quote(value)}{suggestion(value, allowed)}")
     is_read = any(dispute.stands in reading.values for reading in dispute.readings)
     if not wrong and not is_read:
-        mend = f"name its reader under 'readings', as \"{dispute.stands}: WHO\""
-        report.add("C205", stands_at, f"no reading has {quote(dispute.stands)}; {mend}")
+        fix = f"name its reader under 'readings', as \"{dispute.stands}: WHO\""
+        report.add("C205", stands_at, f"no reading has {quote(dispute.stands)}; {fix}")
     elif not wrong and not dispute.alternatives:
         message = f"no reading excludes {quote(dispute.stands)}, so there is nothing to dispute"
         report.add("C205", node.entries["readings"][0], message)

@@ -77,8 +77,8 @@ def _parse_identifier(kind: IdentifierKind, value: str) -> str:
     if is_normal(kind, value):
         return value
     meant = recognise(value)
-    mend = f"; write {meant.kind}: {meant.value}" if meant else f", such as {_EXAMPLES[kind]}"
-    raise ValueError(f"{kind} {quote(value)} is not in its plain form{mend}")
+    fix = f"; write {meant.kind}: {meant.value}" if meant else f", such as {_EXAMPLES[kind]}"
+    raise ValueError(f"{kind} {quote(value)} is not in its plain form{fix}")
 
 
 def _parse_year(value: str) -> int:

@@ -18,7 +18,7 @@ SCHEMA = "orchtrace-corpus/arxiv"
 VERSION = 1
 
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
-_MEND = "Restore the file from git, or remove it and run corpus fetch --write."
+_HINT = "Restore the file from git, or remove it and run corpus fetch --write."
 _REQUIRED = ("version", "title", "authors", "published", "updated", "primary_category", "categories")
 _OPTIONAL = ("comment", "journal_ref", "doi", "abstract")
 
@@ -142,9 +142,9 @@ def decode(text: str, shown_as: str) -> dict[str, Metadata]:
             raise _FormError("papers must be an object")
         return {name: _paper(name, values) for name, values in document["papers"].items()}
     except JsonError as error:
-        raise DataFileError(f"{shown_as}:{error.line}:{error.column}: {error}", _MEND) from error
+        raise DataFileError(f"{shown_as}:{error.line}:{error.column}: {error}", _HINT) from error
     except _FormError as error:
-        raise DataFileError(f"{shown_as}: {error}", _MEND) from error
+        raise DataFileError(f"{shown_as}: {error}", _HINT) from error
 
 
 def merged(known: Mapping[str, Metadata], answer: Mapping[str, Metadata], ids: Iterable[str]) -> dict[str, Metadata]:

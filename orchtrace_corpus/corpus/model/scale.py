@@ -152,14 +152,14 @@ def _problems(
         given_before.add((system, quantity, phase))
     if record is not None and keys is not None and record not in keys:
         near = near_suggestion(record, list(keys))
-        mend = f"name the {noun} that the system is in the pool as, or leave the field out"
-        yield "record", "S103", f"there is no {noun} {quote(record)}{near}; {mend}"
+        fix = f"name the {noun} that the system is in the pool as, or leave the field out"
+        yield "record", "S103", f"there is no {noun} {quote(record)}{near}; {fix}"
     if values.get("verified") and values.get("value") == UNKNOWN:
         yield "verified", "S104", "what is unknown cannot be verified; write verified: false"
     elif values.get("verified") and evidence not in (None, Support.PAPER, Support.CODE):
         primary = f"{quote(Support.PAPER)} or {quote(Support.CODE)}"
-        mend = f"only evidence {primary} can be verified; write verified: false"
-        yield "verified", "S104", f"evidence {quote(evidence)} is a report: {mend}"
+        fix = f"only evidence {primary} can be verified; write verified: false"
+        yield "verified", "S104", f"evidence {quote(evidence)} is a report: {fix}"
 
 
 def compare(observations: Sequence[Observation]) -> tuple[Comparison, ...]:
@@ -197,8 +197,8 @@ def _is_number(text: str) -> bool:
 def _known_amount(text: str) -> Amount | str:
     amount = UNKNOWN if text == UNKNOWN else parse_amount(text)
     if amount is None:
-        mend = f"write a number, a range such as 3-5, either after <=, <, >= or ~, or {UNKNOWN}"
-        raise ValueError(f"{quote(text)} is not an amount: {mend}")
+        fix = f"write a number, a range such as 3-5, either after <=, <, >= or ~, or {UNKNOWN}"
+        raise ValueError(f"{quote(text)} is not an amount: {fix}")
     return amount
 
 

@@ -88,9 +88,9 @@ def _contradicted(candidate: Candidate, index: int, places: Places, facets: Mapp
             held = value_of(candidate.paper, facets[tag], tag)
             if held and held != value:
                 message = f"{quote(reading.by)} reads {tag} {quote(value)}, and the record says {quote(held)}"
-                mend = "take the tag out of the record, which leaves it open"
+                fix = "take the tag out of the record, which leaves it open"
                 place = places.locate(index, "readings", position, "tags", tag)
-                yield Finding("X104", f"{message}; {mend}", place, candidate.name)
+                yield Finding("X104", f"{message}; {fix}", place, candidate.name)
 
 
 def _decided(candidates: tuple[Candidate, ...], places: Places, loaded: Loaded) -> Iterator[Finding]:

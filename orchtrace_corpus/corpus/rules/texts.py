@@ -70,9 +70,9 @@ def check_quotes(loaded: Loaded) -> Iterator[Finding]:
         for position, (family, given_name) in enumerate(pairwise(paper.authors)):
             if set(family + given_name).isdisjoint(', "{') and given_name != OTHERS:
                 message = f"{quote(family)} and {quote(given_name)} are two authors of one word each"
-                mend = f"if they are one person, write {chr(34)}{family}, {given_name}{chr(34)} in quotes"
+                fix = f"if they are one person, write {chr(34)}{family}, {given_name}{chr(34)} in quotes"
                 place_of_first = loaded.paper_places.locate(index, "authors", position)
-                yield Finding("M108", f"{message}; {mend}", place_of_first, paper.key)
+                yield Finding("M108", f"{message}; {fix}", place_of_first, paper.key)
 
 
 def check_names(loaded: Loaded) -> Iterator[Finding]:
@@ -86,8 +86,8 @@ def check_names(loaded: Loaded) -> Iterator[Finding]:
             written = bibliographic(name)
             person = written if "," in written else ", ".join(reversed(name.rsplit(" ", 1)))
             message = f"{quote(name)} has no comma, so no citation can tell family and given name apart"
-            mend = f'write "{person}" for a person, or "{{{name}}}" for a collective'
-            yield Finding("M110", f"{message}; {mend}", loaded.paper_places.locate(index, "authors", at), paper.key)
+            fix = f'write "{person}" for a person, or "{{{name}}}" for a collective'
+            yield Finding("M110", f"{message}; {fix}", loaded.paper_places.locate(index, "authors", at), paper.key)
 
 
 def find_unpaired_quotes(texts: Iterable[PlacedText]) -> Iterator[Finding]:

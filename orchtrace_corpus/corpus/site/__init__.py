@@ -291,7 +291,7 @@ class Site:
     def _render(self, template: str, name: str, values: Mapping[str, Any], root: str = "") -> str:
         """Return a page from its template.
 
-        A missing page is shown at any address: its links are whole if they can be, else a script of its own mends them.
+        A missing page is shown at any address: its links are whole if they can be, else a script of its own fixes them.
         """
         context = {"root": root, "name": name, "card": CARD, **values}
         if template == "missing":

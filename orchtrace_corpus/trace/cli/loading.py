@@ -311,8 +311,8 @@ def report(
     text = f"{render.summary(result.findings)} in {pluralize(result.traces, 'trace')}"
     if result.schema_only:
         where = "" if result.traces == 1 else f" in {result.schema_only} of them"
-        mended = "it is" if len(result.findings) == 1 else "these are"
-        text += f"; the rules of the graph are checked{where} once {mended} mended"
+        fixed = "it is" if len(result.findings) == 1 else "these are"
+        text += f"; the rules of the graph are checked{where} once {fixed} fixed"
     session.output.note(text)
     if is_unreadable(result.findings):
         return ExitCode.UNREADABLE

@@ -124,7 +124,7 @@ def _metric(run: Run, name: str) -> Measure:
 
 
 def _reasons(*measures: Measure) -> str:
-    """All that is missing, so that nobody mends one thing only to be told of the next."""
+    """All that is missing, so that nobody fixes one thing only to be told of the next."""
     return "; ".join(measure.reason for measure in measures if measure.reason)
 
 

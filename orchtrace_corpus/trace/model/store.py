@@ -18,7 +18,7 @@ SUFFIXES = (".json", *LINES)
 
 _NOT_JSON = "T10"
 _SHOWN_FINDINGS = 5
-_HINT = "See corpus trace validate for all that is wrong; mend it, or leave the file out."
+_HINT = "See corpus trace validate for all that is wrong; fix it, or leave the file out."
 
 
 class InvalidTraceError(CorpusError):

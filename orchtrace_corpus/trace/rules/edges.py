@@ -127,11 +127,11 @@ def _check_back(view: TraceView) -> Iterator[Problem]:
         if later.t > earlier.t or not is_after(earlier, later, skew):
             continue
         message = f"the edge goes back in time, from t {earlier.t:g} to t {later.t:g}"
-        mend = "turn it round, correct the times, or declare $.clock.skew"
+        fix = "turn it round, correct the times, or declare $.clock.skew"
         if earlier.t == later.t:
             message = f"the edge goes back in time: at t {later.t:g}, from seq {earlier.seq} to seq {later.seq}"
-            mend = "turn it round, or correct the seq of either"
-        yield Problem("T204", f"{message}; {mend}", ("edges", number))
+            fix = "turn it round, or correct the seq of either"
+        yield Problem("T204", f"{message}; {fix}", ("edges", number))
 
 
 def _numbers_of(source: str, target: str, of: Graph) -> tuple[int, int]:
