@@ -13,7 +13,6 @@ they are not independent.
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from itertools import chain, combinations, product
-from math import ceil
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from orchtrace_corpus.base.errors import MissingLibraryError
@@ -51,12 +50,9 @@ class Disagreement(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """The agreement of readers on one column, or on all columns of one facet.
+    """The agreement of readers on the cells of a column, or of all columns of a facet, that two of them coded.
 
-    Attributes:
-        name: The column or the facet.
-        cells: The number of cells that at least two readers coded.
-        observed: The share of equal pairs of readings, from 0 to 1; None if there is no pair.
+    `observed` is the share of equal pairs of readings, from 0 to 1; None if there is no pair.
     """
 
     name: str
@@ -107,12 +103,12 @@ def _coefficients(
     papers: Sequence[Sequence[Mapping[str, str]]], sheets: Sequence[Sheet], resamples: int, seed: int
 ) -> tuple[Estimate, Estimate]:
     values = sorted({code for cells in papers for readings in cells for code in readings.values()})
-    two = len(sheets) == 2
+    are_two = len(sheets) == 2
     if not papers:
         return (Estimate(None, reason="no cell was coded twice"),) * 2
     if len(values) == 1:
-        only = Estimate(None, reason="every reading is the same, so chance cannot be told from agreement")
-        return only if two else _NO_KAPPA, only
+        undefined = Estimate(None, reason="every reading is the same, so chance cannot be told from agreement")
+        return undefined if are_two else _NO_KAPPA, undefined
     import numpy as np
 
     index = {value: position for position, value in enumerate(values)}
@@ -124,13 +120,13 @@ def _coefficients(
         for row, readings in zip(rows, cells, strict=True):
             for code in readings.values():
                 row[index[code]] += 1
-            if two:
+            if are_two:
                 first, second = (index[code] for code in readings.values())
                 table[first, second] += 1
         counts.append(rows)
     draws = np.random.default_rng(seed).integers(len(papers), size=(resamples, len(papers)))
     alpha = _estimate(_alpha(np.concatenate(counts)), [_alpha(np.concatenate([counts[i] for i in d])) for d in draws])
-    if not two:
+    if not are_two:
         return _NO_KAPPA, alpha
     return _estimate(_kappa(tables.sum(axis=0)), [_kappa(tables[draw].sum(axis=0)) for draw in draws]), alpha
 
@@ -163,12 +159,10 @@ def _library(name: str) -> Any:
 
 
 def _estimate(value: float | None, resampled: Sequence[float | None]) -> Estimate:
-    defined = sorted(coefficient for coefficient in resampled if coefficient is not None)
+    defined = [coefficient for coefficient in resampled if coefficient is not None]
     if value is None or not defined:
         return Estimate(value, reason="" if value is not None else "chance agreement is complete")
-    tail = (1 - CONFIDENCE) / 2
-    bounds = []
-    for place in (share * (len(defined) - 1) for share in (tail, 1 - tail)):
-        below, above = defined[int(place)], defined[ceil(place)]
-        bounds.append(below + (above - below) * (place - int(place)))
-    return Estimate(value, bounds[0], bounds[1])
+    import numpy as np
+
+    low, high = np.quantile(defined, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))
+    return Estimate(value, float(low), float(high))

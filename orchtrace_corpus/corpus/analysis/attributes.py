@@ -30,13 +30,11 @@ class ValueKind(StrEnum):
 
 
 class Attribute(NamedTuple):
-    """A named property of records.
+    """A named property of records, which can be a facet or a field.
 
     Attributes:
         values: The function that returns the values of a record as texts.
         terms: The vocabulary in order, with `NA` if it is allowed; empty if any value can occur.
-        facet: The facet, if it is one.
-        field: The field, if it is one.
         has_several: Whether a record can have several values.
     """
 

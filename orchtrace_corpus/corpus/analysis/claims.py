@@ -60,11 +60,9 @@ class PoolVerdict(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The verdict on a claim as it is written.
+    """The verdict on a claim as it is written, with the expectation and the result in words.
 
     Attributes:
-        expected: The expectation in words.
-        found: The result in words.
         rows: The records that the claim counts, by key or id, in their order.
         contested: The papers whose part in the claim depends on an open dispute, in their order.
         problem: The reason why the claim cannot be evaluated; empty if it can.
@@ -84,13 +82,9 @@ class Verdict(NamedTuple):
 def evaluate(
     claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute] = (), candidates: Sequence[Candidate] | None = None
 ) -> tuple[Verdict, ...]:
-    """Return the verdict on each claim, in their order.
+    """Return the verdict on each claim, in their order; the claims can be of another state of the corpus.
 
-    Args:
-        claims: The claims, which may have been written for another state of the corpus.
-        pool: The corpus.
-        disputes: Its disputes; without them no paper is contested.
-        candidates: Those proposed for inclusion; without them the pool with candidates is not evaluated.
+    Without disputes, no paper is contested. Without candidates, the pool with candidates is not evaluated.
     """
     judge = Judge(pool, candidates, disputes)
     return tuple(judge.verdict(claim) for claim in claims)
@@ -139,13 +133,7 @@ def check(file: ClaimFile, pool: Pool, verdicts: Iterable[Verdict] = ()) -> tupl
 
 
 class Part(NamedTuple):
-    """The contribution of one record to a claim.
-
-    Attributes:
-        selected: Whether it passes the claim's `where`.
-        counted: Whether it belongs to the records that a share is taken of.
-        values: Its values of the field that the claim counts by.
-    """
+    """The contribution of a record to a claim: whether it passes `where`, and the filters on the whole of a share."""
 
     selected: bool
     counted: bool
@@ -286,23 +274,20 @@ def falls_by(claim: Claim, members: Iterable[Member]) -> tuple[str, ...]:
     return _breaking(claim, kept, later, selected_last=share is not None and share.bounds.high is not None)
 
 
-def outcome(claim: Claim, members: Sequence[Member]) -> tuple[bool, str, tuple[str, ...]]:
-    """Return True if a claim holds for some records, the result in words, and the records that it counts."""
-    selected = [member for member in members if member.is_selected]
-    rows = tuple(member.record.name for member in selected)
-    return (*_comparison(claim, rows, len(members), selected), rows)
-
-
-def _comparison(claim: Claim, rows: tuple[str, ...], counted: int, selected: Sequence[Member]) -> tuple[bool, str]:
+def outcome(claim: Claim, members: Sequence[Member]) -> tuple[bool, str]:
+    """Return True if a claim holds for some records, and the result in words."""
     expect = claim.expect
+    selected = [member for member in members if member.is_selected]
+    count = len(selected)
     if isinstance(expect, claim_file.Number):
-        return _is_within(len(rows), 1, expect.bounds), str(len(rows))
+        return _is_within(count, 1, expect.bounds), str(count)
     if isinstance(expect, claim_file.Share):
-        if not counted:
+        if not members:
             return False, "no record to take a share of"
-        share = f"{len(rows)} of {counted} ({100 * len(rows) / counted:.1f}%)"
-        return _is_within(len(rows) * 10_000, counted, expect.bounds), share
+        share = f"{count} of {len(members)} ({100 * count / len(members):.1f}%)"
+        return _is_within(count * 10_000, len(members), expect.bounds), share
     if isinstance(expect, claim_file.Keys):
+        rows = [member.record.name for member in selected]
         missing = ", ".join(key for key in expect.keys if key not in rows)
         further = ", ".join(key for key in rows if key not in expect.keys)
         differences = [f"{word} {keys}" for word, keys in (("without", missing), ("also", further)) if keys]
@@ -310,7 +295,7 @@ def _comparison(claim: Claim, rows: tuple[str, ...], counted: int, selected: Seq
     if isinstance(expect, claim_file.Counts):
         tally = Counter(value for member in selected for value in member.wanted.values(member.record))
         counts = {value: str(tally[value]) for value in expect.counts}
-        return _differences(counts, [value for value, count in expect.counts.items() if tally[value] != count])
+        return _differences(counts, [value for value, expected in expect.counts.items() if tally[value] != expected])
     if isinstance(expect, claim_file.Agreement):
         cells = Counter(cell for member in selected for cell in member.wanted.values(member.record))
         numbers = {name: agreement_of(name, cells) for name in expect.agreement}
@@ -334,13 +319,12 @@ def expected_text(claim: Claim) -> str:
     """Return the expectation of a claim in words."""
     expect = claim.expect
     if isinstance(expect, claim_file.Number):
-        low, high = (None if end is None else str(end) for end in expect.bounds)
-        if high == "0":
+        low, high = expect.bounds
+        if high == 0:
             return "none"
-        return low if low == high and low is not None else _bounded(low, high)
+        return str(low) if low == high else _bounded(low, high)
     if isinstance(expect, claim_file.Share):
-        percentages = (None if end is None else f"{end / 100:.2f}".rstrip("0").rstrip(".") for end in expect.bounds)
-        return _bounded(*(None if end is None else f"{end}%" for end in percentages))
+        return _bounded(*(None if end is None else f"{end / 100:g}%" for end in expect.bounds))
     if isinstance(expect, claim_file.Keys):
         return ", ".join(expect.keys)
     if isinstance(expect, claim_file.Agreement):
@@ -371,7 +355,7 @@ def _agreement_text(numbers: Mapping[str, tuple[int, int]]) -> str:
     return ", ".join(f"{name} {equal} of {total}".strip() for name, (equal, total) in numbers.items())
 
 
-def _bounded(low: str | None, high: str | None) -> str:
+def _bounded(low: object, high: object) -> str:
     ends = (("at least", low), ("at most", high))
     return ", ".join(f"{word} {end}" for word, end in ends if end is not None)
 
@@ -483,7 +467,8 @@ class Judge:
             problem = _sentence(error)
             return Verdict(claim, False, expected, f"cannot be evaluated: {problem}", problem=problem)
         members = self._members(claim, filters)
-        holds, found, rows = outcome(claim, members)
+        holds, found = outcome(claim, members)
+        rows = tuple(member.record.name for member in members if member.is_selected)
         pools = self._pools(claim, PoolVerdict(holds, found), members, filters) if over_pools else {}
         return Verdict(claim, holds, expected, found, rows, self._contested(filters), pools=pools)
 
@@ -585,7 +570,7 @@ class Judge:
 
 
 def _pool_verdict(claim: Claim, members: Sequence[Member]) -> PoolVerdict:
-    holds, found, _ = outcome(claim, members)
+    holds, found = outcome(claim, members)
     return PoolVerdict(holds, found, () if holds else falls_by(claim, members))
 
 

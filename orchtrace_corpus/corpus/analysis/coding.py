@@ -31,7 +31,6 @@ class Column(NamedTuple):
 
     Attributes:
         name: The heading: the facet's field, or the term.
-        field: The facet's field.
         allowed: The codes; a cell can have several of them, joined by `;`, if `is_many`.
         published: The heading in the published table; empty if it has no such column.
         words: The published table's words with their terms.
@@ -51,13 +50,12 @@ class Column(NamedTuple):
 
 
 class Sheet(NamedTuple):
-    """The codes of one reader.
+    """The codes and notes of one reader, by key.
 
     Attributes:
         name: The reader's name: the sheet's path, or `corpus` for the corpus itself.
         codes: The codes by key and column, without empty cells.
         empty: The line of each row with empty cells and their columns, by key.
-        notes: The notes by key.
         remarks: The lines with `#` before the heading, such as how the papers were chosen.
     """
 
@@ -86,10 +84,7 @@ def columns(taxonomy: Taxonomy) -> tuple[Column, ...]:
 
 
 def select_columns(taxonomy: Taxonomy, names: str) -> tuple[Column, ...]:
-    """Return the columns with names or facets from a list with commas; all for an empty list.
-
-    An unknown name is a `CommandUseError`.
-    """
+    """Return the columns with the names or facets of a list with commas; all of them for an empty list."""
     every = columns(taxonomy)
     if not names:
         return every
@@ -104,10 +99,7 @@ def select_columns(taxonomy: Taxonomy, names: str) -> tuple[Column, ...]:
 
 
 def read_merges(texts: Sequence[str], wanted: Sequence[Column]) -> dict[str, tuple[str, ...]]:
-    """Return the terms that are merged into one, by its name, from texts such as `learned=explicit,implicit`.
-
-    A malformed text, a term in two of them, or terms that no field has together are a `CommandUseError`.
-    """
+    """Return the terms that are merged into one, by its name, from texts such as `learned=explicit,implicit`."""
     merges: dict[str, tuple[str, ...]] = {}
     for text in texts:
         name, _, listed = map(str.strip, text.partition("="))
@@ -185,14 +177,12 @@ def decode(
 
     A cell with a wrong code counts as not coded. `also` are further columns that are ignored.
     """
-    reading = _Reading(path, wanted, frozenset(keys), also)
-    reading.read(text)
-    return Sheet(path, reading.codes, reading.empty, reading.notes, tuple(reading.remarks)), reading.findings
+    reader = _SheetReader(path, wanted, frozenset(keys), also)
+    reader.read(text)
+    return Sheet(path, reader.codes, reader.empty, reader.notes, tuple(reader.remarks)), reader.findings
 
 
-class _Reading:
-    """Reads one sheet."""
-
+class _SheetReader:
     def __init__(self, path: str, wanted: Sequence[Column], keys: frozenset[str], also: Sequence[str]) -> None:
         self.codes: dict[str, dict[str, str]] = {}
         self.empty: dict[str, tuple[int, tuple[str, ...]]] = {}
@@ -237,7 +227,7 @@ class _Reading:
         known = (*GIVEN, *self._columns, *self._also, NOTES)
         for index, name in enumerate(header):
             column = self._columns.get(name)
-            if name in header[:index] or column in map(self._columns.get, header[:index] if column else ()):
+            if name in header[:index] or (column and column in map(self._columns.get, header[:index])):
                 self._refuse("K101", 1, f"column {quote(name)} is there twice")
                 return False
             if name not in known:
@@ -259,7 +249,10 @@ class _Reading:
             return
         codes = self.codes[key] = {}
         empty = []
-        for name, column in ((name, self._columns[name]) for name in header if name in self._columns):
+        for name in header:
+            if name not in self._columns:
+                continue
+            column = self._columns[name]
             parts = row[name].split(_JOIN) if column.is_many else (row[name],)
             given = [part.strip() for part in parts if part.strip()]
             terms = column.terms(name)

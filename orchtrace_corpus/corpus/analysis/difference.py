@@ -22,11 +22,10 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 
 class State(NamedTuple):
-    """A corpus at one time.
+    """A corpus at one time, with the bytes of its data files by path.
 
     Attributes:
         verdicts: The verdicts on its claims; None if they could not be evaluated.
-        files: The bytes of its data files, by path.
         unread_claims: The ids of claims that could not be read; None if not all are known.
         is_whole: Whether all papers and exclusions could be read, so that they can be counted.
         remarks: Sentences about the state for the reader.
@@ -95,8 +94,6 @@ class Difference(NamedTuple):
     """The changes from one state of a corpus to another.
 
     Attributes:
-        names: The names of the two states.
-        files: The data files that changed.
         removed: The papers that were moved to the exclusions or deleted.
         moved: The ids of exclusions by the keys of new papers that they were promoted to, and of new exclusions by the
             keys of removed papers on the same works.
@@ -106,7 +103,6 @@ class Difference(NamedTuple):
         claims: The claims that are new or whose verdict changed, over the published pool or the current one.
         claims_falling: The ids of other claims that hold over the published pool and fail over the current one.
         claims_left: The number of claims whose verdicts did not change.
-        to_judge: The questions that a person has to judge.
         vocabulary: The taxonomy of the later state.
         outside: The paths of files other than data that a pull request changes.
     """
@@ -158,8 +154,10 @@ def compare(before: State, after: State, names: Mapping[str, Sequence[str]]) -> 
             moved |= {gone[sign]: record.name for sign in reversed(_signs(record)) if sign in gone}
     turned, left, falling = _turned(before, after)
     is_whole = before.is_whole and after.is_whole
-    kinds = ("papers", "exclusions")
-    totals = tuple(Shift((kind,), (), len(getattr(old, kind)), len(getattr(new, kind))) for kind in kinds)
+    totals = (
+        Shift(("papers",), (), len(old.papers), len(new.papers)),
+        Shift(("exclusions",), (), len(old.exclusions), len(new.exclusions)),
+    )
     return Difference(
         names=(before.name, after.name),
         files=files,

@@ -10,8 +10,7 @@ from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, address, identities
 from orchtrace_corpus.corpus.model.taxonomy import Standing, Taxonomy
 
-_VERDICTS = (EvidenceVerdict.SUPPORTED, EvidenceVerdict.PARTLY, EvidenceVerdict.CONTRADICTED)
-"""The verdicts of evidence on a tag, from the strongest support to none."""
+_VERDICTS = tuple(EvidenceVerdict)
 
 
 class EvidenceState(StrEnum):

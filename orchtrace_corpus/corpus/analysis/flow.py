@@ -22,20 +22,16 @@ OTHER_REASON = "other"
 
 
 class Flow(NamedTuple):
-    """The numbers of records of a search run, or of several.
+    """The numbers of records of a search run, or of several; the last four are the decisions on the new ones.
 
     Attributes:
         name: The day of the run and its maker; empty for all runs together.
         found: The records identified; None if unknown.
-        by_source: The records identified, by source.
         repeated: The records found twice within a run.
         known: The records that the corpus had already, as papers, exclusions or candidates.
         refused: The records that could not be recorded.
-        new: The new papers, each of which is in one of the following.
-        included: The papers that are in the pool.
         coding: The papers that are included, but have undecided tags.
         excluded: The exclusions, by stage and by rule of the protocol, or `OTHER_REASON`.
-        awaiting: The papers that await a decision.
     """
 
     name: str
@@ -66,15 +62,10 @@ BY_HAND = "added by hand"
 
 
 class Screening(NamedTuple):
-    """The flow of a corpus.
+    """The flow of a corpus: of each run, of all runs together, and of later records from no run.
 
-    Attributes:
-        included: The number of papers of the published pool, or of all papers if there is none.
-        excluded: The number of its exclusions, likewise.
-        flows: The flow of each run.
-        whole: The flow of all runs together.
-        by_hand: The later records from no run.
-        stage: The facet of exclusions that names stages of screening.
+    `included` and `excluded` are the numbers of papers and exclusions of the published pool, or of all if there is
+    none. `stage` is the facet of exclusions that names stages of screening.
     """
 
     included: int
@@ -94,7 +85,7 @@ def screening(pool: Pool, runs: Sequence[Run], candidates: Sequence[Candidate], 
     screened = {id(candidate.paper): bool(candidate.screened) for candidate in candidates}
 
     def count_decisions(records: Iterable[Record | None]) -> tuple[int, int, Mapping[tuple[str, str], int], int]:
-        """Return how many are included, included with open tags, excluded, and await a decision."""
+        """Return the last four numbers of a flow."""
         included = coding = awaiting = 0
         excluded: Counter[tuple[str, str]] = Counter()
         for record in records:

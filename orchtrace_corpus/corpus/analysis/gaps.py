@@ -30,7 +30,6 @@ class EmptyCell(NamedTuple):
     """A value that no paper has, or two that no paper has together.
 
     Attributes:
-        wanted: The value, or the two values.
         why: The reason why it cannot arise; empty if it can.
         expected: The number of papers with both values if the fields were independent; 0.0 if unknown.
         nearest: The keys of papers near it.

@@ -31,7 +31,7 @@ RecordType = TypeVar("RecordType")
 FORMS = "field=value, field!=value, field<number, field<=, field>, field>=, field~text"
 
 _FILTER = r"\s*(?P<field>[A-Za-z][\w-]*)\s*(?P<operator>!=|<=|>=|=|<|>|~)\s*(?P<value>.*?)\s*"
-_CONDITION = r"\s*(?P<field>[A-Za-z][\w-]*)\s*(?P<operator>!=|<=|>=|=|<|>|~)?\s*"
+
 _ALTERNATIVE = r"""\s*(?:"(?P<quoted>[^"]*)"|(?P<bare>(?:\\[,"]|[^,])*))\s*(?:,|$)"""
 
 
@@ -153,14 +153,12 @@ def parse_mapping(conditions: Mapping[str, str | Sequence[str]], attributes: Att
     for key, values in conditions.items():
         alternatives = (values,) if isinstance(values, str) else tuple(values)
         name = key.rstrip("!<>=~ ")
-        attribute, comparison = attributes.get(name), key[len(name) :].strip() or "="
-        if attribute is None or comparison not in _OPERATORS:  # a code, or a mistake
-            match = re.fullmatch(_CONDITION, key)
-            if match is None:
-                advice = "Write a field, or a field and an operator: 'added<='."
-                raise CommandUseError(f"{quote(key)} is not a filter", advice)
-            attribute, comparison = find(match["field"], attributes), match["operator"] or "="
-        filters.append(_filter(attribute, Operator(comparison), alternatives, attributes))
+        comparison = key[len(name) :].strip() or "="
+        is_name = name[:1].isalpha() and name.replace("-", "_").isidentifier()
+        if comparison not in _OPERATORS or not is_name:
+            advice = "Write a field, or a field and an operator: 'added<='."
+            raise CommandUseError(f"{quote(key)} is not a filter", advice)
+        filters.append(_filter(find(name, attributes), Operator(comparison), alternatives, attributes))
     return Query(tuple(filters))
 
 

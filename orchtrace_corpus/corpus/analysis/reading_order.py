@@ -30,11 +30,9 @@ _STOP = frozenset(
 
 
 class Place(NamedTuple):
-    """The place of a text in the likely order.
+    """The likelihood of inclusion of a text, from 0 to 1, which is good for ordering, but not calibrated.
 
-    Attributes:
-        score: The likelihood of inclusion, from 0 to 1; good for ordering, but not calibrated.
-        words: The words that change the score most, each with its share of the log odds.
+    `words` are those that change it most, each with its share of the log odds.
     """
 
     score: float

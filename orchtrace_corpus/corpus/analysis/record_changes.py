@@ -48,12 +48,10 @@ MAX_COMPARISONS = 250_000
 
 
 class ValueChange(NamedTuple):
-    """A value that was added, removed or changed.
+    """A value that was added, removed or changed; None before or after if there was none.
 
     Attributes:
         path: The names of the fields that lead to it from its record, items of lists in brackets.
-        before: The earlier value; None if there was none.
-        after: The later value; None if there is none.
         line: The line in the later file, or in the earlier one for a removed value; 0 if unknown.
     """
 
@@ -77,7 +75,6 @@ class RecordChange(NamedTuple):
     Attributes:
         name: The later name, or the earlier one of a removed record.
         was: The earlier name; empty for an added record.
-        line: The line on which it begins, as for a value.
         values: The values that changed; of an added or removed record, all of its fields.
     """
 
@@ -89,10 +86,9 @@ class RecordChange(NamedTuple):
 
 
 class FileDifference(NamedTuple):
-    """The changes of a data file.
+    """The changes of a data file, by its path below the corpus's folder.
 
     Attributes:
-        path: The path below the corpus's folder.
         subject: The name of the file, or of its folder below the data: papers, audits.
         records: The changed records, then the removed ones, then the added ones.
         asides: The changes of form: lists in another order, by the names of their items, and comments.

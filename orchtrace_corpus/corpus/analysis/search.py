@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from math import log
@@ -113,9 +114,9 @@ def direct(hits: Sequence[Hit[RecordType]]) -> tuple[Hit[RecordType], ...]:
 def near_words(
     pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[str], only_swapped: Container[str] = ()
 ) -> tuple[str, ...]:
-    """Return words of records that unknown words may stand for: those with two letters swapped, else the most similar.
+    """Return words of records that unknown words may stand for: with two letters swapped, else the most similar.
 
-    For the words in `only_swapped`, which records have in another form, no similar word is returned.
+    Words in `only_swapped`, which records have in another form, get no similar word.
     """
     from difflib import get_close_matches  # only after a mistake
 
@@ -167,9 +168,9 @@ def _scored(
             return 0.0
         return 0.9 if other.startswith(word) else _INSIDE
 
-    entries: list[tuple[RecordType, list[tuple[float, Found] | None], float]] = []
+    entries: list[tuple[RecordType, dict[int, tuple[float, Found]], float]] = []
     for record in records:
-        best: list[tuple[float, Found] | None] = [None] * len(wanted)
+        best: dict[int, tuple[float, Found]] = {}  # the weight and place of each word, by its index
         adjacent = 0.0
         for text in texts_of(record):
             weight = _WEIGHTS[text.part] - text.loss
@@ -183,21 +184,19 @@ def _scored(
                     if like := compare(word, root, other):
                         most = max(most, like)
                         places.setdefault(index, set()).add(place)
-                known = best[index]
-                if most and (known is None or weight * most > known[0]):
+                if most and (index not in best or weight * most > best[index][0]):
                     best[index] = (weight * most, Found(word, text.part, text.field, text.value, most == 1.0))
             follows = any({place + 1 for place in places[index]} & places.get(index + 1, set()) for index in places)
             adjacent = max(adjacent, weight * follows)
-        if any(best):
-            entries.append((record, best, adjacent))
-    counts = [sum(best[index] is not None for _, best, _ in entries) for index in range(len(wanted))]
-    rarity = [log(1 + len(records) / (count or 1)) for count in counts]
+        if best:
+            entries.append((record, dict(sorted(best.items())), adjacent))
+    counts = Counter(index for _, best, _ in entries for index in best)
+    rarity = [log(1 + len(records) / (counts[index] or 1)) for index in range(len(wanted))]
     ranked = []
     for record, best, adjacent in entries:
-        score = sum(place[0] * weight for place, weight in zip(best, rarity, strict=True) if place)
-        score += adjacent / 2 * max(rarity)
-        missing = tuple(word for (word, _), place in zip(wanted, best, strict=True) if place is None)
-        ranked.append((len(missing), -score, Hit(record, tuple(place[1] for place in best if place), missing)))
+        score = sum(weight * rarity[index] for index, (weight, _) in best.items()) + adjacent / 2 * max(rarity)
+        missing = tuple(word for index, (word, _) in enumerate(wanted) if index not in best)
+        ranked.append((len(missing), -score, Hit(record, tuple(found for _, found in best.values()), missing)))
     ranked.sort(key=lambda entry: entry[:2])
     return tuple(hit for _, _, hit in ranked)
 
@@ -320,39 +319,36 @@ def find_records(pool: Pool, name: str) -> tuple[Record, ...]:
     return tuple(record for record in pool.records if is_called(record))
 
 
-def near_misses(pool: Pool, name: str, limit: int = 3) -> tuple[tuple[str, str], ...]:
-    """Return the keys and titles of records that a wrong name may stand for, by part, by spelling and by title."""
+def nearest_records(pool: Pool, name: str) -> tuple[tuple[str, str], ...]:
+    """Return the keys and titles of three records that a wrong name may stand for, by part, spelling and title."""
     from difflib import SequenceMatcher, get_close_matches  # only after a mistake
 
     wanted = folded(name.strip())
     if not wanted:
         return ()
-    whole = {record.name: record.title for record in pool.records}
-    titles = {key: folded(title) for key, title in whole.items()}
-    by_part = [key for key, title in titles.items() if wanted in folded(key) or wanted in title]
-    lowered = {folded(key): key for key in titles}
-    by_spelling = [lowered[near] for near in get_close_matches(wanted, lowered, n=limit, cutoff=0.6)]
+    titles = {record.name: record.title for record in pool.records}
+    folded_titles = {key: folded(title) for key, title in titles.items()}
+    nearest = [key for key, title in folded_titles.items() if wanted in folded(key) or wanted in title]
+    keys = {folded(key): key for key in titles}
+    nearest += [keys[near] for near in get_close_matches(wanted, keys, n=3, cutoff=0.6)]
     identifier = recognise(name)
-    by_identifier = []
     if identifier is not None and identifier.kind is IdentifierKind.ARXIV:
         ids = {paper.arxiv_id: paper.key for paper in pool.papers if paper.arxiv_id}
-        by_identifier = [ids[near] for near in get_close_matches(identifier.value, ids, n=3, cutoff=0.85)]
-    by_title = [key for key, title in titles.items() if SequenceMatcher(None, wanted, title).quick_ratio() > 0.9]
-    near = tuple(dict.fromkeys((*by_part, *by_spelling, *by_identifier, *by_title)))[:limit]
-    return tuple((key, whole[key]) for key in near)
+        nearest += [ids[near] for near in get_close_matches(identifier.value, ids, n=3, cutoff=0.85)]
+    nearest += [k for k, title in folded_titles.items() if SequenceMatcher(None, wanted, title).quick_ratio() > 0.9]
+    return tuple((key, titles[key]) for key in list(dict.fromkeys(nearest))[:3])
 
 
-def describe_near_misses(pool: Pool, name: str) -> str:
+def describe_nearest_records(pool: Pool, name: str) -> str:
     """Return the second line of a message about an unknown name: the nearest records, or where to look."""
-    near = [f"{key} ({title})" for key, title in near_misses(pool, name)]
+    near = [f"{key} ({title})" for key, title in nearest_records(pool, name)]
     return f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORD, corpus terms TERM or corpus list."
 
 
 def sort_records(records: Sequence[RecordType], order: str, attributes: Attributes) -> tuple[RecordType, ...]:
-    """Sort records by an attribute, or by `-name` in descending order; records without a value come last.
+    """Sort records by the name of an attribute, or by `-name` in descending order; those without a value come last.
 
-    Terms sort in the taxonomy's order, numbers as numbers, text without regard to case. An unknown attribute is a
-    `CommandUseError`.
+    Terms sort in the taxonomy's order, numbers as numbers, text in any case.
     """
     attribute = find(order.removeprefix("-"), attributes, "column")
     valued = [record for record in records if attribute.values(record)]

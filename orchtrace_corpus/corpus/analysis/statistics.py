@@ -1,7 +1,7 @@
 """Counts over a corpus: by one attribute, by two, by level, and the coverage of two axes."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice, product, zip_longest
 from math import isclose
@@ -33,12 +33,10 @@ NO_CELLS = frozenset((ABSENT, NOT_APPLICABLE))
 
 
 class Counts(NamedTuple):
-    """The number of records with each value of an attribute.
+    """The number of records in total and with each value of an attribute; one with several values counts for each.
 
-    Attributes:
-        counts: The counts by value: in the vocabulary's order, numbers and dates ascending, other texts by descending
-            count; `ABSENT` last. A record with several values counts for each.
-        total: The number of records.
+    The values are in the vocabulary's order, numbers and dates ascending, other texts by descending count; `ABSENT` is
+    last.
     """
 
     attribute: Attribute
@@ -54,12 +52,9 @@ class Counts(NamedTuple):
 
 
 class LevelCounts(NamedTuple):
-    """The number of records with each term of a facet of kind `levels` at each level.
+    """The number of records with each term of a facet of kind `levels` at each level, by term and level.
 
-    Attributes:
-        counts: The counts by term and level, zero included.
-        total: The number of records; of those with the facet, if it is optional.
-        by_record: The levels of each record by its name, if the facet is optional.
+    Of an optional facet, `total` is the number of records that have it, and `by_record` has their levels by name.
     """
 
     facet: Facet
@@ -102,12 +97,9 @@ class Crosstab(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """An empty or sparse cell that can arise.
+    """An empty or sparse cell that can arise, with its number of papers and that of `expected_counts`.
 
-    Attributes:
-        papers: The number of papers with both values.
-        expected: The number if the two attributes were independent; see `expected_counts`.
-        nearest: The keys of papers in the closest filled cells of the row and the column in turn, the newest first.
+    `nearest` are the keys of papers in the closest filled cells of the row and the column in turn, the newest first.
     """
 
     row: str
@@ -169,12 +161,12 @@ class Summary(NamedTuple):
 
     @property
     def axes(self) -> tuple[Counts, ...]:
-        """The counts of those facets that are axes."""
+        """The counts of the axes."""
         return tuple(c for c in self.facets if c.attribute.facet is not None and c.attribute.facet.role == "axis")
 
     @property
     def descriptions(self) -> tuple[Counts, ...]:
-        """The counts of all other facets."""
+        """The counts of the other facets."""
         return tuple(c for c in self.facets if c not in self.axes)
 
 
@@ -226,12 +218,7 @@ def coverage(
 ) -> Coverage:
     """Return the empty and sparse cells of two attributes, including those of unused terms.
 
-    Args:
-        papers: The papers to count.
-        rows: The attribute of the rows.
-        columns: The attribute of the columns.
-        sparse_limit: The largest number of papers in a sparse cell.
-        impossible: The cells that cannot arise, with the reasons; one that has papers is treated like any other.
+    `impossible` are the cells that cannot arise, with the reasons; one that has papers is treated like any other.
     """
     crosstab = cross(papers, rows, columns)
     pairs = [pair for pair in product(crosstab.row_values, crosstab.column_values) if NO_CELLS.isdisjoint(pair)]
@@ -290,22 +277,25 @@ def _gaps(
     cells: Collection[tuple[str, str]], possible: Sequence[tuple[str, str]], crosstab: Crosstab, papers: Sequence[Paper]
 ) -> tuple[Gap, ...]:
     expected = expected_counts(crosstab, possible)
-    held: dict[tuple[str, str], list[str]] = {}
+    keys: dict[tuple[str, str], list[str]] = {}
     for paper in sorted(papers, key=lambda paper: -paper.year):
         for pair in product(crosstab.rows.values(paper), crosstab.columns.values(paper)):
-            held.setdefault(pair, []).append(paper.key)
-    filled = [pair for pair in possible if pair in held]
-    row_place = {value: place for place, value in enumerate(crosstab.row_values)}
-    column_place = {value: place for place, value in enumerate(crosstab.column_values)}
+            keys.setdefault(pair, []).append(paper.key)
+    filled = [pair for pair in possible if pair in keys]
+    orders = [list(crosstab.row_values), list(crosstab.column_values)]
 
-    def nearest(row: str, column: str) -> tuple[str, ...]:
-        in_row = [pair for pair in filled if pair[0] == row]
-        in_column = [pair for pair in filled if pair[1] == column]
-        in_row.sort(key=lambda pair: abs(column_place[pair[1]] - column_place[column]))
-        in_column.sort(key=lambda pair: abs(row_place[pair[0]] - row_place[row]))
-        return first_in_turn(*([key for pair in pairs for key in held[pair]] for pairs in (in_row, in_column)))
+    def keys_along(cell: tuple[str, str], side: int) -> Iterator[str]:
+        """Return the keys of papers in the cells with the same value on one side, the closest cells first."""
+        order = orders[1 - side]
+        line = [pair for pair in filled if pair[side] == cell[side]]
+        line.sort(key=lambda pair: abs(order.index(pair[1 - side]) - order.index(cell[1 - side])))
+        return chain.from_iterable(keys[pair] for pair in line)
 
-    gaps = [Gap(*pair, crosstab.number(*pair), expected[pair], nearest(*pair)) for pair in possible if pair in cells]
+    gaps = []
+    for cell in possible:
+        if cell in cells:
+            nearest = first_in_turn(keys_along(cell, 0), keys_along(cell, 1))
+            gaps.append(Gap(*cell, crosstab.number(*cell), expected[cell], nearest))
     return tuple(sorted(gaps, key=lambda gap: round(gap.papers - gap.expected, 2)))
 
 
@@ -323,8 +313,7 @@ def heat(number: int, largest: int) -> int:
 def gap_axes(rows: str, columns: str, taxonomy: Taxonomy) -> tuple[Attribute, Attribute]:
     """Return the two named attributes, or the first pair that the taxonomy crosses.
 
-    Raises:
-        CommandUseError: One is missing, unknown, or has no vocabulary.
+    A missing or unknown attribute, or one without a vocabulary, is a `CommandUseError`.
     """
     if not rows and not columns:
         if not taxonomy.crosstabs:

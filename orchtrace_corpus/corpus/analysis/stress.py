@@ -12,6 +12,7 @@ from contextlib import suppress
 from enum import StrEnum
 from itertools import accumulate, chain, combinations, islice, product
 from math import prod
+from typing import TypeAlias
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Severity
@@ -39,14 +40,9 @@ class ChangeKind(StrEnum):
 
 
 class Change(NamedTuple):
-    """A possible change of one record.
+    """A possible change of one record: another value of a disputed tag, or a record that is included or left out.
 
-    Attributes:
-        record: The key of the paper, or the id of the exclusion.
-        tag: The disputed tag.
-        value: The tag's other value.
-        tags: The tags that matter of an exclusion that is included.
-        is_settled: Whether a rule has decided the dispute about the tag.
+    `tags` are those of an included exclusion that matter. `is_settled` says whether a rule has decided the dispute.
     """
 
     kind: ChangeKind
@@ -144,11 +140,9 @@ def _levels(choices: Mapping[str, Sequence[str]], size: int) -> Iterator[dict[st
 
 
 def _shown(tag: Tag) -> str:
-    if isinstance(tag, str):
-        return tag
-    if isinstance(tag, tuple):
-        return " and ".join(tag)
-    return " and ".join(f"{term} {level}" for term, level in tag.items()) or "none"
+    if isinstance(tag, Mapping):
+        return " and ".join(f"{term} {level}" for term, level in tag.items()) or "none"
+    return tag if isinstance(tag, str) else " and ".join(tag)
 
 
 MOST_READINGS = 1024
@@ -162,12 +156,10 @@ class Robustness(NamedTuple):
 
     Attributes:
         holds: Whether the claim holds without changes; if not, the other attributes are empty.
-        flips: The readings that break it alone.
+        flips: The readings that break it alone, as do `near_misses` and the rows in `left_out`.
         breaks_by_all_flips: Whether all other readings at once break it; None if no dispute concerns it.
-        near_misses: The near misses that break it alone, each with tags that do.
         breaks_by_all_near_misses: Whether all near misses at once break it; None if there are none.
         near_miss_number: The number of near misses that could be included.
-        left_out: The rows that break it alone by their absence.
         smallest: A smallest set of changes that breaks it; empty if there is none.
         is_exact: Whether there is certainly no smaller set.
     """
@@ -208,11 +200,8 @@ class _Unit(NamedTuple):
     variants: tuple[_Variant, ...]
 
 
-class _Way(NamedTuple):
-    """A way to break a claim: the sum of the weights of all records passes the limit."""
-
-    weight: Callable[[str, Part | None], int]
-    limit: int
+_Weight: TypeAlias = Callable[[str, Part | None], int]
+"""The number that a record, by its name and contribution, adds to a sum."""
 
 
 def _stressed(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> Robustness:
@@ -224,7 +213,7 @@ def _stressed(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> Robust
     if (wanted := filters.get(Over.SCALE)) is not None:
         observations = judge.records(Over.SCALE, claim)
         units += [_Unit(item.name, (_Variant((), wanted.part(item)), _left_out(item.name))) for item in observations]
-    gains = [_Gains(way, units, claim) for way in _ways(claim)]
+    gains = [_Gains(weight, limit, units, claim) for weight, limit in _ways(claim)]
     sets = [changes for gain in gains if (changes := gain.smallest()) is not None]
     return Robustness(
         claim,
@@ -306,19 +295,21 @@ def _left_out(name: str) -> _Variant:
     return _Variant((Change(ChangeKind.LEAVE_OUT, name),), None)
 
 
-def _ways(claim: Claim) -> list[_Way]:
-    """Return every way to break a claim that holds."""
+def _ways(claim: Claim) -> list[tuple[_Weight, int]]:
+    """Return every way to break a claim that holds: the weights of records, and the limit that their sum must pass."""
     expect = claim.expect
     if isinstance(expect, claim_file.Number):
         return _beyond(lambda _, part: int(_is_selected(part)), expect.bounds.low, expect.bounds.high)
     if isinstance(expect, claim_file.Share):
         low, high = expect.bounds
-        nothing = _Way(lambda _, part: -int(part is not None and part.counted), -1)  # to take a share of
-        above = [] if high is None else [_Way(lambda _, part: _excess(part, high), 0)]
-        below = [] if low is None else [_Way(lambda _, part: -_excess(part, low), 0)]
-        return [nothing, *above, *below]
+        ways: list[tuple[_Weight, int]] = [(lambda _, part: -int(part is not None and part.counted), -1)]  # no whole
+        if high is not None:
+            ways.append((lambda _, part: _excess(part, high), 0))
+        if low is not None:
+            ways.append((lambda _, part: -_excess(part, low), 0))
+        return ways
     if isinstance(expect, claim_file.Keys):
-        return [_Way(lambda name, part: int(_is_selected(part) != (name in expect.keys)), 0)]
+        return [(lambda name, part: int(_is_selected(part) != (name in expect.keys)), 0)]
     if isinstance(expect, claim_file.Counts):
         return [way for value, number in expect.counts.items() for way in _beyond(_having(value), number, number)]
     if isinstance(expect, claim_file.Agreement):
@@ -326,24 +317,24 @@ def _ways(claim: Claim) -> list[_Way]:
             (name, index, count) for name, counts in expect.agreement.items() for index, count in enumerate(counts)
         ]
         return [way for name, index, count in cells for way in _beyond(_cells(name, index), count, count)]
-    return [_Way(lambda name, part: int(name in expect.values and not _having(expect.values[name])(name, part)), 0)]
+    return [(lambda name, part: int(name in expect.values and not _having(expect.values[name])(name, part)), 0)]
 
 
-def _beyond(weight: Callable[[str, Part | None], int], low: int | None, high: int | None) -> list[_Way]:
+def _beyond(weight: _Weight, low: int | None, high: int | None) -> list[tuple[_Weight, int]]:
     """Return the ways to a sum above `high` or below `low`."""
-    ways = [] if high is None else [_Way(weight, high)]
-    return ways if low is None else [*ways, _Way(lambda name, part: -weight(name, part), -low)]
+    ways = [] if high is None else [(weight, high)]
+    return ways if low is None else [*ways, (lambda name, part: -weight(name, part), -low)]
 
 
 def _is_selected(part: Part | None) -> bool:
     return part is not None and part.selected and part.counted
 
 
-def _having(value: str) -> Callable[[str, Part | None], int]:
+def _having(value: str) -> _Weight:
     return lambda _, part: int(part is not None and _is_selected(part) and value in part.values)
 
 
-def _cells(column: str, index: int) -> Callable[[str, Part | None], int]:
+def _cells(column: str, index: int) -> _Weight:
     """Count the cells of a record in a column: for index 0 the equal ones, for index 1 all."""
     return lambda _, part: agreement_of(column, Counter(part.values))[index] if part and _is_selected(part) else 0
 
@@ -356,19 +347,18 @@ def _excess(part: Part | None, hundredths: int) -> int:
 class _Gains:
     """The amount that each variant adds to the sum of one way to break a claim; `slack` is missing to the limit."""
 
-    def __init__(self, way: _Way, units: Sequence[_Unit], claim: Claim) -> None:
+    def __init__(self, weight: _Weight, limit: int, units: Sequence[_Unit], claim: Claim) -> None:
         expect = claim.expect
         names: set[str] = set()  # of records that may not exist
         if isinstance(expect, (claim_file.Keys, claim_file.Values)):
             names.update(expect.keys if isinstance(expect, claim_file.Keys) else expect.values)
-        total = sum(way.weight(name, None) for name in names - {unit.name for unit in units})
+        total = sum(weight(name, None) for name in names - {unit.name for unit in units})
         self.variants: list[list[tuple[_Variant, int]]] = []
         for unit in units:
-            present = way.weight(unit.name, unit.variants[0].part)
+            present = weight(unit.name, unit.variants[0].part)
             total += present
-            gains = [way.weight(unit.name, variant.part) - present for variant in unit.variants]
-            self.variants.append(list(zip(unit.variants, gains, strict=True)))
-        self.slack = way.limit - total
+            self.variants.append([(variant, weight(unit.name, variant.part) - present) for variant in unit.variants])
+        self.slack = limit - total
 
     def smallest(self) -> tuple[Change, ...] | None:
         """Return a smallest set of changes that breaks the claim; None if there is none."""
@@ -434,12 +424,9 @@ def _all_at_once(gains: Sequence[_Gains], kind: ChangeKind) -> bool | None:
 
 
 class ReadingVerdict(NamedTuple):
-    """The verdict on a claim by the reading of the sources.
+    """The verdict on a claim as published, and by the reading of the sources.
 
-    Attributes:
-        published: Whether it holds as published.
-        falls_by: The disputes whose agreed values make it fail: with the other agreed values it holds. Empty if it
-            does not fail.
+    `falls_by` are the disputes whose agreed values make it fail: with the other agreed values it holds.
     """
 
     published: bool
@@ -465,11 +452,10 @@ def compare_readings(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dis
 
 
 class Cause(NamedTuple):
-    """A candidate that makes a claim fail, or could, which holds over the current pool.
+    """A candidate that makes a claim fail, which holds over the current pool.
 
     Attributes:
-        name: The candidate's key.
-        is_certain: Whether it makes the claim fail by its decided tags, not only in some reading of undecided ones.
+        is_certain: Whether the claim fails by decided tags, not only in some reading of undecided ones.
         tags: The values of the tags that the claim depends on: the decided ones, or those of all readings.
         sources: The addresses at which they were read.
         copies: Those of the addresses that are hosted copies of the paper.

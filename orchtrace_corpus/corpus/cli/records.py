@@ -265,7 +265,7 @@ def show_records(session: CorpusSession, names: list[str], output_format: Format
         keys = {record.name for record in lookup.find_records(as_pool, name)}
         if not matches and not keys:
             everything = pool._replace(papers=(*pool.papers, *as_pool.papers))
-            raise CommandUseError(f"no record {quote(name)}", lookup.describe_near_misses(everything, name))
+            raise CommandUseError(f"no record {quote(name)}", lookup.describe_nearest_records(everything, name))
         records += [record for record in matches if record not in records]
         awaiting += [candidate for candidate in candidates if candidate.name in keys and candidate not in awaiting]
     disputes = session.files.disputes.items

@@ -16,7 +16,7 @@ from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.base.yamlfile.splice import remove_record
 from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.analysis import claims
-from orchtrace_corpus.corpus.analysis.search import find_records, near_misses
+from orchtrace_corpus.corpus.analysis.search import find_records, nearest_records
 from orchtrace_corpus.corpus.edit.edits import edit_file
 from orchtrace_corpus.corpus.model import disputes, store
 from orchtrace_corpus.corpus.model.candidates import Candidate
@@ -114,7 +114,7 @@ def find_target(pool: Pool, name: str) -> Target:
     records = [target.record for target in targets if target.record.name == name] or find_records(pool, name)
     matching = [target for target in targets if target.record in records]
     if not matching:
-        near = [f"{key} ({printable(title)})" for key, title in near_misses(pool, name)]
+        near = [f"{key} ({printable(title)})" for key, title in nearest_records(pool, name)]
         hint = f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
         raise CommandUseError(f"no record {quote(name)}", hint)
     if len(matching) > 1:

@@ -19,11 +19,10 @@ CITED = {"year": "venue_year", "venue": "proceedings"}
 
 
 class Item(NamedTuple):
-    """A record of a file.
+    """A record of a file, with the line on which it begins, from 1.
 
     Attributes:
         values: The fields in the shape of `papers.yaml`; the key is spelled as in the file.
-        line: The line on which the record begins, from 1.
         heads: The first items of lists that the format cuts short, by field: `authors` in a CSV with a first author,
             `urls` in BibTeX. These fields are not among `values`.
         blank: The fields that have an empty place in the file. A record keeps its values for them.

@@ -135,10 +135,7 @@ def left_out(paper: Paper) -> Iterator[str]:
 
 
 def _kept_by(paper: Paper) -> tuple[str, str, dict[str, str]]:
-    """Return a paper's entry type, the field for its venue, and the fields kept from an imported entry.
-
-    The field for the venue is empty where an arXiv id or a kept field names the venue already.
-    """
+    """Return a paper's entry type, the field for its venue unless it is named already, and the imported fields."""
     entry_type = paper.bibtex.get("type") or _default_type(paper.cited_venue)
     written = {"type"}
     for names, value in (({"url"}, paper.urls), ({"doi"}, paper.doi), (_EPRINT, paper.arxiv_id)):
@@ -159,9 +156,9 @@ def _kept_by(paper: Paper) -> tuple[str, str, dict[str, str]]:
 
 def _default_type(venue: str) -> str:
     """Return the usual type of an entry at a venue."""
-    return {citation.VenueKind.JOURNAL: "article", citation.VenueKind.CONFERENCE: "inproceedings"}.get(
-        citation.venue_kind(venue), "misc"
-    )
+    kind = citation.venue_kind(venue)
+    is_usual = kind in (citation.VenueKind.JOURNAL, citation.VenueKind.CONFERENCE)
+    return citation.PUBLICATION_TYPES[kind].bibtex if is_usual else "misc"
 
 
 def _venue_field(fields: Mapping[str, str], entry_type: str) -> str:

@@ -212,10 +212,7 @@ VENUE_FIELDS = ("journal", "journaltitle", "booktitle", "howpublished", "school"
 
 @lru_cache(maxsize=1024)
 def venue_kind(venue: str) -> VenueKind:
-    """Return the kind of a venue such as `ICML 2025`, `Nature 2025`, `arXiv` or `Tech Blog`.
-
-    A known word or acronym decides. An unknown acronym is of kind `other`, and any other name is a journal.
-    """
+    """Return the kind of a venue: by a known word or acronym, else `other` for an acronym and a journal for a name."""
     words = re.findall(r"[^\W\d_]+", venue)
     folded = {word.casefold() for word in words}
     for kind, names in _WORDS.items():
@@ -272,13 +269,9 @@ def month_of(entry: Mapping[str, str]) -> int:
 
 
 class EntryDetails(NamedTuple):
-    """The type and further fields of an entry in a format other than BibTeX.
+    """The type and further fields of an entry in a format other than BibTeX; None for a type of unknown kind.
 
-    Attributes:
-        kind: The kind of publication; None for a type of unknown kind.
-        texts: The further fields as plain text, by their names in BibTeX.
-        editors: The editors in the form of a record.
-        month: The month from 1; 0 if there is none.
+    `texts` are plain texts by the names of their fields in BibTeX. The month is counted from 1; 0 if there is none.
     """
 
     kind: VenueKind | None = None
@@ -292,10 +285,7 @@ _SAME_PLACE = {"issn": ("issn", "isbn"), "isbn": ("isbn", "issn")}
 
 
 def merge_entry(details: EntryDetails, present: Mapping[str, str], venue: str) -> dict[str, str]:
-    """Return the BibTeX fields of a record, as LaTeX, updated from an entry in another format.
-
-    Fields with an equal value keep their spelling. Fields that the other format has no place for are kept.
-    """
+    """Return the BibTeX fields of a record, as LaTeX, updated from an entry; equal values keep their spelling."""
     kept = dict(present)
     if details.kind and entry_kind(kept.get("type", ""), venue) is not details.kind:
         entry_type = PUBLICATION_TYPES[details.kind].bibtex
@@ -326,8 +316,9 @@ def entry_texts(paper: Paper, places: Mapping[str, str]) -> dict[str, str]:
     return {place: text for place, text in texts if text}
 
 
-def unplaced_fields(paper: Paper) -> Iterator[str]:
-    """Yield the fields of a paper's BibTeX entry that CSL and RIS have no place for, or cannot spell."""
+def left_out(paper: Paper, most_urls: int | None = 1) -> Iterator[str]:
+    """Yield the fields of a paper that CSL and RIS have no place for, or cannot spell; RIS has one for each URL."""
+    yield from unlinked(paper, most_urls)
     known = {"type", *VENUE_FIELDS, *(detail.bibtex for detail in DETAILS)}
     known |= {"editor"} if editors(paper.bibtex) else set()
     known |= {"month"} if month_of(paper.bibtex) else set()
@@ -393,7 +384,7 @@ def apa(paper: Paper) -> str:
     return " ".join([*(part if part.endswith(("?", "!")) else f"{part}." for part in parts), address]).strip()
 
 
-def unlinked(paper: Paper, most_urls: int | None = None) -> Iterator[str]:
+def unlinked(paper: Paper, most_urls: int | None) -> Iterator[str]:
     """Yield the identifiers and addresses of a paper that are lost if only its first `most_urls` addresses are kept."""
     urls = paper.urls[:most_urls]
     linked = {identifier.kind for identifier in map(recognise_url, urls) if identifier is not None}

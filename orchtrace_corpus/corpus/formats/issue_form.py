@@ -33,17 +33,14 @@ LONGEST_ANSWER = 2000
 
 
 class Question(NamedTuple):
-    """A question of the form.
+    """A question of the form, about a facet, a term with levels, a field of papers, or some other text.
 
     Attributes:
-        name: The name of the field, or of the term that has levels.
         label: The heading, which is unique in the form.
         about: The explanation of what to answer.
-        facet: The facet whose terms or levels are the options; None for a text.
-        term: The term whose level is asked for.
+        facet: The facet whose terms or levels are the options.
         is_evidence: Whether the facet is one of evidence.
         is_long: Whether the answer may take several lines.
-        field: The field of papers, if it is one.
     """
 
     name: str
@@ -71,14 +68,9 @@ class Question(NamedTuple):
 
 
 class Form(NamedTuple):
-    """The answers of a form.
+    """The answers of a form: tags, facets of evidence and values of fields by name, and other answers as texts.
 
-    Attributes:
-        texts: The answers by the name of their question, except those in the other mappings.
-        tags: Tags of the paper by field.
-        evidence: Facets of the evidence by field.
-        remarks: Problems with the answers, as sentences.
-        values: Values of fields by name.
+    `remarks` are sentences about problems with the answers.
     """
 
     texts: Mapping[str, str]

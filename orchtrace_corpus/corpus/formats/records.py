@@ -170,10 +170,7 @@ def _csl_name(author: str) -> Mapping[str, Any]:
     return without_empty(name._asdict()) if name.given else {"literal": name.family}
 
 
-def left_out_csl(paper: Paper) -> Iterator[str]:
-    """Yield the fields of a paper's publication that an item has no place for."""
-    yield from citation.unlinked(paper, 1)
-    yield from citation.unplaced_fields(paper)
+left_out_csl = citation.left_out
 
 
 def _item(item: object, line: int, problems: list[Problem]) -> Item:

@@ -20,12 +20,10 @@ class FileFormat(NamedTuple):
 
     Attributes:
         name: Its name in `corpus export` and `import`, and that of its module unless `module` names another.
-        label: Its name for people.
         profiles: Its variants with their descriptions; the first is the default.
         has_categories: Whether it has a place for arXiv's category of a paper.
         is_citation: Whether it holds citations, which have no place for some fields.
         of_exclusions: Its profiles that can hold exclusions.
-        endings: The endings of file names.
         module: Its module in this package; after a colon, the ending of function names in a module of several formats.
     """
 
@@ -41,17 +39,11 @@ class FileFormat(NamedTuple):
     module: str = ""
 
     def read(self, data: bytes, taxonomy: Taxonomy, profile: str = "", path: str = "<input>") -> list[Item]:
-        """Return the records of a file.
-
-        Args:
-            data: The bytes of the file.
-            taxonomy: The taxonomy of the records.
-            profile: The variant of the format; the first one unless given.
-            path: The file's name in messages.
+        """Return the records of a file, whose path is for messages; the first profile is the default.
 
         Raises:
-            CommandUseError: The format cannot be read, has no such profile, or the taxonomy does not
-                declare what the profile needs.
+            CommandUseError: The format cannot be read, has no such profile, or needs a table that the taxonomy does
+                not declare.
             FormatError: The file is not in this format; the message lists every problem.
         """
         chosen = self.profile(profile)
@@ -74,27 +66,18 @@ class FileFormat(NamedTuple):
     def write(
         self, papers: Sequence[Paper], taxonomy: Taxonomy, profile: str = "", categories: Mapping[str, str] = {}
     ) -> str | bytes:
-        """Return the papers in this format: text, or bytes if the format is binary.
+        """Return the papers in this format: text, or bytes if the format is binary; the first profile is the default.
 
-        Args:
-            papers: The papers, in the order in which they are written.
-            taxonomy: The taxonomy of the papers.
-            profile: The variant of the format; the first one unless given.
-            categories: arXiv's primary category of papers, by arXiv id, for formats that have a place for it.
+        `categories` are arXiv's primary categories by arXiv id, for formats that have a place for them.
 
         Raises:
-            CommandUseError: There is no such profile, the taxonomy does not declare what it needs, or
-                a library that the format needs is not installed.
+            CommandUseError: There is no such profile, the taxonomy does not declare its table, or a library is missing.
         """
         written: str | bytes = self._function("write")(papers, taxonomy, self.profile(profile), categories)
         return written
 
     def write_exclusions(self, exclusions: Sequence[Exclusion], taxonomy: Taxonomy, profile: str = "") -> str:
-        """Return the exclusions in this format, in their order.
-
-        Raises:
-            CommandUseError: The profile has no form for exclusions, or the taxonomy does not declare it.
-        """
+        """Return the exclusions in this format; a `CommandUseError` if it has no form for them."""
         if self.profile(profile) not in self.of_exclusions:
             able = [f"{known.name} --profile {name}" for known in FORMATS.values() for name in known.of_exclusions]
             whole = "Whole ones: corpus list --exclusions --columns all --format csv, or --format json."
@@ -191,10 +174,9 @@ FORMATS: dict[str, FileFormat] = {
 
 
 def find(name: str, *, to_read: bool = False) -> FileFormat:
-    """Return a format by its name, in any case; `to_read` suggests only readable formats for an unknown name.
+    """Return a format by its name, in any case; a `CommandUseError` for an unknown name.
 
-    Raises:
-        CommandUseError: The name is unknown; the message gives the nearest name.
+    The error suggests only readable formats if the format is wanted `to_read`.
     """
     if name.lower() not in FORMATS:
         known = readable() if to_read else tuple(FORMATS)
@@ -203,11 +185,7 @@ def find(name: str, *, to_read: bool = False) -> FileFormat:
 
 
 def find_by_ending(path: str, data: bytes = b"") -> FileFormat:
-    """Return the format of a file by the ending of its name; a list in a file .json is CSL-JSON.
-
-    Raises:
-        CommandUseError: No format has this ending; the message names all endings.
-    """
+    """Return the format of a file by the ending of its name; a list in a file .json is CSL-JSON."""
     by_ending = {ending: file_format for file_format in FORMATS.values() for ending in file_format.endings}
     ending = max((ending for ending in by_ending if path.lower().endswith(ending)), key=len, default="")
     if not ending:

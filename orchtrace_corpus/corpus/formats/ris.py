@@ -7,6 +7,7 @@ Tags: https://en.wikipedia.org/wiki/RIS_(file_format).
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.corpus.formats import Item, Problem, citation, read_identifiers, read_item, without_empty
@@ -71,10 +72,7 @@ def _lines(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
     yield "ER", ""
 
 
-def left_out(paper: Paper) -> Iterator[str]:
-    """Yield the fields of a paper's publication that a record has no place for."""
-    yield from citation.unlinked(paper)
-    yield from citation.unplaced_fields(paper)
+left_out = partial(citation.left_out, most_urls=None)
 
 
 def _author(text: str) -> str:
