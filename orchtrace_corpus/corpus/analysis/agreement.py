@@ -66,10 +66,7 @@ class Agreement(NamedTuple):
 def compare(
     sheets: Sequence[Sheet], columns: Sequence[Column], *, resamples: int = 1000, seed: int = 0
 ) -> tuple[Agreement, ...]:
-    """Return the agreement of readers on each column that two of them coded, and on facets of several such columns.
-
-    There are no intervals with 0 resamples.
-    """
+    """Return the agreement of readers on each column that two of them coded, and on facets of several such columns."""
     agreements: list[Agreement] = []
     for field in dict.fromkeys(column.field for column in columns):
         members = [column for column in columns if column.field == field]

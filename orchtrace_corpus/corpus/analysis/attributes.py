@@ -115,8 +115,8 @@ def candidate_attributes(taxonomy: Taxonomy) -> Attributes:
     papers = _attributes((field for field in taxonomy.paper_fields if field.in_candidates), taxonomy.papers)
     del papers["published"]
     attributes = {name: attribute._replace(values=of_paper(attribute.values)) for name, attribute in papers.items()}
-    own = (field for field in field_table.CANDIDATE_FIELDS if field.kind is not FieldKind.PARTS)
-    attributes |= {field.name: _field_attribute(field) for field in own}
+    proposal_fields = (field for field in field_table.CANDIDATE_FIELDS if field.kind is not FieldKind.PARTS)
+    attributes |= {field.name: _field_attribute(field) for field in proposal_fields}
     decisions = tuple(Term(decision.value, decision.capitalize(), "") for decision in Decision)
     attributes["proposal"] = attributes["proposal"]._replace(terms=decisions)
     for facet in screening_facets(taxonomy):

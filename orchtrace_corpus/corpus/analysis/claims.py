@@ -97,10 +97,7 @@ def falling_today(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
 
 
 def check(file: ClaimFile, pool: Pool, verdicts: Iterable[Verdict] = ()) -> tuple[Finding, ...]:
-    """Return the findings of the file: errors of decoding, claims that fail, and claims that cannot be evaluated.
-
-    `verdicts` are those on this corpus that are known already.
-    """
+    """Return the findings of the file: errors of decoding, and claims that fail or cannot be evaluated."""
     findings = list(file.findings)
     judge = Judge(pool)
     judged = {verdict.claim.id: verdict for verdict in verdicts}
@@ -232,12 +229,9 @@ def _undecided_tags(filters: Sequence[Filter], candidate: Candidate) -> set[str]
 def could_fall_by(
     claim: Claim, members: Sequence[Member], undecided: Iterable[Undecided], known: Mapping[str, Facet]
 ) -> tuple[str, ...]:
-    """Return the undecided candidates that could make a claim fail, each by its least favourable reading.
-
-    It is tried first whether counting a record, then whether not counting it, is less favourable to the claim.
-    """
+    """Return the undecided candidates that could make a claim fail, each by its least favourable reading."""
     possible = [variants for candidate in undecided if (variants := candidate.variants(known))]
-    for is_selected in (True, False):
+    for is_selected in (True, False):  # either can be less favourable to a claim
 
         def favour(member: Member, is_selected: bool = is_selected) -> tuple[bool, bool]:
             return member.is_selected is not is_selected, outcome(claim, [*members, member])[0]
@@ -255,11 +249,11 @@ def _breaking(
 
     With `selected_last`, members that only enlarge the whole of a share come first: alone they never make it too large.
     """
-    kept, names = list(members), set()
+    accepted, names = list(members), set()
     for member in sorted(later, key=lambda member: member.is_selected is selected_last):
-        kept.append(member)
-        if not outcome(claim, kept)[0]:
-            names.add(kept.pop().record.name)
+        accepted.append(member)
+        if not outcome(claim, accepted)[0]:
+            names.add(accepted.pop().record.name)
     return tuple(member.record.name for member in later if member.record.name in names)
 
 
@@ -267,11 +261,11 @@ def falls_by(claim: Claim, members: Iterable[Member]) -> tuple[str, ...]:
     """Return the records outside the published pool that make a claim fail, as `PoolVerdict` has them."""
     share = claim.expect if isinstance(claim.expect, claim_file.Share) else None
     members = [member for member in members if member.is_selected or share is not None]
-    kept = [member for member in members if member.record.published]
+    published = [member for member in members if member.record.published]
     later = [member for member in members if not member.record.published]
-    if not later or not outcome(claim, kept)[0]:
+    if not later or not outcome(claim, published)[0]:
         return ()
-    return _breaking(claim, kept, later, selected_last=share is not None and share.bounds.high is not None)
+    return _breaking(claim, published, later, selected_last=share is not None and share.bounds.high is not None)
 
 
 def outcome(claim: Claim, members: Sequence[Member]) -> tuple[bool, str]:
@@ -361,10 +355,7 @@ def _bounded(low: object, high: object) -> str:
 
 
 def cell_attribute(expect: claim_file.Agreement, pool: Pool) -> tuple[Attribute, tuple[str, ...]]:
-    """Return the attribute whose values are the cells that two readers coded, each equal or different, and the columns.
-
-    With one sheet, the corpus is the second reader.
-    """
+    """Return the attribute of the cells that two readers coded, each equal or different, and the compared columns."""
     every = {column.name: column for column in coding.columns(pool.taxonomy)}
     for name in filter(None, expect.agreement):
         if name not in every:
@@ -376,6 +367,7 @@ def cell_attribute(expect: claim_file.Agreement, pool: Pool) -> tuple[Attribute,
         codes = sheets[0].codes.get(record.key)
         if codes is None:
             return ()
+        # The corpus is the second reader of a single sheet.
         second = sheets[1] if len(sheets) > 1 else coding.as_coded([record], [every[name] for name in compared])
         other = second.codes.get(record.key, {})
         both = (name for name in compared if name in codes and name in other)
@@ -473,21 +465,21 @@ class Judge:
         return Verdict(claim, holds, expected, found, rows, self._contested(filters), pools=pools)
 
     def _pools(
-        self, claim: Claim, written: PoolVerdict, members: Sequence[Member], own: Mapping[Over, Filters]
+        self, claim: Claim, written: PoolVerdict, members: Sequence[Member], initial: Mapping[Over, Filters]
     ) -> dict[PoolName, PoolVerdict]:
-        """Return the verdict over each pool; `written`, `members` and `own` are those of the claim as it is written."""
+        """Return the verdict over each pool; `written`, `members` and `initial` are of the claim as it is written."""
         rest = tuple(
             condition
             for condition in claim.scope
             if condition.field.rstrip("= ") != "published" or condition.alternatives != ("yes",)
         )
         if len(rest) == len(claim.scope):
-            return {PoolName.TODAY: written, **self._with_candidates(claim, members, own)}
+            return {PoolName.TODAY: written, **self._with_candidates(claim, members, initial)}
         if claim.only is not None:
             return {claim.only: written}
         current = claim._replace(scope=rest)
         filters = self.filters(current)
-        if any(self._scoped(current, kind, filters) != self._scoped(claim, kind, own) for kind in filters):
+        if any(self._scoped(current, kind, filters) != self._scoped(claim, kind, initial) for kind in filters):
             members = self._members(current, filters)
         verdicts = {PoolName.PUBLISHED: written, PoolName.TODAY: _pool_verdict(current, members)}
         return {**verdicts, **self._with_candidates(current, members, filters)}
@@ -500,8 +492,8 @@ class Judge:
             return {}
         if Over.PAPERS not in filters:
             return {PoolName.CANDIDATES: _pool_verdict(claim, members)}
-        named = claim.expect.values if isinstance(claim.expect, claim_file.Values) else None
-        about = [candidate for candidate in self.candidates if named is None or candidate.name in named]
+        named_keys = claim.expect.values if isinstance(claim.expect, claim_file.Values) else None
+        about = [candidate for candidate in self.candidates if named_keys is None or candidate.name in named_keys]
         added, undecided = candidate_members(about, filters[Over.PAPERS])
         members = [*members, *added]
         verdict = _pool_verdict(claim, members)

@@ -45,8 +45,8 @@ class Column(NamedTuple):
 
     def terms(self, heading: str) -> Mapping[str, str]:
         """Return the terms by the words of both vocabularies; a word of both has the meaning that fits the heading."""
-        own, others = {term: term for term in self.allowed}, dict(self.words)
-        return own | others if heading == self.published != self.name else others | own
+        own_terms, others = {term: term for term in self.allowed}, dict(self.words)
+        return own_terms | others if heading == self.published != self.name else others | own_terms
 
 
 class Sheet(NamedTuple):
@@ -92,8 +92,8 @@ def select_columns(taxonomy: Taxonomy, names: str) -> tuple[Column, ...]:
     for name in (name.strip() for name in names.split(",")):
         chosen = [column for column in every if name in (column.name, column.field)]
         if not chosen:
-            known = ", ".join(column.name for column in every)
-            raise CommandUseError(f"{quote(name)} cannot be coded", f"Fields: {known}.")
+            column_names = ", ".join(column.name for column in every)
+            raise CommandUseError(f"{quote(name)} cannot be coded", f"Fields: {column_names}.")
         wanted += chosen
     return tuple(dict.fromkeys(wanted))
 
@@ -145,13 +145,13 @@ def as_coded(papers: Iterable[Paper], wanted: Sequence[Column], name: str = "cor
     """Return the tags of papers as the sheet of a reader."""
     codes: dict[str, dict[str, str]] = {}
     for paper in papers:
-        own = codes[paper.key] = {}
+        codes_of_paper = codes[paper.key] = {}
         for column in wanted:
             tag = paper.tags.get(column.field)
             if isinstance(tag, Mapping):
-                own[column.name] = tag.get(column.name, NOT_ARISING)
+                codes_of_paper[column.name] = tag.get(column.name, NOT_ARISING)
             elif tag is not None:
-                own[column.name] = tag if isinstance(tag, str) else _joined(tag, column)
+                codes_of_paper[column.name] = tag if isinstance(tag, str) else _joined(tag, column)
     return Sheet(name, codes)
 
 
@@ -173,10 +173,7 @@ def blank(papers: Iterable[Paper], wanted: Sequence[Column]) -> str:
 def decode(
     text: str, path: str, wanted: Sequence[Column], keys: Iterable[str], also: Sequence[str] = ()
 ) -> tuple[Sheet, list[Finding]]:
-    """Read a filled-in sheet, whose columns can be in any order, and return its findings, too.
-
-    A cell with a wrong code counts as not coded. `also` are further columns that are ignored.
-    """
+    """Read a filled-in sheet, without cells with wrong codes and the columns `also`, and return its findings, too."""
     reader = _SheetReader(path, wanted, frozenset(keys), also)
     reader.read(text)
     return Sheet(path, reader.codes, reader.empty, reader.notes, tuple(reader.remarks)), reader.findings
@@ -219,8 +216,8 @@ class _SheetReader:
 
     def _is_header(self, header: list[str]) -> bool:
         if "key" not in header:
-            given = ", ".join(quote(name) for name in header[:5])
-            message = f"not a coding sheet: no column 'key', only {given}" if given else "not a coding sheet: empty"
+            shown = ", ".join(quote(name) for name in header[:5])
+            message = f"not a coding sheet: no column 'key', only {shown}" if shown else "not a coding sheet: empty"
             command = "corpus screen --sheet FILE" if self._also else "corpus audit sample"
             self._refuse("K101", 1, f"{message}; begin one with {command}")
             return False
@@ -254,14 +251,14 @@ class _SheetReader:
                 continue
             column = self._columns[name]
             parts = row[name].split(_JOIN) if column.is_many else (row[name],)
-            given = [part.strip() for part in parts if part.strip()]
+            entered = [part.strip() for part in parts if part.strip()]
             terms = column.terms(name)
-            wrong = next((part for part in given if part not in terms), "")
+            wrong = next((part for part in entered if part not in terms), "")
             if wrong:
                 hint = suggestion(wrong, list(terms) if name == column.published else column.allowed)
                 self._refuse("K105", line, f"unknown {name} {quote(wrong)}{hint}", key)
-            elif given:
-                codes[column.name] = _joined(map(terms.__getitem__, given), column)
+            elif entered:
+                codes[column.name] = _joined(map(terms.__getitem__, entered), column)
             else:
                 empty.append(column.name)
         if empty:

@@ -214,10 +214,7 @@ def count_shifts(before: Pool, after: Pool) -> Iterator[Shift]:
 
 
 def cell_shifts(before: Pool, after: Pool) -> Iterator[Shift]:
-    """Yield the cells that have a `turn`: of crossed axes, else of the first crossed fields, and of terms with levels.
-
-    As in `statistics.coverage`, NA and absence are no cells.
-    """
+    """Yield the cells with a `turn`: of crossed axes, else of the first crossed fields, and of terms with levels."""
     states = [(pool.papers, paper_attributes(pool.taxonomy)) for pool in (before, after)]
     crossed = dict.fromkeys((*after.taxonomy.crosstabs, *before.taxonomy.crosstabs))
     axes = {facet.field for pool in (before, after) for facet in pool.taxonomy.axes}
@@ -240,9 +237,9 @@ def _shifts(states: Sequence[tuple[Sequence[Record], Attributes]], fields: tuple
     counts = []
     allowed: list[dict[str, None]] = [{} for _ in fields]
     for records, attributes in reversed(states):
-        own = [attributes[field] for field in fields if field in attributes]
-        complete = records if len(own) == len(fields) else ()
-        counts.append(Counter(cell for record in complete for cell in product(*(a.values(record) for a in own))))
+        crossed = [attributes[field] for field in fields if field in attributes]
+        complete = records if len(crossed) == len(fields) else ()
+        counts.append(Counter(cell for record in complete for cell in product(*(a.values(record) for a in crossed))))
         for field, values in zip(fields, allowed, strict=True):
             values |= dict.fromkeys(attributes[field].allowed if field in attributes else ())
     after, before = counts

@@ -128,8 +128,8 @@ def total(flows: Sequence[Flow]) -> Flow:
     counted = [flow.found for flow in flows if flow.found is not None]
     fields = ("repeated", "known", "refused", "new", "included", "coding", "awaiting")
     sums = {name: sum(getattr(flow, name) for flow in flows) for name in fields}
-    found = sum(counted) if counted else None
-    return Flow("", found, dict(by_source), excluded=dict(excluded), **sums)
+    identified = sum(counted) if counted else None
+    return Flow("", identified, dict(by_source), excluded=dict(excluded), **sums)
 
 
 def check(file: Entries[Run], pool: Pool, candidates: Entries[Candidate]) -> tuple[Finding, ...]:

@@ -112,13 +112,13 @@ def _moves(
             by_paper.setdefault(dispute.record, []).append(dispute)
     moving: dict[tuple[str, str], list[Dispute]] = {}
     for paper in papers:
-        own = by_paper.get(paper.key)
-        if own is None:
+        own_disputes = by_paper.get(paper.key)
+        if own_disputes is None:
             continue
         values: list[dict[str, list[Dispute]]] = []
         for axis in (rows, columns):
             possible: dict[str, list[Dispute]] = {value: [] for value in axis.values(paper)}
-            for dispute in own:
+            for dispute in own_disputes:
                 if dispute.tag == axis.name:
                     agreed = (dispute.agreed.value,) if dispute.agreed else ()
                     for value in {*dispute.alternatives, *agreed} - possible.keys():
@@ -134,22 +134,22 @@ def demands(cell: EmptyCell, taxonomy: Taxonomy) -> list[str]:
     """Return the messages of the rules that apply to papers with these values; nothing if a rule forbids the cell."""
     if cell.why:
         return []
-    given = set(cell.filters)
+    cell_values = set(cell.filters)
     for facet in taxonomy.papers:
         if facet.kind is Kind.LEVELS:  # a rule can name the facet for any of its terms
             terms = {term.id for term in facet.terms}
-            given |= {(facet.field, value) for name, value in cell.filters if name in terms}
+            cell_values |= {(facet.field, value) for name, value in cell.filters if name in terms}
     rules = (rule for rule in taxonomy.rules if rule.severity is Severity.ERROR and rule.when)
-    return [rule.message for rule in rules if _are_met(rule.when, given)]
+    return [rule.message for rule in rules if _are_met(rule.when, cell_values)]
 
 
 def claims_about(cell: EmptyCell, verdicts: Iterable[Verdict]) -> list[Verdict]:
     """Return the verdicts on the claims whose only filters are one of these values, or both."""
-    given = set(cell.filters)
+    cell_values = set(cell.filters)
     about = (verdict for verdict in verdicts if verdict.claim.over == (Over.PAPERS,) and verdict.claim.where)
-    return [verdict for verdict in about if _are_met(verdict.claim.where, given)]
+    return [verdict for verdict in about if _are_met(verdict.claim.where, cell_values)]
 
 
-def _are_met(conditions: Iterable[Condition], given: Collection[tuple[str, str]]) -> bool:
+def _are_met(conditions: Iterable[Condition], pairs: Collection[tuple[str, str]]) -> bool:
     """Return True if the given fields and values meet every condition."""
-    return all(any((condition.field, value) in given for value in condition.alternatives) for condition in conditions)
+    return all(any((condition.field, value) in pairs for value in condition.alternatives) for condition in conditions)

@@ -126,8 +126,8 @@ def identifiers_of(record: Record) -> Iterator[Identifier]:
 
 def _has_other_id(record: Record, paper: Paper) -> bool:
     """Return True if both have an arXiv id, and not the same."""
-    known = {identifier.value for identifier in identifiers_of(record) if identifier.kind is IdentifierKind.ARXIV}
-    return bool(known) and paper.arxiv_id is not None and paper.arxiv_id not in known
+    arxiv_ids = {identifier.value for identifier in identifiers_of(record) if identifier.kind is IdentifierKind.ARXIV}
+    return bool(arxiv_ids) and paper.arxiv_id is not None and paper.arxiv_id not in arxiv_ids
 
 
 def _spellings(title: str) -> tuple[str, str]:

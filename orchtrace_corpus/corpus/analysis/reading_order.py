@@ -125,7 +125,7 @@ class Similarity:
         self._vectors = [self._vector(words) for words in counts]
 
     def nearest(
-        self, text: str, number: int, accept: Callable[[Record], bool] = lambda _: True
+        self, text: str, limit: int, accept: Callable[[Record], bool] = lambda _: True
     ) -> list[tuple[Record, float]]:
         """Return up to `number` records that are most similar to a text, each with its similarity above 0, up to 1."""
         vector = self._vector(Counter(_tokens(text)))
@@ -134,7 +134,7 @@ class Similarity:
             if accept(record):
                 pairs.append((record, sum(weight * other.get(word, 0.0) for word, weight in vector.items())))
         pairs.sort(key=lambda pair: -pair[1])
-        return [(record, likeness) for record, likeness in pairs[:number] if likeness > 0]
+        return [(record, likeness) for record, likeness in pairs[:limit] if likeness > 0]
 
     def _vector(self, words: Counter[str]) -> dict[str, float]:
         weights = {word: (1 + log(count)) * self._rarity.get(word, 0.0) for word, count in words.items()}

@@ -272,11 +272,11 @@ class _Comparison:
         self, path: tuple[str, ...], pairs: Iterable[Pair], before: list[Value], names: Sequence[str], line: int
     ) -> tuple[ValueChange, ...]:
         """Return the change of the order of the items that are in both versions of a list, by their names."""
-        kept = [was for was, now in pairs if was is not None and now is not None]
-        if kept == sorted(kept):
+        indexes = [was for was, now in pairs if was is not None and now is not None]
+        if indexes == sorted(indexes):
             return ()
-        was, now = ([_label(before[i], names, i, is_record=not path) for i in order] for order in (sorted(kept), kept))
-        return (ValueChange((*path, "order"), was, now, line),)
+        labels = {index: _label(before[index], names, index, is_record=not path) for index in indexes}
+        return (ValueChange((*path, "order"), [labels[i] for i in sorted(labels)], [*labels.values()], line),)
 
     def lines(self) -> Iterator[ValueChange]:
         """Yield the lines that differ."""
@@ -306,8 +306,8 @@ def _context(before: Value, after: Value) -> str:
     """Return the beginning of an unchanged text of an item without a name, by which a reader recognises it."""
     if not _are_mappings(before, after):
         return ""
-    kept = (text for name, text in after.items() if isinstance(text, str) and text == before.get(name))
-    text = next((text for text in kept if " " in text or "://" in text), "")
+    unchanged = (text for name, text in after.items() if isinstance(text, str) and text == before.get(name))
+    text = next((text for text in unchanged if " " in text or "://" in text), "")
     return f": {text[:MAX_LABEL]}{'…' if len(text) > MAX_LABEL else ''}" if text else ""
 
 
@@ -331,8 +331,8 @@ def signs(record: Value) -> list[Hashable]:
     texts = {name: value for name, value in record.items() if isinstance(value, str)}
     urls = [url for url in record.get("urls") or [] if isinstance(url, str)] + [texts.get("url", "")]
     signs: list[Hashable] = [Identifier(kind, texts[kind.value]) for kind in IdentifierKind if kind.value in texts]
-    known = (recognise(texts.get("identifier", "")), *map(recognise_url, urls))
-    signs += [identifier for identifier in known if identifier is not None]
+    identifiers = (recognise(texts.get("identifier", "")), *map(recognise_url, urls))
+    signs += [identifier for identifier in identifiers if identifier is not None]
     return [*signs, *filter(None, (address(urls[0]), folded_title(texts.get("title", ""))))]
 
 
@@ -357,7 +357,7 @@ def pair_items(
         return [tuple(str(item.get(name, "")) for name in names)] if names else []
 
     counterparts: dict[int, int] = {}
-    taken: set[int] = set()
+    paired: set[int] = set()
     for features in (
         lambda item: [repr(item)],
         lambda item: [(name, sign) for name in named(item) for sign in signs(item)],
@@ -366,7 +366,7 @@ def pair_items(
     ):
         waiting: defaultdict[Hashable, deque[int]] = defaultdict(deque)  # items not taken, by each feature, in order
         for index, item in enumerate(before):
-            if index not in taken:
+            if index not in paired:
                 for feature in features(item):
                     waiting[feature].append(index)
         for index, item in enumerate(after):
@@ -374,23 +374,23 @@ def pair_items(
                 continue
             for feature in features(item):
                 candidates = waiting[feature]
-                while candidates and candidates[0] in taken:
+                while candidates and candidates[0] in paired:
                     candidates.popleft()
                 if candidates:
                     counterparts[index] = candidates.popleft()
-                    taken.add(counterparts[index])
+                    paired.add(counterparts[index])
                     break
-    left = [index for index, item in enumerate(before) if index not in taken and not signs(item)]
+    unpaired = [index for index, item in enumerate(before) if index not in paired and not signs(item)]
     new = [index for index, item in enumerate(after) if index not in counterparts and not signs(item)]
-    if len(left) * len(new) > MAX_COMPARISONS:
+    if len(unpaired) * len(new) > MAX_COMPARISONS:
         new = []
     for index in new:
-        shares = [_share(before[was], after[index]) for was in left]
+        shares = [_share(before[was], after[index]) for was in unpaired]
         if shares and max(shares) >= least_share:
-            counterparts[index] = left.pop(shares.index(max(shares)))
-            taken.add(counterparts[index])
+            counterparts[index] = unpaired.pop(shares.index(max(shares)))
+            paired.add(counterparts[index])
     pairs: list[Pair] = [(counterparts.get(index), index) for index in range(len(after))]
-    return pairs + [(index, None) for index in range(len(before)) if index not in taken]
+    return pairs + [(index, None) for index in range(len(before)) if index not in paired]
 
 
 class ToJudge(NamedTuple):

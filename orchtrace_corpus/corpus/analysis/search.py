@@ -122,12 +122,12 @@ def near_words(
 
     texts_of = _text_reader(pool.taxonomy)
     texts = (text for record in (*pool.records, *candidates) for text in texts_of(record))
-    known = dict.fromkeys(word for text in texts for word in _WORD.findall(text.text))
+    record_words = dict.fromkeys(word for text in texts for word in _WORD.findall(text.text))
     near: list[str] = []
-    for word in (word for text in words for word in _WORD.findall(folded(text)) if word not in known):
+    for word in (word for text in words for word in _WORD.findall(folded(text)) if word not in record_words):
         swapped = (word[:n] + word[n : n + 2][::-1] + word[n + 2 :] for n in range(len(word) - 1))
-        meant = [other for other in swapped if other in known]
-        near += meant if meant or word in only_swapped else get_close_matches(word, known, n=1, cutoff=0.8)
+        meant = [other for other in swapped if other in record_words]
+        near += meant if meant or word in only_swapped else get_close_matches(word, record_words, n=1, cutoff=0.8)
     return tuple(near)
 
 
@@ -174,15 +174,15 @@ def _scored(
         adjacent = 0.0
         for text in texts_of(record):
             weight = _WEIGHTS[text.part] - text.loss
-            asked = [index for index, (_, root) in enumerate(wanted) if root in text.text]
-            others = _WORD.findall(text.text) if asked else []
+            contained = [index for index, (_, root) in enumerate(wanted) if root in text.text]
+            others = _WORD.findall(text.text) if contained else []
             places: dict[int, set[int]] = {}
-            for index in asked:
+            for index in contained:
                 word, root = wanted[index]
                 most = 0.0
                 for place, other in enumerate(others):
-                    if like := compare(word, root, other):
-                        most = max(most, like)
+                    if similarity := compare(word, root, other):
+                        most = max(most, similarity)
                         places.setdefault(index, set()).add(place)
                 if most and (index not in best or weight * most > best[index][0]):
                     best[index] = (weight * most, Found(word, text.part, text.field, text.value, most == 1.0))
@@ -218,7 +218,7 @@ def _text_reader(taxonomy: Taxonomy) -> "Callable[[Paper | Exclusion | Candidate
     """Return the function that yields the texts of a record."""
     facets = {facet.field: facet for facet in taxonomy.papers}
     exclusion_facets = {facet.field: facet for facet in taxonomy.exclusions}
-    named = searched(taxonomy)
+    fields_by_part = searched(taxonomy)
 
     def texts_of(record: "Paper | Exclusion | Candidate") -> Iterator[_Text]:
         if isinstance(record, Exclusion):
@@ -227,9 +227,9 @@ def _text_reader(taxonomy: Taxonomy) -> "Callable[[Paper | Exclusion | Candidate
             yield _text(SearchPart.REASON, record.reason, record.near_miss)
             yield from _tag_texts(record.tags, exclusion_facets)
         elif isinstance(record, Paper):
-            yield from _paper_texts(record, facets, named)
+            yield from _paper_texts(record, facets, fields_by_part)
         else:
-            yield from _paper_texts(record.paper, facets, named)
+            yield from _paper_texts(record.paper, facets, fields_by_part)
             yield _text(SearchPart.REASON, record.reason)
             for reading in record.readings:
                 yield _text(SearchPart.EVIDENCE, reading.note)
@@ -237,21 +237,21 @@ def _text_reader(taxonomy: Taxonomy) -> "Callable[[Paper | Exclusion | Candidate
     return texts_of
 
 
-def _paper_texts(paper: Paper, facets: Mapping[str, Facet], named: Searched) -> Iterator[_Text]:
+def _paper_texts(paper: Paper, facets: Mapping[str, Facet], fields_by_part: Searched) -> Iterator[_Text]:
     for part in (SearchPart.TITLE, SearchPart.KEY, SearchPart.IDENTIFIER):
-        yield _field_text(part, paper, named)
+        yield _field_text(part, paper, fields_by_part)
     yield from _tag_texts(paper.tags, facets)
     for part in (SearchPart.NAME, SearchPart.SUMMARY, SearchPart.METHOD):
-        yield _field_text(part, paper, named)
+        yield _field_text(part, paper, fields_by_part)
     for item in paper.evidence:
         yield _text(SearchPart.EVIDENCE, item.note)
-    yield _field_text(SearchPart.NOTES, paper, named)
+    yield _field_text(SearchPart.NOTES, paper, fields_by_part)
 
 
-def _field_text(part: SearchPart, paper: Paper, named: Searched) -> _Text:
+def _field_text(part: SearchPart, paper: Paper, fields_by_part: Searched) -> _Text:
     """Return the fields of one part of a paper as one text, with the label of a flag that is set."""
     texts: list[str] = []
-    for field in named.get(part, ()):
+    for field in fields_by_part.get(part, ()):
         value = paper.value(field.name)
         if field.kind is not FieldKind.FLAG:
             texts += value_texts(value)
@@ -287,9 +287,9 @@ def _tag_texts(tags: Mapping[str, Tag], facets: Mapping[str, Facet]) -> Iterator
                 yield _text(SearchPart.DEFINITION, term.definition, field=tag_field, value=value)
 
 
-def texts_beside_tags(paper: Paper, named: Searched) -> str:
+def texts_beside_tags(paper: Paper, fields_by_part: Searched) -> str:
     """Return the searched texts of a paper without those of its tags, without case and accents."""
-    return "\n".join(text.text for text in _paper_texts(paper, {}, named) if text.text)
+    return "\n".join(text.text for text in _paper_texts(paper, {}, fields_by_part) if text.text)
 
 
 def texts_of_tag(facet: Facet, tag: Tag) -> str:

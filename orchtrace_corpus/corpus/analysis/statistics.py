@@ -305,16 +305,13 @@ def first_in_turn(*keys: Iterable[str]) -> tuple[str, ...]:
     return tuple(islice(dict.fromkeys(key for key in in_turn if key is not None), MOST_NEAREST))
 
 
-def heat(number: int, largest: int) -> int:
+def heat(count: int, largest: int) -> int:
     """Return the quarter of the scale that a count falls in, from 1 to 4; 0 for nothing."""
-    return min(4, 1 + (number - 1) * 4 // largest) if number and largest else 0
+    return min(4, 1 + (count - 1) * 4 // largest) if count and largest else 0
 
 
 def gap_axes(rows: str, columns: str, taxonomy: Taxonomy) -> tuple[Attribute, Attribute]:
-    """Return the two named attributes, or the first pair that the taxonomy crosses.
-
-    A missing or unknown attribute, or one without a vocabulary, is a `CommandUseError`.
-    """
+    """Return the two named attributes, or the first pair that the taxonomy crosses; both must have a vocabulary."""
     if not rows and not columns:
         if not taxonomy.crosstabs:
             raise CommandUseError("name two axes, such as: corpus gaps topology scenario")

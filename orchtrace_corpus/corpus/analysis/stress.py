@@ -379,14 +379,14 @@ class _Gains:
         for useful in several:
             better = dict(best)
             for cost, (gain, changes) in best.items():
-                for more, variant in useful:
+                for added, variant in useful:
                     size = cost + len(variant.changes)
-                    if size not in better or gain + more > better[size][0]:
-                        better[size] = (gain + more, (*changes, *variant.changes))
+                    if size not in better or gain + added > better[size][0]:
+                        better[size] = (gain + added, (*changes, *variant.changes))
             best = better
         sets = []
         for gain, changes in best.values():
-            count = next((index for index, more in enumerate(reached) if gain + more > self.slack), None)
+            count = next((index for index, added in enumerate(reached) if gain + added > self.slack), None)
             if count is not None:
                 sets.append((*changes, *(change for _, variant in single[:count] for change in variant.changes)))
         return min(sets, key=len, default=None)
@@ -401,8 +401,8 @@ def _singles(gains: Sequence[_Gains], kind: ChangeKind) -> tuple[Change, ...]:
     """Return the changes of a kind that break a claim alone, one for each tag or record."""
     changes: dict[tuple[str, str], Change] = {}
     for gain in gains:
-        for variant, more in chain.from_iterable(gain.variants):
-            if more > gain.slack and len(variant.changes) == 1 and variant.is_by(kind):
+        for variant, gained in chain.from_iterable(gain.variants):
+            if gained > gain.slack and len(variant.changes) == 1 and variant.is_by(kind):
                 (change,) = variant.changes
                 changes.setdefault((change.record, change.tag), change)
     return tuple(changes.values())
@@ -414,7 +414,7 @@ def _all_at_once(gains: Sequence[_Gains], kind: ChangeKind) -> bool | None:
     for gain in gains:
         total = 0
         for variants in gain.variants:
-            changed = [(len(variant.changes), more) for variant, more in variants if variant.is_by(kind)]
+            changed = [(len(variant.changes), gained) for variant, gained in variants if variant.is_by(kind)]
             if changed:
                 is_possible = True
                 total += max(changed)[1]  # with all of the record's changes
@@ -482,8 +482,8 @@ def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candida
         wanted = judge.filters(verdict.claim).get(Over.PAPERS)
         if wanted is None:  # candidates are papers
             continue
-        asked = [condition.attribute for condition in wanted.conditions] + ([wanted.by] if wanted.by else [])
-        tags = [name for attribute in asked for name in _tags(attribute)]
+        attributes_asked = [condition.attribute for condition in wanted.conditions] + ([wanted.by] if wanted.by else [])
+        tags = [name for attribute in attributes_asked for name in _tags(attribute)]
         for name in (*awaited.falls_by, *awaited.could_fall_by):
             candidate = by_name[name]  # the claim holds for all other records
             values = {}
@@ -498,8 +498,8 @@ def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candida
                 if any(reading.tags.get(tag) in values[tag] for tag in values):
                     sources |= dict.fromkeys(reading.sources)
                     if reading.copy:
-                        known = candidate.paper.urls
-                        copies += [url for url in reading.sources if url not in known and not recognise_url(url)]
+                        paper_urls = candidate.paper.urls
+                        copies += [url for url in reading.sources if url not in paper_urls and not recognise_url(url)]
             is_certain, shown = name in awaited.falls_by, tuple(sources or candidate.paper.urls[:1])
             cause = Cause(verdict.claim, name, is_certain, values, shown, tuple(copies), candidate.proposal)
             listed.append(cause)

@@ -119,9 +119,10 @@ def complete_item(item: Item, present: Mapping[str, object] | None) -> tuple[dic
     if item.details is not None:
         from orchtrace_corpus.corpus.formats.citation import merge_entry  # no generated file needs it
 
-        known = present or {}
-        venue = values.get("proceedings") or known.get("proceedings") or values.get("venue") or known.get("venue") or ""
-        entry = known.get("bibtex")
+        current = present or {}
+        venues = (fields.get(name) for name in ("proceedings", "venue") for fields in (values, current))
+        venue = next(filter(None, venues), "")
+        entry = current.get("bibtex")
         latex = {str(name): str(text) for name, text in entry.items()} if isinstance(entry, Mapping) else {}
         values |= without_empty({"bibtex": merge_entry(item.details, latex, str(venue))})
     for field, head in item.heads.items():

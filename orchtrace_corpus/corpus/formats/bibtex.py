@@ -97,14 +97,14 @@ def read(text: str, taxonomy: Taxonomy, _profile: str, problems: list[Problem]) 
 
 def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
     encode = encoded if profile == "bibtex" else _ENCODED_UNICODE
-    entry_type, venue_field, kept = _kept_by(paper)
-    is_dated = profile != "bibtex" and "date" in kept  # biber warns of an entry with both a date and a year
+    entry_type, venue_field, kept_fields = _kept_by(paper)
+    is_dated = profile != "bibtex" and "date" in kept_fields  # biber warns of an entry with both a date and a year
     fields = [
         (_FIELDS["title"], citation.protect_capitals(paper.title, encode)),
         (_FIELDS["authors"], "" if citation.is_edited(paper) else citation.format_names(paper.authors, encode)),
         (venue_field, encode(paper.cited_venue)),
         (_FIELDS["year"], "" if is_dated else str(paper.cited_year or "")),
-        *(("type" if name == _TYPE_FIELD else name, value) for name, value in kept.items()),
+        *(("type" if name == _TYPE_FIELD else name, value) for name, value in kept_fields.items()),
         (_FIELDS["arxiv_id"], paper.arxiv_id or ""),
         ("archivePrefix", _ARXIV if paper.arxiv_id else ""),
         ("primaryClass", categories.get(paper.arxiv_id or "", "") if paper.arxiv_id else ""),
@@ -141,17 +141,17 @@ def _kept_by(paper: Paper) -> tuple[str, str, dict[str, str]]:
     for names, value in (({"url"}, paper.urls), ({"doi"}, paper.doi), (_EPRINT, paper.arxiv_id)):
         if value:
             written |= names
-    kept = {name: value for name, value in paper.bibtex.items() if name not in written}
-    if not str(kept.get("date", paper.cited_year)).startswith(str(paper.cited_year)):
-        del kept["date"]
-    carrier = _venue_field(kept, entry_type)
-    if carrier and _venue(carrier, citation.plain(kept[carrier])) == paper.cited_venue:
-        return entry_type, "", kept
+    kept_fields = {name: value for name, value in paper.bibtex.items() if name not in written}
+    if not str(kept_fields.get("date", paper.cited_year)).startswith(str(paper.cited_year)):
+        del kept_fields["date"]
+    carrier = _venue_field(kept_fields, entry_type)
+    if carrier and _venue(carrier, citation.plain(kept_fields[carrier])) == paper.cited_venue:
+        return entry_type, "", kept_fields
     if not carrier and paper.cited_venue == _ARXIV and paper.arxiv_id:
-        return entry_type, "", kept
+        return entry_type, "", kept_fields
     field = _VENUE_FIELD_OF.get(entry_type, "howpublished")
-    kept.pop(field, None)
-    return entry_type, field, kept
+    kept_fields.pop(field, None)
+    return entry_type, field, kept_fields
 
 
 def _default_type(venue: str) -> str:
@@ -209,11 +209,11 @@ def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
         read_fields.add(venue_field)
     fields = (field for field in (*PAPER_FIELDS, *taxonomy.fields) if field.name not in citation.SPELLED)
     carried = {field.carriers.bibtex: field for field in fields if field.carriers.bibtex in entry.fields}
-    kept: dict[str, Value] = {"type": entry.type} if entry.type != _default_type(venue) else {}
-    kept |= _kept(entry, {*read_fields, *carried}, problems)
+    kept_fields: dict[str, Value] = {"type": entry.type} if entry.type != _default_type(venue) else {}
+    kept_fields |= _kept(entry, {*read_fields, *carried}, problems)
     values: dict[str, Value] = {
         "key": entry.key,
-        **without_empty({"title": title, "authors": authors, "bibtex": kept}),
+        **without_empty({"title": title, "authors": authors, "bibtex": kept_fields}),
         **ids,
     }
     for name, field in carried.items():
@@ -229,17 +229,17 @@ def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
 
 def _kept(entry: Entry, read_fields: Collection[str], problems: list[Problem]) -> dict[str, Value]:
     """Return the fields of an entry that a record has no field for, as LaTeX on one line."""
-    kept: dict[str, Value] = {}
+    kept_fields: dict[str, Value] = {}
     for name, field in entry.fields.items():
         value = " ".join("".join(c if c.isprintable() else " " for c in field.value).split())
         is_year = name == "date" and len(value) == 4
         if not value or name in _NOT_KEPT or name in read_fields or is_year:
             continue
-        own = _TYPE_FIELD if name == "type" else name
-        if problem := entry_field_problem(own, value):
+        record_name = _TYPE_FIELD if name == "type" else name
+        if problem := entry_field_problem(record_name, value):
             problems.append(Problem(field.line, f"{printable(name)} {problem}"))
-        kept[own] = value
-    return kept
+        kept_fields[record_name] = value
+    return kept_fields
 
 
 def _year(entry: Entry, problems: list[Problem]) -> int | None:

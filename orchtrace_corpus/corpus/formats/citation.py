@@ -72,13 +72,13 @@ def read_names(value: str, decode: Callable[[str], str]) -> list[str]:
             parts = parse_single_name_into_parts(raw)
         except InvalidNameError as error:
             raise NamesError(f"{error.reason.lower()} in {' '.join(raw.split())!r}") from error
-        family, suffix, given = (
+        family, suffix, given_name = (
             decode(" ".join(words)) for words in ([*parts.von, *parts.last], parts.jr, parts.first)
         )
         if not family:
             raise NamesError("a name is missing between two 'and'")
-        name = Name(family, given, suffix)
-        authors.append(name.collective if re.fullmatch(r"\{.*\}", raw, re.DOTALL) and not given else name.text)
+        name = Name(family, given_name, suffix)
+        authors.append(name.collective if re.fullmatch(r"\{.*\}", raw, re.DOTALL) and not given_name else name.text)
     return authors
 
 
@@ -127,15 +127,15 @@ def protect_capitals(title: str, encode: Callable[[str], str]) -> str:
 
 @lru_cache(maxsize=4096)
 def _protected_word(word: str, encode: Callable[[str], str]) -> str:
-    parts = word.split("-")
-    kept = []
-    for part in parts:
+    parts = []
+    is_whole = True
+    for part in word.split("-"):
         is_acronym = any(letter.isupper() for letter in part[1:])
         is_marked = any(c.isdigit() for c in part) or (len(part) == 1 and word != "A")
-        kept.append(is_acronym or (part[0].isupper() and is_marked))
-    if all(kept):
-        return f"{{{encode(word)}}}"
-    return "-".join(f"{{{encode(part)}}}" if keep else encode(part) for part, keep in zip(parts, kept, strict=True))
+        is_protected = is_acronym or (part[0].isupper() and is_marked)
+        is_whole &= is_protected
+        parts.append(f"{{{encode(part)}}}" if is_protected else encode(part))
+    return f"{{{encode(word)}}}" if is_whole else "-".join(parts)
 
 
 class VenueKind(StrEnum):
@@ -286,23 +286,23 @@ _SAME_PLACE = {"issn": ("issn", "isbn"), "isbn": ("isbn", "issn")}
 
 def merge_entry(details: EntryDetails, present: Mapping[str, str], venue: str) -> dict[str, str]:
     """Return the BibTeX fields of a record, as LaTeX, updated from an entry; equal values keep their spelling."""
-    kept = dict(present)
-    if details.kind and entry_kind(kept.get("type", ""), venue) is not details.kind:
+    fields = dict(present)
+    if details.kind and entry_kind(fields.get("type", ""), venue) is not details.kind:
         entry_type = PUBLICATION_TYPES[details.kind].bibtex
-        kept = {"type": entry_type, **{name: latex for name, latex in kept.items() if name != "type"}}
+        fields = {"type": entry_type, **{name: latex for name, latex in fields.items() if name != "type"}}
     for name, text in details.texts.items():
-        known = [plain(kept[other]) for other in _SAME_PLACE.get(name, (name,)) if other in kept]
-        if _comparable(text) not in map(_comparable, known):
+        texts = [plain(fields[other]) for other in _SAME_PLACE.get(name, (name,)) if other in fields]
+        if _comparable(text) not in map(_comparable, texts):
             latex = encoded(text, unicode=True)
             if name in ("volume", "number", "pages"):  # not every hyphen is that of a range (`TR-12`)
                 dash = r"\s*[-\u2013]\s*" if name == "pages" or re.fullmatch(r"\d+-\d+", latex) else "\u2013"
                 latex = re.sub(rf"(?<=\w){dash}(?=\w)", "--", latex)
-            kept[name] = latex
-    if details.editors and [*map(bare_author, editors(kept))] != [*map(bare_author, details.editors)]:
-        kept["editor"] = format_names(details.editors, partial(encoded, unicode=True))
-    if details.month and month_of(kept) != details.month:
-        kept["month"] = MONTHS[details.month - 1]
-    return kept
+            fields[name] = latex
+    if details.editors and [*map(bare_author, editors(fields))] != [*map(bare_author, details.editors)]:
+        fields["editor"] = format_names(details.editors, partial(encoded, unicode=True))
+    if details.month and month_of(fields) != details.month:
+        fields["month"] = MONTHS[details.month - 1]
+    return fields
 
 
 def _comparable(text: str) -> str:
@@ -319,10 +319,12 @@ def entry_texts(paper: Paper, places: Mapping[str, str]) -> dict[str, str]:
 def left_out(paper: Paper, most_urls: int | None = 1) -> Iterator[str]:
     """Yield the fields of a paper that CSL and RIS have no place for, or cannot spell; RIS has one for each URL."""
     yield from unlinked(paper, most_urls)
-    known = {"type", *VENUE_FIELDS, *(detail.bibtex for detail in DETAILS)}
-    known |= {"editor"} if editors(paper.bibtex) else set()
-    known |= {"month"} if month_of(paper.bibtex) else set()
-    yield from (name for name, latex in paper.bibtex.items() if name not in known or not plain(latex))
+    placed = {"type", *VENUE_FIELDS, *(detail.bibtex for detail in DETAILS)}
+    if editors(paper.bibtex):
+        placed.add("editor")
+    if month_of(paper.bibtex):
+        placed.add("month")
+    yield from (name for name, latex in paper.bibtex.items() if name not in placed or not plain(latex))
 
 
 SPELLED = ("title", "authors", "year", "arxiv_id", "doi", "urls", "summary")

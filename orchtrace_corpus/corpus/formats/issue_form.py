@@ -68,10 +68,7 @@ class Question(NamedTuple):
 
 
 class Form(NamedTuple):
-    """The answers of a form: tags, facets of evidence and values of fields by name, and other answers as texts.
-
-    `remarks` are sentences about problems with the answers.
-    """
+    """The answers of a form by the names of their questions, and `remarks` on problems with them."""
 
     texts: Mapping[str, str]
     tags: dict[str, Tag]
@@ -115,8 +112,8 @@ def questions(taxonomy: Taxonomy) -> tuple[Question, ...]:
 
 def read(body: str, taxonomy: Taxonomy) -> Form:
     """Return the answers in the body of an issue; the rest of its text is skipped with a remark."""
-    known = {question.label.casefold(): question for question in questions(taxonomy)}
-    known |= {question.name: question for question in known.values() if question.name not in known}
+    by_label = {question.label.casefold(): question for question in questions(taxonomy)}
+    by_label |= {question.name: question for question in by_label.values() if question.name not in by_label}
     texts: dict[str, str] = {}
     tags: dict[str, Tag] = {}
     evidence: dict[str, Tag] = {}
@@ -127,7 +124,7 @@ def read(body: str, taxonomy: Taxonomy) -> Form:
     _, *parts = re.split(r"^### (.*)$", "\n".join(body.splitlines()), flags=re.MULTILINE)
     for spelled, block in zip(parts[::2], parts[1::2], strict=True):
         heading = " ".join(spelled.split())
-        question = known.get(heading.casefold())
+        question = by_label.get(heading.casefold())
         if question is None or question.label in answered:
             problem = "is answered twice; only the first counts" if question else "is not a question of the form"
             remarks.append(f"{quote(heading)} {problem}")

@@ -91,10 +91,10 @@ class FileFormat(NamedTuple):
         if not self.is_citation:
             return {}
         fields_of = self._function("left_out")
-        own = [field.name for field in taxonomy.fields if not getattr(field.carriers, self.name)]
+        unplaced = [field.name for field in taxonomy.fields if not getattr(field.carriers, self.name)]
         counts = Counter[str]()
         for paper in papers:
-            counts.update(dict.fromkeys((*fields_of(paper), *(name for name in own if name in paper.more)), 1))
+            counts.update(dict.fromkeys((*fields_of(paper), *(name for name in unplaced if name in paper.more)), 1))
         return dict(counts)
 
     def profile(self, name: str) -> str:
@@ -174,13 +174,10 @@ FORMATS: dict[str, FileFormat] = {
 
 
 def find(name: str, *, to_read: bool = False) -> FileFormat:
-    """Return a format by its name, in any case; a `CommandUseError` for an unknown name.
-
-    The error suggests only readable formats if the format is wanted `to_read`.
-    """
+    """Return a format by its name, in any case; the error for an unknown name suggests readable ones if `to_read`."""
     if name.lower() not in FORMATS:
-        known = readable() if to_read else tuple(FORMATS)
-        raise CommandUseError(f"unknown format {quote(name)}{suggestion(name, known)}")
+        names = readable() if to_read else tuple(FORMATS)
+        raise CommandUseError(f"unknown format {quote(name)}{suggestion(name, names)}")
     return FORMATS[name.lower()]
 
 

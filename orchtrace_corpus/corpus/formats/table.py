@@ -128,17 +128,17 @@ def _declared(columns: tuple[Column, ...], name: str) -> tuple[Column, ...]:
 
 def _columns(taxonomy: Taxonomy, profile: str) -> dict[str, _TableColumn]:
     """Return the columns of a profile by name; those of whole papers are in the order of the data file."""
-    own = {field.name: field for field in taxonomy.paper_fields}
+    fields = {field.name: field for field in taxonomy.paper_fields}
     facets = {facet.field: facet for facet in taxonomy.papers}
     columns: dict[str, _TableColumn] = {}
     if profile == _PUBLISHED:
         for column in _declared(taxonomy.published, _PUBLISHED):
             field = "authors" if column.field == "first_author" else column.field
-            columns[column.column] = _TableColumn(field, own.get(field), facets.get(field), column)
+            columns[column.column] = _TableColumn(field, fields.get(field), facets.get(field), column)
         return columns
     for field in field_names(taxonomy.paper_fields, taxonomy.papers):
         facet = facets.get(field)
-        columns[field] = _TableColumn(field, own.get(field), facet)
+        columns[field] = _TableColumn(field, fields.get(field), facet)
         if facet is not None and facet.kind is Kind.LEVELS:
             columns |= dict.fromkeys((term.id for term in facet.terms), columns[field])
     return columns
@@ -147,8 +147,8 @@ def _columns(taxonomy: Taxonomy, profile: str) -> dict[str, _TableColumn]:
 def _published_cell(record: Record, column: Column) -> str:
     value: object = record.tags.get(column.field)
     if value is None:
-        more = record.more if isinstance(record, Paper) else {}
-        value = more.get(column.field, getattr(record, column.field, None))
+        own_fields = record.more if isinstance(record, Paper) else {}
+        value = own_fields.get(column.field, getattr(record, column.field, None))
     if isinstance(value, tuple):
         return _JOIN.join(column.spelled(bare_author(item)) for item in value) or column.absent
     if isinstance(value, bool):
@@ -238,7 +238,7 @@ def _rows(
         problems.append(Problem(1, "the file is empty; it needs a line with the names of its columns"))
 
 
-def _header_problems(header: Sequence[str], known: Mapping[str, object], key: str) -> Iterator[str]:
+def _header_problems(header: Sequence[str], columns: Mapping[str, object], key: str) -> Iterator[str]:
     if len(header) == 1 and ";" in header[0]:
         yield "the columns are separated by semicolons; save the table with commas"
         return
@@ -247,8 +247,8 @@ def _header_problems(header: Sequence[str], known: Mapping[str, object], key: st
     for name in dict.fromkeys(header):
         if header.count(name) > 1:
             yield f"column {quote(name)} is there {header.count(name)} times; keep one"
-        if name not in known:
-            yield f"unknown column {quote(name)}{suggestion(name, list(known))}"
+        if name not in columns:
+            yield f"unknown column {quote(name)}{suggestion(name, list(columns))}"
 
 
 _DTYPES = {FieldKind.YEAR: "Int64", FieldKind.NUMBER: "Float64", FieldKind.FLAG: "boolean"}
@@ -296,12 +296,12 @@ def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame"
         else:
             columns[facet.field] = tags
     for facet in evidence_facets(taxonomy):
-        given = [evidence_values(facet, frozenset(taxonomy.facts), paper) for paper in papers]
+        evidence_terms = [evidence_values(facet, frozenset(taxonomy.facts), paper) for paper in papers]
         if facet.kind is Kind.SINGLE:
-            weakest = [value[0] if value else None for value in given]
+            weakest = [value[0] if value else None for value in evidence_terms]
             columns.setdefault(facet.field, pd.Categorical(weakest, [term.id for term in facet.terms], ordered=True))
         else:
-            columns.setdefault(facet.field, given)
+            columns.setdefault(facet.field, evidence_terms)
     return pd.DataFrame(columns, index=pd.Index([paper.key for paper in papers], name="key"))
 
 
