@@ -110,8 +110,8 @@ def read_merges(texts: Sequence[str], wanted: Sequence[Column]) -> dict[str, tup
             raise CommandUseError(f"no field has all of the terms {', '.join(map(quote, terms))}", "See corpus terms.")
         if name in merges:
             raise CommandUseError(f"--merge gives {quote(name)} twice", "Name all of its terms at once.")
-        for other, members in merges.items():
-            for term in terms:
+        for term in terms:
+            for other, members in merges.items():
                 if term in members:
                     message = f"--merge takes {quote(term)} both as {quote(other)} and as {quote(name)}"
                     raise CommandUseError(message, "A term can be a part of one name.")
