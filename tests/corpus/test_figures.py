@@ -29,7 +29,7 @@ from orchtrace_corpus.corpus.render.figures.plan import (
     caption,
     chosen,
     contested_values,
-    plan,
+    figures_of,
 )
 from tests.base.test_drawing import HOSTILE
 from tests.conftest import ROOT, TOY, run_corpus
@@ -60,8 +60,7 @@ def source_of(pool: Pool, contested: dict[str, dict[str, int]] | None = None) ->
 
 def drawn(source: Source) -> dict[str, str]:
     """Every figure by its name."""
-    figures = plan(source.pool.taxonomy, with_scale=bool(source.scale))
-    return {figure.name: draw(figure, source, caption(figure, source)) for figure in figures}
+    return {figure.name: draw(figure, source, caption(figure, source)) for figure in figures_of(source)}
 
 
 @pytest.fixture(scope="module")
@@ -124,16 +123,18 @@ def test_a_small_figure_is_these_bytes(toy_source: Source) -> None:
     )
 
 
-def test_the_taxonomy_says_which_figures_there_are(toy: Corpus, real: Corpus) -> None:
-    assert [figure.name for figure in plan(toy.taxonomy, with_scale=False)] == TOY_FIGURES
-    assert [figure.name for figure in plan(real.taxonomy, with_scale=True)][:4] == [
+def test_taxonomy_and_records_decide_which_figures_there_are(toy_source: Source, real_source: Source) -> None:
+    without_scale = toy_source._replace(scale=())
+    taxonomy = toy_source.pool.taxonomy._replace(crosstabs=())
+    assert [figure.name for figure in figures_of(without_scale)] == TOY_FIGURES
+    assert [figure.name for figure in figures_of(real_source)][:4] == [
         "reward_family-by-credit_unit",
         "reward_family",
         "credit_unit",
         "sub_decisions",
     ]
-    assert plan(real.taxonomy, with_scale=True)[-1].name == "scale-gap"
-    assert plan(toy.taxonomy._replace(crosstabs=()), with_scale=False)[0].name == "style"
+    assert figures_of(real_source)[-1].name == "scale-gap"
+    assert figures_of(toy_source._replace(pool=toy_source.pool._replace(taxonomy=taxonomy)))[0].name == "style"
 
 
 def test_no_program_knows_a_term(real: Corpus) -> None:
@@ -186,7 +187,7 @@ def numbers(row: list[str]) -> list[int]:
 def test_the_heat_map_shows_the_cross_tabulation(corpus: str, request: pytest.FixtureRequest) -> None:
     source: Source = request.getfixturevalue(f"{corpus}_source")
     crosstab = source.summary.crosstabs[0]
-    figure = plan(source.pool.taxonomy, with_scale=False)[0]
+    figure = figures_of(source)[0]
 
     shown = rows(parse(drawn(source)[figure.name]))
 
@@ -205,7 +206,7 @@ def test_bars_show_the_counts(corpus: str, request: pytest.FixtureRequest) -> No
     source: Source = request.getfixturevalue(f"{corpus}_source")
     figures = drawn(source)
 
-    for figure in plan(source.pool.taxonomy, with_scale=False):
+    for figure in figures_of(source):
         if figure.kind is FigureKind.TERMS:
             counts = source.counts(figure.field)
             shown = rows(parse(figures[figure.name]))
@@ -339,7 +340,7 @@ def test_empty_and_sparse_rungs_are_marked_on_axes_only(toy_source: Source) -> N
 def test_captions_need_no_unused_terms(toy_source: Source) -> None:
     lean = toy_source._replace(summary=summarise(toy_source.pool))
 
-    for figure in plan(toy_source.pool.taxonomy, with_scale=True):
+    for figure in figures_of(toy_source):
         assert caption(figure, lean) == caption(figure, toy_source)
 
 
@@ -422,7 +423,7 @@ def test_a_taxonomy_of_one_facet_is_enough() -> None:
 
     figures = drawn(source_of(pool)._replace(scale=()))
 
-    assert list(figures) == ["kind", "papers-by-year", "screening-flow"]
+    assert list(figures) == ["kind", "papers-by-year"]
     for name, svg in figures.items():
         check_figure(name, svg)
 
@@ -533,7 +534,7 @@ def test_the_readme_shows_figures_with_their_numbers_in_words(root: Path, toy_so
     text = (root / "README.md").read_text(encoding="utf-8")
 
     for name in ("style-by-size", "care"):
-        [figure] = chosen([name], plan(toy_source.pool.taxonomy, with_scale=False))
+        [figure] = chosen([name], figures_of(toy_source))
         said = caption(figure, toy_source)
         assert f"![{markdown_text(f'{said.title}. {said.text}')}](docs/figures/{name}.svg)\n" in text
     assert "4 papers by Style and Size: 4 of 7 cells are empty, 3 hold 1 or 2 papers." in text

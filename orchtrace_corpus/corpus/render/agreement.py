@@ -9,13 +9,9 @@ from orchtrace_corpus.corpus.analysis.agreement import CONFIDENCE, Agreement, Di
 def tables(
     agreements: Sequence[Agreement], readers: Sequence[str], left_out: int = 0, remarks: Sequence[str] = ()
 ) -> list[Table]:
-    """Return one table of coefficients, and one of disagreements if there are any.
+    """Return a table of coefficients, with remarks on the sheets, and one of disagreements if there are any.
 
-    Args:
-        agreements: The agreement of each column.
-        readers: The names of the readers.
-        left_out: The number of cells that do not count, since the taxonomy does not have their code.
-        remarks: What the sheets say of themselves.
+    `left_out` is the number of cells that are omitted, since their code is unknown to the taxonomy.
     """
     rows: list[tuple[Cell, ...]] = []
     for agreement in agreements:
@@ -32,7 +28,7 @@ def tables(
 def document(
     agreements: Sequence[Agreement], readers: Sequence[str], left_out: int = 0, remarks: Sequence[str] = ()
 ) -> str:
-    """Return the same as JSON, figures unrounded."""
+    """Return the same as JSON, with figures that are not rounded."""
     mappings = []
     for agreement in agreements:
         head = {"field": agreement.name, "cells": agreement.cells, "observed": agreement.observed}
@@ -46,7 +42,7 @@ def document(
 
 
 def _disagreements(agreements: Sequence[Agreement]) -> list[Disagreement]:
-    """The disagreements by column, not those of a facet as a whole, which stand with each of its columns already."""
+    """Return the disagreements by column, without those of a whole facet, which repeat those of its columns."""
     pairs = ((agreement.name, disagreement) for agreement in agreements for disagreement in agreement.disagreements)
     return [disagreement for name, disagreement in pairs if disagreement.column == name]
 
@@ -69,6 +65,6 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _cells(estimate: Estimate) -> tuple[float | None, str | None]:
-    """A coefficient and its interval."""
+    """Return a coefficient and its interval."""
     low, high = estimate.low, estimate.high
     return _rounded(estimate.value), None if low is None or high is None else f"{low:.2f} to {high:.2f}"

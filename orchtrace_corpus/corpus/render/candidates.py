@@ -1,10 +1,10 @@
-"""Candidates: a listing, and single ones with the proposal, the reason and what each reader reads."""
+"""Candidates: a listing, and single ones with proposal, reason and readings; next to papers and exclusions."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.text.layout import Line, Span, entry, first_names_and_more, line, wrap
-from orchtrace_corpus.base.text.table import Cell, Table, markdown_text
+from orchtrace_corpus.base.text.table import Cell, Table
 from orchtrace_corpus.corpus.analysis.attributes import Attribute
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, SourceReading, screening_facets
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute
@@ -24,12 +24,12 @@ _LABEL_WIDTH = 12
 def listing(
     candidates: Sequence[Candidate], columns: Sequence[Attribute], title: str = "", places: "Sequence[Place]" = ()
 ) -> Table:
-    """Candidates as rows, the values of attributes as columns; with places, their scores and what these rest on."""
+    """Return candidates as rows and attributes as columns; with places in the likely order, their scores and words."""
     rows = [tuple(records_render.column_value(candidate, column) for column in columns) for candidate in candidates]
     names = tuple(column.name for column in columns)
     if places:
         names = (*names, "likely", "by_words")
-        rows = [(*row, f"{one.score:.2f}", words_text(one)) for row, one in zip(rows, places, strict=False)]
+        rows = [(*row, f"{place.score:.2f}", _words_text(place)) for row, place in zip(rows, places, strict=False)]
     return Table("candidates", title, names, tuple(rows), whole="key")
 
 
@@ -42,16 +42,9 @@ def screening_card(
     width: int | None,
     place: "Place | None" = None,
 ) -> list[Line]:
-    """Return what a person needs to decide on a candidate: its record, its origin, what is like it, and the rules.
+    """Return what a person needs to decide on a candidate: its record, its abstract, similar records, and the rules.
 
-    Args:
-        candidate: The candidate.
-        abstract: Its abstract; empty where none is stored.
-        neighbours: The records that are most like it.
-        protocol: The rules of inclusion and exclusion, where they are to be shown.
-        taxonomy: What records are tagged with.
-        width: How many cells a line may take.
-        place: Its place in the likely order, if that is the order.
+    Without a protocol, rules are not shown; `place` is its place in the likely order.
     """
     available, paper = min(width or _PIPE_WIDTH, _PIPE_WIDTH), candidate.paper
     lines: list[Line] = [line(text, "heading") for text in wrap(paper.title, available)]
@@ -64,17 +57,16 @@ def screening_card(
         entries.append(("proposed", f"{candidate.proposal}: {candidate.reason}"))
     entries += [("summary", paper.summary)] if paper.summary else []
     entries += [("reading", "; ".join(_reading(reading))) for reading in candidate.readings]
-    entries += [("likely", f"{place.score:.2f} by {words_text(place)}")] if place else []
+    entries += [("likely", f"{place.score:.2f} by {_words_text(place)}")] if place else []
     entries.append(("abstract", abstract or "None is stored; corpus discover stores abstracts."))
     for label, records in (("alike", neighbours.papers), ("excluded", neighbours.exclusions)):
         for record, likeness in records:
             if isinstance(record, Exclusion):
                 verdict = record.reason
             else:
-                tagged = [facet for facet in taxonomy.papers if facet.field in record.tags]
-                verdict = "; ".join(
-                    f"{facet.field} {records_render.tag_text(record.tags[facet.field], facet)}" for facet in tagged
-                )
+                facets = {facet.field: facet for facet in taxonomy.papers if facet.field in record.tags}
+                texts = {name: records_render.tag_text(record.tags[name], facet) for name, facet in facets.items()}
+                verdict = "; ".join(f"{name} {text}" for name, text in texts.items())
             entries.append((label, f"{likeness:.2f} {record.name}: {record.title}. {verdict}"))
             label = ""
     lines += [part for label, text in entries for part in entry(label, text, _LABEL_WIDTH, available)]
@@ -82,7 +74,7 @@ def screening_card(
 
 
 def rule_lines(protocol: "Protocol", width: int | None) -> list[Line]:
-    """The rules of inclusion and exclusion; `width` is how many cells a line may take."""
+    """Return the rules of inclusion and exclusion."""
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     lines: list[Line] = []
     for label, rules in (("include if", protocol.include), ("exclude if", protocol.exclude)):
@@ -91,8 +83,8 @@ def rule_lines(protocol: "Protocol", width: int | None) -> list[Line]:
     return lines
 
 
-def words_text(place: "Place") -> str:
-    """The words that a place in the likely order rests on: those for it with a plus, those against it with a minus."""
+def _words_text(place: "Place") -> str:
+    """Return the words that decide a place in the likely order: a plus for inclusion, a minus against it."""
     return ", ".join(f"{'+' if share > 0 else '-'}{word}" for word, share in place.words)
 
 
@@ -103,7 +95,7 @@ def cards(
     width: int | None,
     disputes: Sequence[Dispute] = (),
 ) -> list[Line]:
-    """Return records and candidates for people, a blank line between two."""
+    """Return records and candidates for the terminal, separated by blank lines."""
     shown = [records_render.card(record, taxonomy, width, disputes) for record in records]
     for candidate in candidates:
         head = (Span(candidate.name, "key"), Span(f" (candidate: {candidate.proposal})", "warning"))
@@ -126,8 +118,7 @@ def cards_markdown(
         entries += [("evidence", ". ".join(records_render.evidence_texts(item))) for item in candidate.paper.evidence]
         entries += [("reading", "; ".join(_reading(reading))) for reading in candidate.readings]
         items = records_render.markdown_items(entries, taxonomy.paper_fields)
-        head = f"## {markdown_text(candidate.paper.title)}"
-        sections.append("\n".join((head, "", f"`{candidate.name}`", "", *items)) + "\n")
+        sections.append(records_render.markdown_section(candidate.paper.title, candidate.name, items))
     return "\n".join(sections)
 
 
@@ -140,7 +131,7 @@ def cards_data(
 
 
 def cards_table(records: Sequence[Record], candidates: Sequence[Candidate], disputes: Sequence[Dispute]) -> Table:
-    """Return the same as record, field and value, a line for each value that is no list."""
+    """Return the same with a row for each value: record, field and value."""
     rows: list[tuple[Cell, ...]] = []
     for record, mapping in zip((*records, *candidates), cards_data(records, candidates, disputes), strict=True):
         values = records_render.flat_values(mapping)
@@ -149,7 +140,7 @@ def cards_table(records: Sequence[Record], candidates: Sequence[Candidate], disp
 
 
 def _mapping(candidate: Candidate) -> dict[str, Any]:
-    """The candidate as plain mappings, lists and texts, with the names of its open tags."""
+    """Return a candidate as plain mappings, lists and texts, with the names of its open tags."""
     paper = {name: value for name, value in records_render.as_mapping(candidate.paper).items() if value not in ([], "")}
     readings = []
     for reading in candidate.readings:
@@ -175,7 +166,7 @@ def _entries(candidate: Candidate, taxonomy: Taxonomy) -> Iterator[tuple[str, st
 
 
 def _tag(candidate: Candidate, facet: Facet) -> str:
-    """A tag in words; what is open, with who reads what."""
+    """Return a tag in words; an open one with its readings."""
     tag = candidate.tags.get(facet.field)
     if facet.kind is not Kind.LEVELS:
         return records_render.tag_text(tag, facet) if tag is not None else _open(candidate, facet.field) or "(absent)"
@@ -195,7 +186,7 @@ def _open(candidate: Candidate, tag: str) -> str:
 
 
 def _reading(reading: SourceReading) -> Iterator[str]:
-    """The lines of a reading."""
+    """Yield the lines of a reading."""
     proposes = f", {reading.inclusion}" if reading.inclusion else ""
     yield f"{reading.by}{proposes}: {reading.level}{' (a copy)' * reading.copy}, {reading.confidence} confidence"
     if reading.tags:

@@ -1,4 +1,4 @@
-"""Claims: which hold over which pool and by which reading, what is behind each, and what it takes to break it."""
+"""Claims as tables, cards, Markdown and JSON: verdicts over each pool, the records behind them, what breaks them."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,32 +15,28 @@ from orchtrace_corpus.corpus.model.claim_file import NarrowReading, PoolName
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.model.taxonomy import Condition, Noun
 
-if TYPE_CHECKING:  # only who asks for stress, readings or causes needs them
+if TYPE_CHECKING:  # imported by the options that need them
     from orchtrace_corpus.corpus.analysis.stress import Cause, Change, ReadingVerdict, Robustness
     from orchtrace_corpus.corpus.model.disputes import Dispute
 
 _PIPE_WIDTH = 100
 _WIDTH_FOR_SENTENCES = 120
-"""The cells that a line needs for sentences beside the verdicts."""
-_NARROW = 80
-"""The cells of a line in a pipe, where a long list is cut to a screen."""
-_MOST_TAGS = 3
-"""The number of tags that are named for each of these."""
-_MOST_ON_A_SCREEN = 20
-"""The claims that a screen of 24 lines holds; of more, those are left out of which there is nothing to say."""
-_MOST_ROWS = 20
-"""The most records that a claim names in full; of more, those that are contested."""
-_MOST_BEFORE = 5
-_QUIET = 5
-"""From which rank on there is nothing to say of a claim."""
+"""The least width of a list that shows the sentence of each claim."""
+_WIDTH_OF_SCREEN = 80
+"""The width of a list that is shortened to a screen, where no terminal states its own."""
+_MAX_CLAIMS_ON_SCREEN = 20
+_MAX_TAGS = 3
+"""The most tags that are named for each claim that fails."""
+_MAX_ROWS = 20
+"""The most records that a claim names; of more, only those that are contested."""
+_MAX_CANDIDATES = 5
+_NO_DOUBT = 5
+"""The rank of a claim without doubts."""
 _STRESS_NOTES = (
     "fewest: the changes that it takes to break the claim. disputes: those that break",
     "it alone, read the other way; all: only all at once. near misses, rows: those",
     "that break it taken in or left out; any: each. corpus claims ID --stress: which.",
 )
-_NOT_ASKED = "fails: not tested, since the claim fails already."
-_OVER = {PoolName.TODAY: "over the pool of today", PoolName.CANDIDATES: "with the candidates"}
-_FOUND_OVER = {PoolName.TODAY: "found", PoolName.CANDIDATES: "with candidates found"}
 _HINT = "; see --with candidates"
 _AS_IF = (
     "as if the candidates proposed for inclusion were entries, first those that only enlarge a share's whole, "
@@ -53,15 +49,9 @@ _POOL_COLUMNS = {
 
 
 class ClaimReport(NamedTuple):
-    """Claims to show.
+    """Verdicts on claims; by id, what breaks each if stressed, and its verdict as published if by the sources.
 
-    Attributes:
-        verdicts: The claims with their verdicts.
-        robust: What breaks them, by id; empty where they were not stressed.
-        unread: The ids of claims that could not be read.
-        flawed: The ids of claims that hold, and in which something else is wrong.
-        reading: The reading of disputed tags that the verdicts are by.
-        compared: The verdicts as published, by id, where the others are by the reading of the sources.
+    The claims of `unread` could not be read. Those of `flawed` hold, but name records that are missing or not counted.
     """
 
     verdicts: Sequence[Verdict]
@@ -72,43 +62,40 @@ class ClaimReport(NamedTuple):
     compared: Mapping[str, "ReadingVerdict"] = {}
 
     def word(self, verdict: Verdict) -> str:
-        """Return the verdict: a claim fails as it is written; it falls by another reading, or over another pool."""
+        """Return `holds`, `fails`, or `falls` for a claim that fails only by the reading of the sources."""
         if verdict.holds:
             return "holds"
         compared = self.compared.get(verdict.claim.id)
         return "falls" if compared is not None and compared.published else "fails"
 
     def entries(self, verdict: Verdict) -> Iterator[tuple[str, str]]:
-        """Yield everything behind a claim and against it, as labels and texts."""
+        """Yield what supports a claim and what speaks against it, as labels and texts."""
         claim = verdict.claim
         compared, robustness = self.compared.get(claim.id), self.robust.get(claim.id)
         yield "expected", verdict.expected
         yield "found", verdict.found
-        pools = pools_text(verdict.pools, self.word(verdict))
-        if pools:
-            beyond = (name for name, over in verdict.pools.items() if name in _FOUND_OVER and not over.holds)
-            found = "; ".join(f"{_FOUND_OVER[name]}: {verdict.pools[name].found}" for name in beyond)
-            yield "pools", f"{pools} ({found})" if found else pools
+        if not {*verdict.pools} <= {PoolName.TODAY}:
+            yield "pools", _pools_text(verdict.pools, self.word(verdict))
         if compared is not None:
             yield "reading", f"sources; published: {'holds' if compared.published else 'fails'}"
-            yield from (("falls by", agreed_text(dispute, sourced=True)) for dispute in compared.falls_by)
+            yield from (("falls by", _agreed_text(dispute, sourced=True)) for dispute in compared.falls_by)
         if len(claim.over) > 1 or claim.over[0] != "papers":
             yield "over", " and ".join(claim.over)
         for name, conditions in (("scope", claim.scope), ("share of", whole_of(claim)), ("where", claim.where)):
             if conditions:
                 yield name, " ".join(_filters(conditions))
-        marked = [f"{key} (contested)" if key in verdict.contested else key for key in verdict.rows]
-        rows = ", ".join(marked) or "none"
-        if len(verdict.rows) > _MOST_ROWS:
+        if len(verdict.rows) > _MAX_ROWS:
             contested = ", ".join(key for key in verdict.rows if key in verdict.contested)
             rows = f"contested: {contested or 'none'}; all: --format json"
+        else:
+            marked = (f"{key} (contested)" if key in verdict.contested else key for key in verdict.rows)
+            rows = ", ".join(marked) or "none"
         yield f"rows ({len(verdict.rows)})", rows
-        beside = [key for key in verdict.contested if key not in verdict.rows]
-        if beside:
-            yield "contested", f"{', '.join(beside)}: would count in another reading on record"
+        if uncounted := [key for key in verdict.contested if key not in verdict.rows]:
+            yield "contested", f"{', '.join(uncounted)}: would count in another reading on record"
         for reading in claim.readings:
-            counted, left_out = _counted(reading, verdict)
-            rest = f" Not counted here: {', '.join(left_out)}." if left_out else ""
+            counted, omitted = _counted(reading, verdict)
+            rest = f" Not counted here: {', '.join(omitted)}." if omitted else ""
             yield f"{reading.name} ({len(counted)})", f"{', '.join(counted) or 'none'}: {reading.why}{rest}"
         yield "boundary", claim.boundary
         for counter in claim.counter:
@@ -116,38 +103,38 @@ class ClaimReport(NamedTuple):
             yield "against", f"{counter.strength}; {about}{counter.note} ({counter.source.rstrip('.')})"
         yield "source", claim.source
         if robustness is not None and robustness.holds:
-            yield from stress_entries(robustness)
+            yield from _stress_entries(robustness)
 
     def mapping(self, verdict: Verdict) -> dict[str, Any]:
-        """Return everything behind a claim and against it for programs."""
+        """Return the same for programs."""
         claim = verdict.claim
         compared, robustness = self.compared.get(claim.id), self.robust.get(claim.id)
         pools: dict[str, dict[str, Any]] = {}
         for name, over in verdict.pools.items():
-            own = pools[name.value] = {"holds": over.holds, "found": over.found, "falls_by": list(over.falls_by)}
+            members = pools[name.value] = {"holds": over.holds, "found": over.found, "falls_by": over.falls_by}
             if name is PoolName.CANDIDATES:
-                own |= {"could_fall_by": list(over.could_fall_by), "counted": list(over.counted)}
-                own |= {"falls_at": over.falls_at or None, "left_out_by_open_tags": over.undecided}
+                members |= {"could_fall_by": over.could_fall_by, "counted": over.counted}
+                members |= {"falls_at": over.falls_at or None, "left_out_by_open_tags": over.undecided}
         readings = []
         for reading in claim.readings:
-            counted, left_out = _counted(reading, verdict)
-            readings.append({**reading._asdict(), "keys": counted, "not_counted": left_out})
+            counted, omitted = _counted(reading, verdict)
+            readings.append({**reading._asdict(), "keys": counted, "not_counted": omitted})
         mapping: dict[str, Any] = {
             "id": claim.id,
             "claim": claim.claim,
             "holds": verdict.holds,
             "expected": verdict.expected,
             "found": verdict.found,
-            "rows": list(verdict.rows),
-            "contested": list(verdict.contested),
+            "rows": verdict.rows,
+            "contested": verdict.contested,
             "pools": pools,
-            "over": list(claim.over),
+            "over": claim.over,
             "scope": _filters(claim.scope),
             "where": _filters(claim.where),
             "of": _filters(whole_of(claim)),
             "readings": readings,
             "boundary": claim.boundary,
-            "counter": [{**item._asdict(), "rows": list(item.rows)} for item in claim.counter],
+            "counter": [item._asdict() for item in claim.counter],
             "source": claim.source,
         }
         if compared is not None:
@@ -158,16 +145,7 @@ class ClaimReport(NamedTuple):
             ]
             mapping["published_reading"] = {"holds": compared.published, "falls_by": tags}
         if robustness is not None:
-            mapping["stress"] = None
-        if robustness is not None and robustness.holds:
-            flips, misses = _changes(robustness.flips), _changes(robustness.near_misses)
-            mapping["stress"] = {
-                "disputes": {"alone": flips, "all_break_it": robustness.breaks_by_all_flips},
-                "near_misses": {"alone": misses, "all_break_it": robustness.breaks_by_all_near_misses},
-                "left_out": {"alone": _changes(robustness.left_out)},
-                "smallest": _changes(robustness.smallest) or None,
-                "exact": robustness.is_exact,
-            }
+            mapping["stress"] = _stress_mapping(robustness) if robustness.holds else None
         return mapping
 
 
@@ -179,24 +157,18 @@ def overview(
     is_whole: bool = True,
     note: str = "",
 ) -> Table:
-    """Return one row for each claim, most doubtful first; with what breaks it, for those that were stressed.
+    """Return a row for each claim, the most doubtful first, with its verdict over each pool or what breaks it.
 
-    Args:
-        report: The claims.
-        chosen: The pools to show; without them, all that there are.
-        width: The cells of a line; the sentences are left out where they would stand in a narrow strip.
-        is_whole: True to show also claims of which there is nothing to say; else they are counted where all
-            together do not fit a screen.
-        note: A further line at the foot.
+    Unless the list `is_whole`, claims without doubts are only counted where not all fit on a screen. A narrow list has
+    no sentences.
     """
     verdicts, title = report.verdicts, ""
     if report.compared:
-        from orchtrace_corpus.corpus.render.statistics import SOURCES_TITLE  # only for who asks for that reading
+        from orchtrace_corpus.corpus.render.statistics import SOURCES_TITLE
 
         falling = sum(bool(reading.falls_by) for reading in report.compared.values())
         fall = "falls" if falling == 1 else "fall"
         title = f"{SOURCES_TITLE}: {falling} of {pluralize(len(report.compared), 'claim')} {fall} by it"
-    is_cut = not is_whole and len(verdicts) > _MOST_ON_A_SCREEN
     flawed = list(_unread_notes(report.unread))
     if report.flawed:
         verb = "holds, but names" if len(report.flawed) == 1 else "hold, but name"
@@ -206,7 +178,10 @@ def overview(
     def rank(verdict: Verdict) -> tuple[int, int]:
         return _stress_rank(report.robust[verdict.claim.id]) if report.robust else doubt_rank(verdict)
 
-    shown = sorted((verdict for verdict in verdicts if not is_cut or rank(verdict)[0] < _QUIET), key=rank)
+    shown = sorted(verdicts, key=rank)
+    is_cut = not is_whole and len(verdicts) > _MAX_CLAIMS_ON_SCREEN
+    if is_cut:
+        shown = [verdict for verdict in shown if rank(verdict)[0] < _NO_DOUBT]
     hidden = len(verdicts) - len(shown)
     others = f"{pluralize(hidden, 'other')} {{}}; --all shows them" if hidden else ""
     if report.robust:
@@ -216,7 +191,7 @@ def overview(
         if all(robustness.holds for robustness in report.robust.values()):
             rows, columns = tuple((row[0], *row[2:]) for row in rows), ("claim", *columns[2:])
         else:
-            notes.append(_NOT_ASKED)
+            notes.append("fails: not tested, since the claim fails already.")
         return Table("claims", title, columns, rows, (*filter(None, notes), *flawed), whole="claim")
     pools = chosen or pools_of(verdicts)
     listed: list[tuple[Cell, ...]] = []
@@ -230,25 +205,28 @@ def overview(
             failing.append(f"{verdict.claim.id} {verdict.found}")
         elif not verdict.holds:
             reading = report.compared.get(verdict.claim.id)
-            tags = [agreed_text(dispute) for dispute in reading.falls_by] if reading else []
+            tags = [_agreed_text(dispute) for dispute in reading.falls_by] if reading else []
             if not is_whole:
-                tags = layout.first_and_more(tags, _MOST_TAGS, "and {} more")
+                tags = layout.first_and_more(tags, _MAX_TAGS, "and {} more")
             by = f"; by {'; '.join(tags)}" if tags else ""
             failing.append(f"{verdict.claim.id}: expected {verdict.expected}; found {verdict.found}{by}")
     if not is_whole:
         failing = layout.first_and_more(failing, layout.MAX_LINES, "and {} more; --all shows them")
     later: list[str] = []
     for name in pools:
-        later += pool_summary(verdicts, name, is_named=not is_cut) if name is not PoolName.PUBLISHED else ()
+        if name is PoolName.TODAY:
+            later += _today_summary(verdicts)
+        elif name is PoolName.CANDIDATES:
+            later += _candidates_summary(verdicts, is_named=not is_cut)
     if later and any(name not in verdict.pools for verdict in shown for name in pools):
-        later[0] += " (-: not about that pool)"  # no line more: all is to fit a screen
-    quiet = others.format("hold, and no reading on record contests them")
-    notes = [*failing, *filter(None, (_summary(report), *later, quiet, note)), *flawed]
-    heads = ("claim", *(pools or ("verdict",)), "rows", "contested", "sentence")
-    if (width or (_NARROW if is_cut else _WIDTH_FOR_SENTENCES)) < _WIDTH_FOR_SENTENCES:
+        later[0] += " (-: not about that pool)"  # without a line of its own, so that all fits on a screen
+    undoubted = others.format("hold, and no reading on record contests them")
+    notes = [*failing, *filter(None, (_summary(report), *later, undoubted, note)), *flawed]
+    columns = ("claim", *(pools or ("verdict",)), "rows", "contested", "sentence")
+    if (width or (_WIDTH_OF_SCREEN if is_cut else _WIDTH_FOR_SENTENCES)) < _WIDTH_FOR_SENTENCES:
         notes.append("corpus claims ID shows a claim with its sentence")
-        return Table("claims", title, heads[:-1], tuple(row[:-1] for row in listed), tuple(notes), whole="claim")
-    return Table("claims", title, heads, tuple(listed), tuple(notes), wrapped="sentence", whole="claim")
+        return Table("claims", title, columns[:-1], tuple(row[:-1] for row in listed), tuple(notes), whole="claim")
+    return Table("claims", title, columns, tuple(listed), tuple(notes), wrapped="sentence", whole="claim")
 
 
 def doubt_rank(verdict: Verdict) -> tuple[int, int]:
@@ -269,19 +247,20 @@ def _stress_rank(robustness: "Robustness") -> tuple[int, int]:
     """Rank a claim: it fails, breaks by one dispute, by all at once, takes several changes, or breaks by any one."""
     breaks_by_all = bool(robustness.breaks_by_all_flips)
     doubts = (not robustness.holds, bool(robustness.flips), breaks_by_all, len(robustness.smallest) != 1)
-    return (doubts.index(True) if any(doubts) else _QUIET), -len(robustness.flips)
+    return (doubts.index(True) if any(doubts) else _NO_DOUBT), -len(robustness.flips)
 
 
 def _stress_row(verdict: Verdict, robustness: "Robustness") -> tuple[Cell, ...]:
+    word = "holds" if verdict.holds else "fails"
     if not robustness.holds:
-        return (verdict.claim.id, *("holds" if verdict.holds else "fails",) * 5)
-    fewest = str(len(robustness.smallest)) if robustness.smallest else "none"
-    if robustness.smallest and not robustness.is_exact:
-        fewest = f"up to {fewest}"
+        return (verdict.claim.id, *(word,) * 5)
+    fewest = "none"
+    if robustness.smallest:
+        fewest = f"{'' if robustness.is_exact else 'up to '}{len(robustness.smallest)}"
     flips = _tally(len(robustness.flips), robustness.breaks_by_all_flips)
     misses = _tally(len(robustness.near_misses), robustness.breaks_by_all_near_misses, robustness.near_miss_number)
     rows = _tally(len(robustness.left_out), bool(robustness.left_out), len(verdict.rows))
-    return (verdict.claim.id, "holds" if verdict.holds else "fails", fewest, flips, misses, rows)
+    return (verdict.claim.id, word, fewest, flips, misses, rows)
 
 
 def _tally(alone: int, at_once: bool | None, total: int = 0) -> str:
@@ -296,7 +275,7 @@ def _tally(alone: int, at_once: bool | None, total: int = 0) -> str:
 
 
 def flat(report: ClaimReport) -> Table:
-    """Return every claim with everything known in one row."""
+    """Return every claim with all that is known of it, a row for each."""
     columns = ["claim", "holds", "sentence", "expected", "found", "rows", "contested", "boundary", "source"]
     later = [name for name in pools_of(report.verdicts) if name is not PoolName.PUBLISHED]
     for name in later:
@@ -316,7 +295,7 @@ def flat(report: ClaimReport) -> Table:
                 cells = (words[over.holds], over.falls_by, over.could_fall_by)
             row += cells[: len(_POOL_COLUMNS[name])]
         if reading := report.compared.get(claim.id):
-            row += (words[reading.published], tuple(map(agreed_text, reading.falls_by)))
+            row += (words[reading.published], tuple(map(_agreed_text, reading.falls_by)))
         if robustness := report.robust.get(claim.id):
             row.append(tuple(map(str, robustness.smallest)))
         rows.append(tuple(row))
@@ -324,7 +303,7 @@ def flat(report: ClaimReport) -> Table:
 
 
 def _summary(report: ClaimReport) -> str:
-    """Return how many hold, in words; nothing where all that do not fall by a reading, which the title says."""
+    """Return how many claims hold; empty where every other one falls by the sources, as the title says."""
     failing = [verdict.claim.id for verdict in report.verdicts if not verdict.holds]
     count = pluralize(len(report.verdicts), "claim")
     if not failing:
@@ -343,7 +322,7 @@ def _unread_notes(unread: Sequence[str]) -> tuple[str, ...]:
 
 
 def cards(report: ClaimReport, width: int | None) -> list[Line]:
-    """Return some claims in full, a blank line between two, then how many could not be read."""
+    """Return claims in full, then how many could not be read."""
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     lines: list[Line] = []
     for verdict in report.verdicts:
@@ -370,7 +349,7 @@ def cards_markdown(report: ClaimReport) -> str:
 
 
 def data(report: ClaimReport) -> str:
-    """Return claims for programs: the verdict, what is behind it, and what breaks it."""
+    """Return the same for programs."""
     holding = sum(verdict.holds for verdict in report.verdicts)
     numbers = {"hold": holding, "fail": len(report.verdicts) - holding, "unread": len(report.unread)}
     head = {"reading": report.reading.value, **numbers, "flawed": list(report.flawed)}
@@ -378,48 +357,42 @@ def data(report: ClaimReport) -> str:
 
 
 def _counted(reading: NarrowReading, verdict: Verdict) -> tuple[list[str], list[str]]:
-    """The records of a narrow reading that the claim counts here, and those that it does not, as by the sources."""
-    if verdict.problem:
-        return list(reading.keys), []
-    counted = [key for key in reading.keys if key in verdict.rows]
+    """Return the records of a narrow reading that the claim counts, and those that it does not."""
+    counted = [key for key in reading.keys if verdict.problem or key in verdict.rows]
     return counted, [key for key in reading.keys if key not in counted]
 
 
-def stress_entries(robustness: "Robustness") -> Iterator[tuple[str, str]]:
+def _stress_entries(robustness: "Robustness") -> Iterator[tuple[str, str]]:
     """Yield what breaks a claim, as labels and texts."""
+    is_exact = robustness.is_exact
+    breaks = f"no set of these changes{'' if is_exact else ' that was tried'}"
     if robustness.smallest:
-        sure = "" if robustness.is_exact else "at most "
-        yield "breaks by", f"{sure}{pluralize(len(robustness.smallest), 'change')}: {_said(robustness.smallest)}"
-    else:
-        yield "breaks by", f"no set of these changes{'' if robustness.is_exact else ' that was tried'}"
+        count = pluralize(len(robustness.smallest), "change")
+        breaks = f"{'' if is_exact else 'at most '}{count}: {_changes_text(robustness.smallest)}"
+    yield "breaks by", breaks
     groups = (
         ("dispute", "disputes", robustness.flips, robustness.breaks_by_all_flips),
         ("near miss", "near misses", robustness.near_misses, robustness.breaks_by_all_near_misses),
     )
-    for noun, label, alone, at_once in groups:
+    for noun, label, changes, at_once in groups:
         if at_once is None:
             yield label, f"no {noun} concerns it"
-        else:
-            yield label, f"{_alone(alone)}; all at once {'break' if at_once else 'do not break'} it"
-    yield "rows left out", _alone(robustness.left_out)
+            continue
+        alone = "none breaks it alone"
+        if changes:
+            alone = f"{len(changes)} break{'s' * (len(changes) == 1)} it alone: {_changes_text(changes)}"
+        yield label, f"{alone}; all at once {'break' if at_once else 'do not break'} it"
+    records = [change.record for change in robustness.left_out]
+    breaking = f"any of {len(records)} breaks it: {', '.join(records)}"
+    yield "rows left out", breaking if records else "none breaks it alone"
 
 
-def _alone(changes: Sequence["Change"]) -> str:
-    from orchtrace_corpus.corpus.analysis.stress import ChangeKind
-
-    if not changes:
-        return "none breaks it alone"
-    if changes[0].kind is ChangeKind.LEAVE_OUT:
-        return f"any of {len(changes)} breaks it: {', '.join(change.record for change in changes)}"
-    return f"{len(changes)} break{'s' * (len(changes) == 1)} it alone: {_said(changes)}"
-
-
-def _said(changes: Sequence["Change"]) -> str:
-    """Changes in words; near misses that are taken in with the same tags are named together."""
+def _changes_text(changes: Sequence["Change"]) -> str:
+    """Return changes in words; records with the same change are named together."""
     groups: dict[str, list[str]] = {}
     for change in changes:
         groups.setdefault(str(change).removeprefix(change.record), []).append(change.record)
-    return "; ".join(f"{', '.join(records)}{what}" for what, records in groups.items())
+    return "; ".join(f"{', '.join(records)}{text}" for text, records in groups.items())
 
 
 def _filters(conditions: Sequence[Condition]) -> list[str]:
@@ -431,28 +404,39 @@ def _filters(conditions: Sequence[Condition]) -> list[str]:
     return written
 
 
+def _stress_mapping(robustness: "Robustness") -> dict[str, Any]:
+    flips, misses = _changes(robustness.flips), _changes(robustness.near_misses)
+    return {
+        "disputes": {"alone": flips, "all_break_it": robustness.breaks_by_all_flips},
+        "near_misses": {"alone": misses, "all_break_it": robustness.breaks_by_all_near_misses},
+        "left_out": {"alone": _changes(robustness.left_out)},
+        "smallest": _changes(robustness.smallest) or None,
+        "exact": robustness.is_exact,
+    }
+
+
 def _changes(changes: Sequence["Change"]) -> list[dict[str, Any]]:
     mappings = []
     for change in changes:
-        fields = change._asdict() | {"kind": change.kind.value, "tags": dict(change.tags)}
+        fields = change._asdict()
         fields["settled"] = fields.pop("is_settled")
         mappings.append({name: value for name, value in fields.items() if value})
     return mappings
 
 
 def disputed_text(contested: int, agreed: int, noun: Noun) -> str:
-    """Return a note on the column of contested records, with their number over all claims."""
+    """Return the note on the column of contested records, with their number over all claims."""
     return f"contested: {noun.many} of disputed tags, {contested} in all; --reading sources changes {agreed}"
 
 
 def reading_word(compared: "ReadingVerdict") -> str:
-    """Return the outcome of a claim by the reading of the sources; one that fails as published cannot fall by it."""
+    """Return the verdict by the reading of the sources: `holds`, `falls`, or `fails` if the published one does."""
     if compared.falls_by:
         return "falls"
     return "holds" if compared.published else "fails"
 
 
-def agreed_text(dispute: "Dispute", *, sourced: bool = False) -> str:
+def _agreed_text(dispute: "Dispute", *, sourced: bool = False) -> str:
     """Return a tag as the readers of the sources agree on it and as published; `sourced` with rule and source."""
     if dispute.agreed is None:
         raise ValueError(f"nothing is agreed on {dispute.id}")
@@ -461,64 +445,64 @@ def agreed_text(dispute: "Dispute", *, sourced: bool = False) -> str:
 
 
 def pools_of(verdicts: Sequence[Verdict]) -> tuple[PoolName, ...]:
-    """Return the pools over which some claims were judged, where there is more than that of today."""
+    """Return the pools over which claims were judged; empty if that is only the pool of today."""
     names = tuple(name for name in PoolName if any(name in verdict.pools for verdict in verdicts))
     return () if names == (PoolName.TODAY,) else names
 
 
-def pool_summary(verdicts: Sequence[Verdict], name: PoolName, *, is_named: bool = True) -> tuple[str, ...]:
-    """Return how many claims hold over a later pool, and which do not; over today, those about the published one.
-
-    Args:
-        verdicts: The claims with their verdicts.
-        name: The later pool.
-        is_named: True to name those that fall with the candidates.
-    """
-    is_awaited = name is PoolName.CANDIDATES
-    asked = {name} if is_awaited else {PoolName.PUBLISHED, name}
-    judged = [verdict for verdict in verdicts if asked <= verdict.pools.keys()]
-    if not judged:
-        return ()
-    falling = [verdict for verdict in judged if not verdict.pools[name].holds]
-    number = len(falling) or len(judged)
-    text = f"{_OVER[name]} {number} of {len(judged)} hold"
+def _today_summary(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield how many claims about the published pool hold over that of today, or which fall."""
+    judged = [verdict for verdict in verdicts if {PoolName.PUBLISHED, PoolName.TODAY} <= verdict.pools.keys()]
+    pools = {verdict.claim.id: verdict.pools[PoolName.TODAY] for verdict in judged}
+    falling = [f"{name}{_by(over)}" for name, over in pools.items() if not over.holds]
     if falling:
-        text = f"{_OVER[name]} {number} of {len(judged)} fall{'s' * (number == 1)}"
-        if is_awaited and (exact := sum(verdict.claim.is_exact for verdict in falling)):
+        verb = f"fall{'s' * (len(falling) == 1)}"
+        yield f"over the pool of today {len(falling)} of {len(judged)} {verb}: {'; '.join(falling)}"
+    elif judged:
+        yield f"over the pool of today {len(judged)} of {len(judged)} hold"
+
+
+def _candidates_summary(verdicts: Sequence[Verdict], *, is_named: bool) -> Iterator[str]:
+    """Yield how many claims hold with the candidates or fall, with their ids if `is_named`, and how many could fall."""
+    judged = [verdict for verdict in verdicts if PoolName.CANDIDATES in verdict.pools]
+    pools = [verdict.pools[PoolName.CANDIDATES] for verdict in judged]
+    falling = [verdict.claim for verdict, over in zip(judged, pools, strict=True) if not over.holds]
+    if falling:
+        text = f"with the candidates {len(falling)} of {len(judged)} fall{'s' * (len(falling) == 1)}"
+        if exact := sum(claim.is_exact for claim in falling):
             text += f"; {exact} {'is an exact count' if exact == 1 else 'are exact counts'}, outdated by any addition"
-        if is_named or not is_awaited:
-            named = (f"{verdict.claim.id}{'' if is_awaited else _by(verdict.pools[name])}" for verdict in falling)
-            text += f": {'; '.join(named)}"
-    notes = [text]
-    if is_awaited and any(verdict.pools[name].falls_at for verdict in judged):
-        notes.append(f"falls at N/M: the first N of M candidates make it fall{_HINT}")
-    if is_awaited and (could := sum(bool(verdict.pools[name].could_fall_by) for verdict in judged)):
-        notes.append(f"{could} could fall through open tags{_HINT}")
-    return tuple(notes)
+        if is_named:
+            text += f": {'; '.join(claim.id for claim in falling)}"
+        yield text
+    elif judged:
+        yield f"with the candidates {len(judged)} of {len(judged)} hold"
+    if any(over.falls_at for over in pools):
+        yield f"falls at N/M: the first N of M candidates make it fall{_HINT}"
+    if could_fall := sum(bool(over.could_fall_by) for over in pools):
+        yield f"{could_fall} could fall through open tags{_HINT}"
 
 
-def pools_text(pools: Mapping[PoolName, PoolVerdict], word: str) -> str:
-    """Return the verdict over each pool, `word` as it is written; nothing for a claim that is judged only today."""
-    if {*pools} <= {PoolName.TODAY}:
-        return ""
-    labels = {PoolName.PUBLISHED: "published pool", PoolName.TODAY: "today", PoolName.CANDIDATES: "with candidates"}
-    texts = []
-    for name, label in labels.items():
-        over = pools.get(name)
-        if over is None:
-            texts += ["the claim is about no other pool"] * (name is PoolName.TODAY)
-            continue
-        fails = word if name is PoolName.PUBLISHED else f"falls{_by(over)}"
-        texts.append(f"{label}: {'holds' if over.holds else fails}")
-        if name is PoolName.CANDIDATES:
-            if over.could_fall_by:
-                texts[-1] += f", could fall by {', '.join(over.could_fall_by)} through open tags"
-            texts.append(reach_text(over))
-    return "; ".join(texts)
+def _pools_text(pools: Mapping[PoolName, PoolVerdict], word: str) -> str:
+    """Return the verdict over each pool, `word` over the claim's own, and what was found where it falls."""
+    texts, counts = [], []
+    if published := pools.get(PoolName.PUBLISHED):
+        texts.append(f"published pool: {'holds' if published.holds else word}")
+    if today := pools.get(PoolName.TODAY):
+        texts.append(f"today: {'holds' if today.holds else f'falls{_by(today)}'}")
+        counts += [] if today.holds else [f"found: {today.found}"]
+    else:
+        texts.append("the claim is about no other pool")
+    if awaited := pools.get(PoolName.CANDIDATES):
+        text = f"with candidates: {'holds' if awaited.holds else f'falls{_by(awaited)}'}"
+        if awaited.could_fall_by:
+            text += f", could fall by {', '.join(awaited.could_fall_by)} through open tags"
+        texts += [text, reach_text(awaited)]
+        counts += [] if awaited.holds else [f"with candidates found: {awaited.found}"]
+    return "; ".join(texts) + (f" ({'; '.join(counts)})" if counts else "")
 
 
 def pool_word(verdict: Verdict, name: PoolName, fails: str = "fails") -> str:
-    """Return the verdict over one pool: of candidates, at which it falls. `fails` is said of a claim as written."""
+    """Return the verdict over one pool; `fails` is the word for a claim that fails as it is written."""
     over = verdict.pools.get(name)
     if name is PoolName.PUBLISHED and verdict.problem:
         return fails
@@ -534,17 +518,15 @@ def pool_word(verdict: Verdict, name: PoolName, fails: str = "fails") -> str:
 
 
 def reach_text(awaited: PoolVerdict) -> str:
-    """Return how many candidates a claim counts, from which on it falls, and how many open tags leave out."""
-    counts = f"counts {pluralize(len(awaited.counted), 'candidate')}"
-    at = awaited.falls_at
-    falls = f", falls from the {_ordinal(at)} on ({awaited.counted[at - 1]})" if at else ""
-    falls += f", after {first_names_and_more(awaited.counted[: at - 1], _MOST_BEFORE)}" if at > 1 else ""
-    return f"{counts}{falls}; open tags leave out {awaited.undecided or 'none'}"
-
-
-def _ordinal(number: int) -> str:
-    endings = {1: "st", 2: "nd", 3: "rd"}
-    return f"{number}{'th' if number % 100 in (11, 12, 13) else endings.get(number % 10, 'th')}"
+    """Return how many candidates a claim counts, from which on it falls, and how many are omitted for open tags."""
+    text = f"counts {pluralize(len(awaited.counted), 'candidate')}"
+    position = awaited.falls_at
+    if position:
+        ending = "th" if position % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(position % 10, "th")
+        text += f", falls from the {position}{ending} on ({awaited.counted[position - 1]})"
+    if position > 1:
+        text += f", after {first_names_and_more(awaited.counted[: position - 1], _MAX_CANDIDATES)}"
+    return f"{text}; open tags leave out {awaited.undecided or 'none'}"
 
 
 def _by(verdict: PoolVerdict) -> str:
@@ -563,16 +545,10 @@ def pools_table(verdicts: Sequence[Verdict]) -> Table:
 def causes_lines(
     causes: Sequence["Cause"], verdicts: Sequence[Verdict], left_out: Sequence[Candidate], width: int | None
 ) -> list[Line]:
-    """Return the candidates by which claims would fall, or could, claim by claim, with their tags and sources.
+    """Return the candidates that would make claims fall, or could, by claim, with their tags and sources.
 
-    Theses come before exact counts. Of candidates that are not proposed for inclusion, those that would make a thesis
-    fall are named at the end. An address stands on a line of its own, and is never cut.
-
-    Args:
-        causes: The causes of all candidates.
-        verdicts: The verdicts with the candidates proposed for inclusion.
-        left_out: The candidates that are not proposed for inclusion.
-        width: The cells of a line.
+    Theses come before exact counts. `left_out` are the candidates that are not proposed for inclusion: those that would
+    make a thesis fall are named at the end. A URL has a line of its own, and is never cut.
     """
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     proposed = [cause for cause in causes if cause.proposal is Decision.INCLUDE]
@@ -635,9 +611,9 @@ def causes_data(causes: Sequence["Cause"]) -> str:
             "candidate": cause.name,
             "proposal": cause.proposal.value,
             "certain": cause.is_certain,
-            "tags": {tag: list(values) for tag, values in cause.tags.items()},
-            "sources": list(cause.sources),
-            "copies": list(cause.copies),
+            "tags": dict(cause.tags),
+            "sources": cause.sources,
+            "copies": cause.copies,
         }
         for cause in causes
     ]

@@ -14,23 +14,21 @@ _NEXT_STEPS = "Definitions: corpus terms FIELD. Filters: corpus list --where FIE
 
 
 def terms_table(facet: Facet, counts: Mapping[str, int], having: Mapping[str, Sequence[str]] = {}) -> Table:
-    """Return the terms of a facet, their meaning, how many records have them, and below some that have one."""
-    coded = any(term.code for term in facet.terms)
-    expected = tuple(dict.fromkeys(field for term in facet.terms for field, _ in term.typical))
-    rows: list[tuple[Cell, ...]] = []
-    for term in facet.terms:
-        code = (term.code,) if coded else ()
-        typical = (", ".join(term.typical_of(field)) for field in expected)
-        rows.append((term.id, *code, term.label, counts.get(term.id, 0), *typical, term.definition))
+    """Return the terms of a facet with their meaning and counts, and below it some of the records that have one."""
+    terms = facet.terms
     if facet.allows_na:
-        code, blank = (("",) if coded else ()), ("" for _ in expected)
-        rows.append(("NA", *code, "Not applicable", counts.get("NA", 0), *blank, "The facet does not apply."))
-    typical = (f"typical {field}" for field in expected)
-    columns = ("term", *(("code",) if coded else ()), "label", "count", *typical, "definition")
-    named = ((term.id, ", ".join(term.synonyms)) for term in facet.terms if term.synonyms)
-    notes = [f"corpus search finds {term} also as: {synonyms}." for term, synonyms in named]
+        terms = (*terms, Term("NA", "Not applicable", "The facet does not apply."))
+    columns: dict[str, list[Cell]] = {"term": [term.id for term in terms]}
+    if any(term.code for term in terms):
+        columns["code"] = [term.code for term in terms]
+    columns |= {"label": [term.label for term in terms], "count": [counts.get(term.id, 0) for term in terms]}
+    for field in dict.fromkeys(field for term in terms for field, _ in term.typical):
+        columns[f"typical {field}"] = [", ".join(term.typical_of(field)) for term in terms]
+    columns["definition"] = [term.definition for term in terms]
+    notes = [f"corpus search finds {term.id} also as: {', '.join(term.synonyms)}." for term in terms if term.synonyms]
     notes += [f"{facet.field}={term}: {first_names_and_more(keys, 5)}" for term, keys in having.items() if keys]
-    return Table(facet.field, facet.label, columns, tuple(rows), tuple(notes), wrapped="definition")
+    rows = tuple(zip(*columns.values(), strict=True))
+    return Table(facet.field, facet.label, tuple(columns), rows, tuple(notes), wrapped="definition")
 
 
 def levels_table(facet: Facet) -> Table:
@@ -41,7 +39,7 @@ def levels_table(facet: Facet) -> Table:
 
 
 def all_terms_table(taxonomy: Taxonomy) -> Table:
-    """Return every term of every facet, one row each."""
+    """Return every term of every facet, a row for each."""
     rows: list[tuple[Cell, ...]] = []
     for section, facets in _sections(taxonomy):
         for facet in facets:
@@ -52,26 +50,26 @@ def all_terms_table(taxonomy: Taxonomy) -> Table:
 
 
 def overview(taxonomy: Taxonomy, width: int | None) -> list[Line]:
-    """Return all facets on a page: the name to filter by, and its terms."""
+    """Return all facets, each with the name to filter by and its terms."""
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     lines: list[Line] = []
     for section, facets in _sections(taxonomy):
         if not facets:
             continue
-        called, own = (taxonomy.noun.many, taxonomy.fields) if section == "papers" else (section, ())
-        lines.append(line(f"Fields of {called}", "heading"))
-        label_width = max(display_width(name) for name in (*(f.field for f in facets), *(f.name for f in own))) + 4
-        for facet in facets:
+        noun, own = (taxonomy.noun.many, taxonomy.fields) if section == "papers" else (section, ())
+        lines.append(line(f"Fields of {noun}", "heading"))
+        names = [*(facet.field for facet in facets), *(field.name for field in own)]
+        label_width = max(map(display_width, names)) + 4
+        for facet in facets:  # a zero byte is a blank that does not break
             words = [f"{term.code}\0{term.id}" if term.code else term.id.replace(" ", "\0") for term in facet.terms]
             words += ["NA"] if facet.allows_na else []
-            text = " ".join(f"{word}," for word in words[:-1]) + f" {words[-1]}"
+            text = ", ".join(words)
             if facet.kind is Kind.LEVELS:
                 text += f"; each {', '.join(level.id for level in facet.levels)}"
-            first, *rest = wrap(text, available, first=pad(f"  {facet.field}", label_width), rest=" " * label_width)
-            shown = [part.replace("\0", " ") for part in (first, *rest)]
             style = "key" if facet.role == "axis" else ""
-            lines.append((Span(shown[0][:label_width], style), Span(shown[0][label_width:])))
-            lines += [line(part) for part in shown[1:]]
+            first, *rest = wrap(text, available, first=pad(f"  {facet.field}", label_width), rest=" " * label_width)
+            lines.append((Span(first[:label_width], style), Span(first[label_width:].replace("\0", " "))))
+            lines += [line(part.replace("\0", " ")) for part in rest]
         for field in own:
             values = ", ".join(field.choices) or field.kind.value
             first, text = pad(f"  {field.name}", label_width), f"{values}: {field.help}"
@@ -85,7 +83,7 @@ def _sections(taxonomy: Taxonomy) -> Sequence[tuple[str, tuple[Facet, ...]]]:
 
 
 def lines(codings: Sequence[Coding], width: int | None) -> list[Line]:
-    """Return how some tags are coded, for the terminal."""
+    """Return the rules and cases of some tags, for the terminal."""
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     shown: list[Line] = []
     for coding in codings:
@@ -166,7 +164,7 @@ def protocol_page(protocol: Protocol, taxonomy: Taxonomy) -> str:
 
 
 def _searching(protocol: Protocol, noun: Noun) -> Iterator[str]:
-    """Yield what a run of searches asks, and how often; nothing where the protocol has no queries."""
+    """Yield the questions of a run of searches in sentences; nothing if the protocol has no queries."""
     if not protocol.queries:
         return
     within = f" in {', '.join(protocol.search_categories)}" if protocol.search_categories else ""

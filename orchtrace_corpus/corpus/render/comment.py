@@ -2,10 +2,10 @@
 
     python -m orchtrace_corpus.corpus.render.comment DIFF.json
 
-The document comes from a job that read what anybody may have written. So it is held to docs/schema/diff.schema.json,
-with bounds on size, depth, numbers and lengths, and every text in it stands in a code span or a fence: there GitHub's
-Markdown knows no markup, mention, reference, link or formula. Nothing is filtered, since there is nothing that a filter
-could miss. This module needs the standard library only: where the comment is written, nothing is installed.
+The document may contain texts of anybody. It is checked against docs/schema/diff.schema.json, with limits on size,
+depth, numbers and lengths, and each text becomes a code span or a fence, in which GitHub's Markdown has no markup,
+mentions, references, links or formulas; so nothing needs a filter. The module uses only the standard library, since
+nothing else is installed where it runs.
 """
 
 import json
@@ -29,7 +29,7 @@ from orchtrace_corpus.corpus.render import difference
 from orchtrace_corpus.corpus.render.difference import Document, Entry, Gone, New, Own, Part, Words
 
 MARKER = "<!-- corpus diff -->"
-"""The first line, by which a bot finds the comment that it wrote before."""
+"""The first line, by which a bot finds its earlier comment."""
 
 MOST_BYTES = 60_000
 """GitHub takes comments of up to 65,536 characters; a byte is never more than one."""
@@ -37,26 +37,18 @@ MOST_BYTES = 60_000
 MOST_INPUT_BYTES = 8_000_000
 MOST_DEPTH = 40
 """The largest depth of a document; a difference has eight levels, and a value in it those of a data file."""
-
 _FOLDED_FROM = 6
-"""Sections of so many lines about what is new are folded; what changed of what there was never is."""
-
+"""The least lines of a section that is folded, if it is about new records."""
 _NOTICE_BYTES = 700
-"""Room in each section for what does not fit to be counted and linked."""
-
+"""The room in a section for the count and the links of lines that do not fit."""
 _FILES_BYTES = 6000
-"""Room for the files that are no data; the others are counted."""
-
+"""The room for the names of files outside the data."""
 _NEW_BYTES = 6000
-"""Room for what is new that all changes together leave."""
-
-_MOST_TEXT = 4000
-"""The characters of a text that are shown; the others are counted."""
-
-_MOST_REMARK = 500
-"""The characters of a remark that are shown; the tool's own are shorter."""
-
-_MOST_BACKTICKS = 20
+"""The room that is kept for new records, however much else changed."""
+_MAX_TEXT = 4000
+"""The most characters of a text that are shown; the others are counted."""
+_MAX_REMARK = 500
+_MAX_BACKTICKS = 20
 """Longer runs are cut: cmark, GitHub's parser, takes delimiters of code spans of up to 80 backticks."""
 
 
@@ -65,25 +57,25 @@ class DocumentError(ValueError):
 
 
 def comment(document: Document) -> str:
-    """Return the change as a comment, no longer than GitHub takes, of a document that is a difference (see `check`).
+    """Return a valid difference as a comment that is no longer than GitHub allows.
 
-    What does not fit is counted and linked to its line in its file. What changed of what there was comes before what is
-    new, and the longest sections are shortened first, so that no part of the change goes unmentioned.
+    Lines that do not fit are counted, with links to their places in the files. Changes of earlier records come before
+    new records, and the longest sections are shortened first, so that each part of the change is mentioned.
     """
     parts = [MARKER]
     sizes = accumulate(_size([f"{code_span(name[: difference.MAX_PATH])}…, "]) for name in document["outside"]["files"])
     if files := difference.files_outside(document, sum(size <= _FILES_BYTES for size in sizes)):
         parts += [f"**Not data alone.** {_words(files)}", ""]
-    compared = f"Compared: {' with '.join(code_span(document[name][:_MOST_REMARK]) for name in ('before', 'after'))}."
+    compared = f"Compared: {' with '.join(code_span(document[name][:_MAX_REMARK]) for name in ('before', 'after'))}."
     if "refused" in document:
-        lines = [_unticked(printable(line, limit=_MOST_REMARK)) for line in document["refused"].split("\n")]
+        lines = [_unticked(printable(line, limit=_MAX_REMARK)) for line in document["refused"].split("\n")]
         reason = fence("\n".join(lines[: _fitting(lines, MOST_BYTES // 3)]))
         return "\n".join([*parts, "**The data cannot be compared.**", "", reason, "", compared, ""])
     if document["has_meaning"]:
         parts += [f"**{difference.headline(document)}**", "", compared, ""]
     else:
         parts += [f"**{difference.nothing(document)}**", ""]
-    remarks = [code_span(remark[:_MOST_REMARK]) for remark in document["remarks"]]
+    remarks = [code_span(remark[:_MAX_REMARK]) for remark in document["remarks"]]
     for remark in remarks[: _fitting(remarks, _NEW_BYTES)]:
         parts += [remark, ""]
     left = difference.claims_left(document) if document["has_meaning"] else ()
@@ -117,17 +109,14 @@ FAILED = f"""\
 **What this pull request changes could not be computed.** What stood here before may no longer be true; the run of the
 workflow says what went wrong.
 """
-"""The comment where there is no document."""
+"""The comment for a document that could not be read."""
 
 _CUT_HERE = "This comment is full: each part ends with what is left out of it. `corpus diff` shows all of it."
 
 
 def code_span(text: str) -> str:
-    """Return the text as a code span: on one line, between more backticks than it holds in a row.
-
-    Reference: https://spec.commonmark.org/0.31.2/#code-spans
-    """
-    shown = marked(text)
+    """Return the text as a code span on one line, between more backticks than any run of it has."""
+    shown = marked(text)  # https://spec.commonmark.org/0.31.2/#code-spans
     ticks = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
     room = " " if shown[:1] in (" ", "`") or shown[-1:] in (" ", "`") else ""
     if not shown.strip(" "):
@@ -136,20 +125,14 @@ def code_span(text: str) -> str:
 
 
 def fence(text: str) -> str:
-    """The lines as a fenced code block, the fence longer than any run of backticks in them.
-
-    Reference: https://spec.commonmark.org/0.31.2/#fenced-code-blocks
-    """
+    """Return lines as a code block, with a fence that is longer than any run of backticks in them."""
+    # https://spec.commonmark.org/0.31.2/#fenced-code-blocks
     ticks = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{ticks}\n{text.rstrip()}\n{ticks}"
 
 
 def read(data: bytes, schema: Mapping[str, Any]) -> Document:
-    """A difference, read from bytes that anybody may have written.
-
-    Raises:
-        DocumentError: It is too large, nested too deep, no JSON, or not what the schema describes.
-    """
+    """Read a difference from bytes that anybody may have written; `DocumentError` says why they are none."""
     if len(data) > MOST_INPUT_BYTES:
         raise DocumentError(f"it has more than {MOST_INPUT_BYTES} bytes")
     try:
@@ -168,17 +151,9 @@ def read(data: bytes, schema: Mapping[str, Any]) -> Document:
 
 
 def check(value: object, schema: Mapping[str, Any], whole: Mapping[str, Any], place: str = "$") -> None:
-    """Hold a value to a JSON Schema, by the keywords that docs/schema/diff.schema.json uses.
+    """Check a value against a part of the `whole` JSON Schema, by the keywords of docs/schema/diff.schema.json.
 
-    Args:
-        value: The value.
-        schema: What it has to be.
-        whole: The document to which the references in the schema lead.
-        place: Where the value stands.
-
-    Raises:
-        DocumentError: It is not what the schema describes.
-        KeyError: The schema has a keyword that is not understood here.
+    A value at `place` that does not match is a `DocumentError`, another keyword a `KeyError`.
     """
     if "$ref" in schema:
         return check(value, whole["$defs"][schema["$ref"].removeprefix("#/$defs/")], whole, place)
@@ -231,23 +206,23 @@ _ANNOTATIONS = frozenset(
     {"$schema", "$defs", "title", "description"}
     | {"anyOf", "properties", "additionalProperties", "propertyNames", "items"}
 )
-"""The keywords that say nothing about the value itself."""
+"""The keywords that do not restrict the value itself."""
 
 
 def marked(text: str) -> str:
-    """Return the text on one line, and behind it the code points of what looks like something else in it."""
+    """Return the text on one line, followed by the code points of characters that look like others."""
     named = code_points(character for part in odd_parts(text) for character in part.characters)
     return _unticked(printable(text, limit=len(text))) + (f" [{named}]" if named else "")
 
 
 def _unticked(text: str) -> str:
-    """Return the text with the backticks of longer runs counted."""
-    ticks = "`" * _MOST_BACKTICKS
+    """Return the text with long runs of backticks cut and counted."""
+    ticks = "`" * _MAX_BACKTICKS
     return re.sub(f"{ticks}`+", lambda run: f"{ticks}…({len(run[0])} backticks)", text)
 
 
 class _Block(NamedTuple):
-    """A section of the comment between its `first` and `last` lines, with the lines of each entry to leave out."""
+    """A section of the comment: the lines of each entry, which can be omitted, between `first` and `last` lines."""
 
     title: Own
     items: Sequence[tuple[Sequence[str], Entry]]
@@ -262,7 +237,7 @@ class _Block(NamedTuple):
 
     @property
     def frame_size(self) -> int:
-        """The bytes of what stands around its items, folded or not."""
+        """The bytes of the lines around its items, folded or not."""
         return _size([*self.first, *self.last, self.title, "<details><summary> (1000000)</summary>", "", "</details>"])
 
 
@@ -278,30 +253,30 @@ def _items(entry: Entry, document: Document) -> list[str]:
 
 
 def _fitting(lines: Sequence[str], room: int) -> int:
-    """Return how many of the first lines there is room for."""
+    """Return how many of the first lines fit."""
     sizes = accumulate(_size([line]) for line in lines)
     return sum(size <= room for size in sizes)
 
 
 def _words(words: Words, place: str = "") -> str:
-    """Return a sentence: our own words as they are, all others as code spans; of long ones the rest is counted."""
+    """Return a sentence: own words as they are, all others as code spans; long ones are cut, and the rest counted."""
     shown = ""
     for word in words:
         if isinstance(word, Own):
             shown += word.replace(" -> ", " → ")
             continue
-        mark = "~~" if isinstance(word, Gone) else "**" if isinstance(word, New) else ""
-        if isinstance(word, Part):  # a blank stands between them anyway
+        mark = {Gone: "~~", New: "**"}.get(type(word), "")
+        if isinstance(word, Part):  # there is a blank between parts anyway
             word = word.strip(" ") or word
         blank = " " if shown and shown[-1] not in " ([{" else ""
-        shown += f"{blank}{mark}{code_span(word[:_MOST_TEXT])}{mark}"
-        if len(word) > _MOST_TEXT:
-            shown += f" … ({len(word) - _MOST_TEXT:,} more characters{': ' * bool(place)}{place})"
+        shown += f"{blank}{mark}{code_span(word[:_MAX_TEXT])}{mark}"
+        if len(word) > _MAX_TEXT:
+            shown += f" … ({len(word) - _MAX_TEXT:,} more characters{': ' * bool(place)}{place})"
     return shown
 
 
 def _section(block: _Block, room: int, notice: int, document: Document) -> list[str]:
-    """Return a heading, the lines that there is room for, and how many others there are; folded if all of it is new."""
+    """Return a heading, the lines that fit, and a notice on the others; folded if it is long and about new records."""
     room -= block.frame_size
     shown: list[str] = []
     left: list[tuple[int, Entry]] = []
@@ -318,7 +293,7 @@ def _section(block: _Block, room: int, notice: int, document: Document) -> list[
 
 
 def _notice(left: Sequence[tuple[int, Entry]], room: int, document: Document) -> list[str]:
-    """Count the lines that do not fit, and link them as far as there is room."""
+    """Return the number of lines that do not fit, with as many links to them as fit."""
     if not left:
         return []
     shown = f"… and {pluralize(sum(count for count, _ in left), 'more line')}"
@@ -328,8 +303,8 @@ def _notice(left: Sequence[tuple[int, Entry]], room: int, document: Document) ->
 
 
 def _place(entry: Entry, document: Document) -> str:
-    """Return the place that an entry is about, linked from the page of a pull request if its state is a commit."""
-    shown = code_span(f"{entry.path[:_MOST_REMARK]}:{entry.line}")
+    """Return the place of an entry, as a link from the page of a pull request if its state is a commit."""
+    shown = code_span(f"{entry.path[:_MAX_REMARK]}:{entry.line}")
     commit = document["before" if entry.is_gone else "after"]
     if not re.fullmatch("[0-9a-f]{7,64}", commit):
         return shown
@@ -337,7 +312,7 @@ def _place(entry: Entry, document: Document) -> str:
 
 
 def _table(shifts: Table) -> _Block:
-    """Return a table as aligned text in a fence: in a table of Markdown, a bar in a text could end its cell."""
+    """Return a table as aligned text in a fence, since in a Markdown table a bar in a text could end its cell."""
     rows = tuple(
         tuple(_unticked(printable(cell, limit=300)) if isinstance(cell, str) else cell for cell in row)
         for row in shifts.rows
@@ -348,7 +323,7 @@ def _table(shifts: Table) -> _Block:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the comment for a difference in a file to standard output; say so and return 1 if there is none."""
+    """Write the comment for a difference in a file to standard output; return 1 if the file is none."""
     (path,) = arguments
     with open(installed_path("docs/schema/diff.schema.json"), "rb") as file:
         schema = json.load(file)

@@ -1,6 +1,7 @@
 """The coverage of two axes as a heat map, with its gaps by name; as a document, as JSON and as CSV."""
 
 from collections.abc import Sequence
+from itertools import count, product
 from typing import TypeAlias
 
 from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, display_width, line, pad, pluralize, wrap
@@ -12,34 +13,32 @@ from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, SOURCES_NOUN, cells, crosstab_name, crosstab_title
 
 _PIPE_WIDTH = 80
-_MOST_GAPS = 8
+_MAX_GAPS = 8
 _IMPOSSIBLE = "x"
 _AWAITED = "those with both tags, ? by a reading of an open tag"
 _SUM = "sum"
 
 
 def _coverage_title(coverage: Coverage) -> str:
-    by = "" if coverage.reading is ReadingName.PUBLISHED else f": {SOURCES_NOUN}"
-    return f"{crosstab_title(coverage.crosstab)}{by}"
+    title = crosstab_title(coverage.crosstab)
+    return title if coverage.reading is ReadingName.PUBLISHED else f"{title}: {SOURCES_NOUN}"
 
 
 def page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICODE, note: str = "") -> list[Line]:
-    """The matrix of two axes as a heat map, its widest gaps with the papers near them, and a note at the foot."""
+    """Return the matrix of two axes as a heat map, its largest gaps with the nearest papers, and a note."""
     crosstab = coverage.crosstab
     available = width or _PIPE_WIDTH
     title = f"{_coverage_title(coverage)}, {coverage.noun.counted(crosstab.total)}"
     lines: list[Line] = [line(title, "heading"), line()]
-    matrix = _matrix(coverage, available, glyphs)
-    lines += matrix
-    if not matrix:
-        too_wide = f"(the matrix is wider than {available} columns; try: corpus gaps "
-        too_wide += f"{crosstab.columns.name} {crosstab.rows.name})"
-        lines += [line(text, "muted") for text in wrap(too_wide, available)]
+    turned = f"corpus gaps {crosstab.columns.name} {crosstab.rows.name}"
+    too_wide = f"(the matrix is wider than {available} columns; try: {turned})"
+    lines += _matrix(coverage, available, glyphs) or [line(text, "muted") for text in wrap(too_wide, available)]
     lines += [line(), *(line(text, "heading") for text in wrap(summary(coverage), available))]
     for text in _reasons(coverage):
         lines += [line(part) for part in wrap(text, available, rest="  ")]
-    shown = [gap for gap in coverage.gaps if round(gap.expected, 1) > gap.papers][:_MOST_GAPS]
-    if coverage.candidates is not None:
+    if coverage.candidates is None:
+        shown = [gap for gap in coverage.gaps if round(gap.expected, 1) > gap.papers][:_MAX_GAPS]
+    else:
         shown = [gap for gap in coverage.gaps if gap[:2] in coverage.candidates]
     if shown:
         table = _gaps_table(coverage, [gap._replace(nearest=gap.nearest[:2]) for gap in shown])
@@ -58,12 +57,12 @@ def summary(coverage: Coverage) -> str:
 
 
 def _reasons(coverage: Coverage) -> list[str]:
-    """Return the cells of which nothing is expected, since no paper has one tag; and why some cannot arise."""
+    """Return the terms that no paper has at all, and why some cells cannot arise."""
     axes, (rows, columns) = (coverage.crosstab.rows, coverage.crosstab.columns), coverage.unused
-    named = [f"{axis.name} {', '.join(terms)}" for axis, terms in zip(axes, (rows, columns), strict=True) if terms]
+    unused = [f"{axis.name} {', '.join(terms)}" for axis, terms in zip(axes, (rows, columns), strict=True) if terms]
     number = sum(row in rows or column in columns for row, column in coverage.empty)
-    texts = [f"No {coverage.noun.one} at all: {'; '.join(named)} ({number} of the empty cells)"] if named else []
-    return [*texts, *(f"Cannot arise: {why}" for why in coverage.reasons)]
+    texts = [f"No {coverage.noun.one} at all: {'; '.join(unused)} ({number} of the empty cells)"] if unused else []
+    return [*texts, *(f"Cannot arise: {reason}" for reason in coverage.reasons)]
 
 
 def _gaps_table(coverage: Coverage, gaps: Sequence[Gap]) -> Table:
@@ -82,23 +81,21 @@ def _gaps_table(coverage: Coverage, gaps: Sequence[Gap]) -> Table:
 
 
 def table(coverage: Coverage) -> Table:
-    """Every cell of the matrix, as rows; with what to expect, and the nearest papers, of those empty or sparse."""
+    """Return every cell of the matrix as a row; of gaps, with the expected count and the nearest papers."""
     crosstab = coverage.crosstab
-    found = {(gap.row, gap.column): gap for gap in coverage.gaps}
-    states = {"empty": coverage.empty, "sparse": coverage.sparse, "impossible": coverage.impossible}
+    gaps = {(gap.row, gap.column): gap for gap in coverage.gaps}
+    states = dict.fromkeys(coverage.empty, "empty")
+    states |= dict.fromkeys(coverage.sparse, "sparse") | dict.fromkeys(coverage.impossible, "impossible")
+    columns = [crosstab.rows.name, crosstab.columns.name, "count", "state", "expected", "nearest"]
     rows: list[tuple[Cell, ...]] = []
-    for row, numbers in cells(crosstab).items():
-        for column, number in numbers.items():
-            gap = found.get((row, column))
-            further: tuple[Cell, ...] = (round(gap.expected, 2), gap.nearest) if gap else (None, ())
-            further += (coverage.candidates.get((row, column), ()),) if coverage.candidates is not None else ()
-            state = next((state for state, pairs in states.items() if (row, column) in pairs), "covered")
-            if not NO_CELLS.isdisjoint((row, column)):
-                state = "not applicable"
-            rows.append((row, column, number, state, *further))
-    last = ("candidates",) * (coverage.candidates is not None)
-    columns = (crosstab.rows.name, crosstab.columns.name, "count", "state", "expected", "nearest", *last)
-    return Table("cells", _coverage_title(coverage), columns, tuple(rows))
+    for pair in product(crosstab.row_values, crosstab.column_values):
+        gap = gaps.get(pair)
+        expected: tuple[Cell, ...] = (round(gap.expected, 2), gap.nearest) if gap else (None, ())
+        state = states.get(pair, "covered") if NO_CELLS.isdisjoint(pair) else "not applicable"
+        candidates = () if coverage.candidates is None else (coverage.candidates.get(pair, ()),)
+        rows.append((*pair, crosstab.number(*pair), state, *expected, *candidates))
+    columns += [] if coverage.candidates is None else ["candidates"]
+    return Table("cells", _coverage_title(coverage), tuple(columns), tuple(rows))
 
 
 def document(coverage: Coverage) -> tuple[Table, Table]:
@@ -116,11 +113,11 @@ def document(coverage: Coverage) -> tuple[Table, Table]:
 
 
 _Pair: TypeAlias = tuple[str | None, str | None]
-"""A cell of the matrix, as its row and its column; None stands for the sum."""
+"""A cell of the matrix: its row and its column, None for the sum."""
 
 
 def _in_order(values: Sequence[str]) -> list[str | None]:
-    """The values, their sum, and behind it what does not apply, which it leaves out."""
+    """Return the values, None for their sum, then the values that do not apply, which the sum omits."""
     aside = [value for value in values if value in NO_CELLS]
     return [*(value for value in values if value not in aside), None, *aside]
 
@@ -143,7 +140,7 @@ def _head(value: str | None) -> str:
 
 
 def _mark(cell: Cell, pair: _Pair, coverage: Coverage) -> Cell:
-    """Return the mark of a cell: that it cannot arise, or behind its number that candidates would fill it, or could."""
+    """Return the text of a cell: the sign that it cannot arise, or its number, marked if candidates would fill it."""
     if pair in coverage.impossible:
         return _IMPOSSIBLE
     named = (coverage.candidates or {}).get(pair, ()) if pair in coverage.empty else ()
@@ -151,7 +148,7 @@ def _mark(cell: Cell, pair: _Pair, coverage: Coverage) -> Cell:
 
 
 def _legend(coverage: Coverage) -> list[str]:
-    """Return the meaning of the marks of the matrix, and what its sums leave out."""
+    """Return the meaning of the marks of the matrix, and the values that its sums omit."""
     crosstab = coverage.crosstab
     aside = [value for value in (NOT_APPLICABLE, ABSENT) if value in {*crosstab.row_values, *crosstab.column_values}]
     marks = [f"{_IMPOSSIBLE}: cannot arise"] * bool(coverage.impossible)
@@ -160,10 +157,10 @@ def _legend(coverage: Coverage) -> list[str]:
 
 
 def json(coverage: Coverage) -> str:
-    """The matrix and its gaps for programs."""
+    """Return the matrix and its gaps for programs."""
     crosstab = coverage.crosstab
-    without, named = {*coverage.empty, *coverage.impossible}, coverage.candidates or {}
-    awaiting = [{"row": row, "column": column, "keys": keys} for (row, column), keys in named.items()]
+    without, candidates = {*coverage.empty, *coverage.impossible}, coverage.candidates or {}
+    awaiting = [{"row": row, "column": column, "keys": keys} for (row, column), keys in candidates.items()]
     return envelope(
         "gaps",
         {
@@ -175,9 +172,9 @@ def json(coverage: Coverage) -> str:
             "row_totals": crosstab.row_totals,
             "column_totals": crosstab.column_totals,
             "sparse_limit": coverage.sparse_limit,
-            "empty": [list(cell) for row in _pairs(crosstab) for cell in row if cell in without],
-            "sparse": [list(cell) for cell in coverage.sparse],
-            "impossible": [list(cell) for cell in coverage.impossible],
+            "empty": [cell for row in _pairs(crosstab) for cell in row if cell in without],
+            "sparse": coverage.sparse,
+            "impossible": coverage.impossible,
             "gaps": [gap._replace(expected=round(gap.expected, 2))._asdict() for gap in coverage.gaps],
             **({} if coverage.candidates is None else {"candidates": awaiting}),
         },
@@ -185,7 +182,7 @@ def json(coverage: Coverage) -> str:
 
 
 def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
-    """The heat map with its legend; nothing where it is wider than the terminal, even with numbers as heads."""
+    """Return the heat map with its legend; empty if it is too wide, even with numbers as heads of columns."""
     crosstab = coverage.crosstab
     columns = _in_order(crosstab.column_values)
     heads = labels = [_head(column) for column in columns]
@@ -194,36 +191,35 @@ def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
     narrowest = max(4, len(str(sum(crosstab.cells.values()))))
     is_numbered = label_width + sum(max(display_width(head), narrowest) + 1 for head in heads) > width
     if is_numbered:
-        place = columns.index(None)
-        heads = [_SUM if index == place else f"({index + (index < place)})" for index in range(len(columns))]
+        numbers = count(1)
+        heads = [_SUM if column is None else f"({next(numbers)})" for column in columns]
     widths = [max(display_width(head), narrowest) for head in heads]
     if label_width + sum(widths) + len(widths) > width:
         return []
     head = " ".join(pad(text, width, right=True) for text, width in zip(heads, widths, strict=True))
     shades = ("", "", *reversed(glyphs.shades))
+    used = set()
     lines: list[Line] = [line(f"{pad('', label_width)} {head}", "muted")]
     for pairs in _pairs(crosstab):
-        spans = []
+        spans = [Span(pad(_head(pairs[0][0]), label_width))]
         for pair, cell_width in zip(pairs, widths, strict=True):
-            number = _number(pair, crosstab)
-            applies = None not in pair and NO_CELLS.isdisjoint(pair)
-            # For terminals without colour, a shade grows with the count.
-            shade = shades[heat(number, largest)] if applies and number > coverage.sparse_limit else ""
+            number, style, shade = _number(pair, crosstab), "muted", ""
+            if None not in pair and NO_CELLS.isdisjoint(pair):
+                style = f"heat{heat(number, largest)}"
+                shade = shades[heat(number, largest)] if number > coverage.sparse_limit else ""
+            used.add(shade)  # for terminals without colour
             empty = "0" if None in pair else glyphs.empty
             text = f"{shade}{number}" if number else str(_mark(empty, pair, coverage))
-            style = f"heat{heat(number, largest)}" if applies else "muted"
             spans += [Span(" "), Span(pad(text, cell_width, right=True), style)]
-        lines.append((Span(pad(_head(pairs[0][0]), label_width)), *spans))
-    legend = ["".join(reversed(glyphs.shades)) + ": second to fourth quarter of the largest count"] * any(
-        glyph in span.text for row in lines for span in row for glyph in glyphs.shades
-    )
-    legend += _legend(coverage)
-    legend += [f"{coverage.noun.with_article} with several tags counts under each"] * (
-        sum(crosstab.cells.values()) > crosstab.total
-    )
-    lines += [line(text, "muted") for text in wrap(f"({'; '.join(legend)})", width) if legend]
-    if is_numbered:
-        # A zero byte stands for a blank that must not break.
-        named = " ".join(f"{head}\0{label}" for head, label in zip(heads, labels, strict=True) if label != _SUM)
-        lines += [line(), *(line(text.replace("\0", " "), "muted") for text in wrap(named, width))]
+        lines.append(tuple(spans))
+    legend = _legend(coverage)
+    if used - {""}:
+        legend.insert(0, f"{''.join(reversed(glyphs.shades))}: second to fourth quarter of the largest count")
+    if sum(crosstab.cells.values()) > crosstab.total:
+        legend.append(f"{coverage.noun.with_article} with several tags counts under each")
+    if legend:
+        lines += [line(text, "muted") for text in wrap(f"({'; '.join(legend)})", width)]
+    if is_numbered:  # a zero byte is a blank that does not break
+        meanings = " ".join(f"{head}\0{label}" for head, label in zip(heads, labels, strict=True) if label != _SUM)
+        lines += [line(), *(line(text.replace("\0", " "), "muted") for text in wrap(meanings, width))]
     return lines

@@ -1,9 +1,9 @@
 """Describes the meaning of a change from its JSON document; `comment` writes the same as Markdown.
 
-Every sentence is a sequence of words: those of this tool are `Own`, all others are texts of the data, whatever they
-look like. So a form in which texts of the data must not act, such as Markdown, knows which they are. Of a value that
-changed, what was is `Gone` and what is is `New`, and two that look alike are told apart by code points. Nothing here
-may import more than the standard library and `base`, since the comment is written where nothing else is installed.
+A sentence is a sequence of words: words of this tool are `Own`, all others are texts of the data, which must not act
+as markup. In a changed value, the earlier part is `Gone` and the later one `New`; code points tell parts apart that
+look alike. This module imports only the standard library and `base`: nothing else is installed where comments are
+written.
 """
 
 import re
@@ -22,23 +22,23 @@ from orchtrace_corpus.base.text.table import Table
 
 
 class Own(str):
-    """Words of this tool; what is no `Own` is text of the data."""
+    """Words of this tool."""
 
     __slots__ = ()
 
 
 class Part(str):
-    """A part of a text of the data that changed: the same before and after, unless it is `Gone` or `New`."""
+    """A part of a changed text of the data: unchanged, unless it is `Gone` or `New`."""
 
     __slots__ = ()
 
 
 class Gone(Part):
-    """A part that was and is no longer."""
+    """A part of the earlier text only."""
 
 
 class New(Part):
-    """A part that is and was not before."""
+    """A part of the later text only."""
 
 
 Words: TypeAlias = Sequence[str]
@@ -46,13 +46,7 @@ Document: TypeAlias = Mapping[str, Any]
 
 
 class Entry(NamedTuple):
-    """A sentence and those below it, with the place in a data file that they are about.
-
-    Attributes:
-        path: The file; empty where there is no place.
-        line: The line.
-        is_gone: Whether the place is in the earlier state, since there is none in the later one.
-    """
+    """A sentence and those below it, with their line in a data file, in the earlier state if `is_gone`."""
 
     lines: Sequence[Words]
     path: str = ""
@@ -61,7 +55,7 @@ class Entry(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A heading and its entries; `is_new` says that they tell nothing of records that were there before."""
+    """A heading and its entries; with `is_new`, no entry is about a record of the earlier state."""
 
     title: Own
     entries: Sequence[Entry]
@@ -81,28 +75,21 @@ _PIPE_WIDTH = 100
 _COLON, _ARROW, _COMMA, _SEMICOLON = Own(": "), Own(" -> "), Own(", "), Own("; ")
 MAX_FILES_NAMED = 20
 MAX_PATH = 200
-"""The characters that are shown of a path outside the data: endless ones must not fill a comment."""
-_MOST_SUBJECTS = 25
-"""So many kinds of files have sections of their own."""
-
+"""The most characters that are shown of a path outside the data, so that none fills a comment."""
+_MAX_SUBJECTS = 25
+"""The most kinds of files with sections of their own."""
 _MANY_ALIKE = 3
-"""So many records with the same changes are told together."""
-
-_MOST_NAMES = 40
-"""So many records with the same questions stand in a line."""
-
+"""The fewest records with the same changes that are named together."""
+_MAX_NAMES = 40
+"""The most records in a line."""
 _SHORT = 40
-"""Texts up to this length are shown whole; so much of a longer one is shown around a change."""
-
+"""The longest text that is shown whole, and the length that is shown around a change of a longer one."""
 _LONG = 2000
-"""Texts up to this length that have little in common are shown whole."""
-
-_MOST_TOKENS = 600
-"""Between what two texts share at both ends, so many words are compared: the time grows with their square."""
-
-_MOST_CODE_POINTS = 8
-"""Texts that differ in more characters beyond ASCII than these do not look alike."""
-
+"""The longest text that is shown whole if it has little in common with the other one."""
+_MAX_TOKENS = 600
+"""The most words that are compared with each other, since time grows with their square."""
+_MAX_CODE_POINTS = 8
+"""The most characters beyond ASCII in which two texts that look alike can differ."""
 _ALIKE = str.maketrans("1I|0", "lllO")
 _KINDS = {str: "text", list: "list", dict: "fields", int: "number", bool: "truth"}
 
@@ -128,30 +115,37 @@ def text(document: Document, width: int | None) -> list[Line]:
     """Return the change for a terminal."""
     room = width or _PIPE_WIDTH
     head = headline(document) if document["has_meaning"] else nothing(document)
-    sentences = [files_outside(document, MAX_FILES_NAMED), *([sentence] for sentence in (head, *document["remarks"]))]
-    lines = [line(part) for sentence in sentences if sentence for part in wrap(_shown(sentence), room)]
+    sentences = [files_outside(document, MAX_FILES_NAMED), [head], *([remark] for remark in document["remarks"])]
+    lines = [part for sentence in sentences if sentence for part in _lines(sentence, room)]
     for section in sections(document):
         lines += [(), (Span(section.title, "heading"),)]
         for entry in section.entries:
             for index, words in enumerate(entry.lines):
-                indent = "    " if index else "  "
-                lines += [line(part) for part in wrap(_shown(words), room, first=indent, rest=f"{indent}  ")]
+                lines += _lines(words, room, "    " if index else "  ", "      " if index else "    ")
     for shifts in shift_tables(document):
         lines += [(), *table.lines(shifts, width)]
     left = claims_left(document) if document["has_meaning"] else ()
-    return [*lines, *([(), *(line(part) for part in wrap(_shown(left), room))] if left else [])]
+    return [*lines, (), *_lines(left, room)] if left else lines
+
+
+def _lines(words: Words, width: int, first: str = "", rest: str = "") -> list[Line]:
+    """Return words for a terminal, broken into lines."""
+    marks = {Gone: ("[-", "-]"), New: ("{+", "+}")}
+    shown = ""
+    for word in words:
+        opened, closed = marks.get(type(word), ("", ""))
+        shown += f"{opened}{printable(word, limit=len(word))}{closed}"
+    return [line(part) for part in wrap(shown, width, first=first, rest=rest)]
 
 
 def files_outside(document: Document, most: int) -> Words:
-    """Name the files that a pull request changes beside data, so many at most; nothing where there are none."""
+    """Name the files that a pull request changes outside data/, at most so many; empty without any."""
     total, files = document["outside"]["total"], document["outside"]["files"][:most]
     if not total:
         return ()
     files = [name if len(name) <= MAX_PATH else f"{name[:MAX_PATH]}…" for name in files]
-    left = total - len(files)
-    more = [Own(f", and {left} more")] if left else []
-    named = f"This pull request changes {pluralize(total, 'file')} outside data/: "
-    return [Own(named), *_joined(([name] for name in files), _COMMA), *more, Own(".")]
+    more = f", and {total - len(files)} more." if total > len(files) else "."
+    return [Own(f"This pull request changes {pluralize(total, 'file')} outside data/: "), *_listed(files), Own(more)]
 
 
 def nothing(document: Document) -> Own:
@@ -159,8 +153,8 @@ def nothing(document: Document) -> Own:
     files = document["files"]
     if not files:
         return Own("No change: the data is the same.")
-    what = "comments or the order of records" if any(file["asides"] for file in files) else "the layout"
-    return Own(f"No change in meaning: only {what} changed.")
+    changed = "comments or the order of records" if any(file["asides"] for file in files) else "the layout"
+    return Own(f"No change in meaning: only {changed} changed.")
 
 
 def headline(document: Document) -> Own:
@@ -180,83 +174,86 @@ def headline(document: Document) -> Own:
 
 
 def sections(document: Document) -> Iterator[Section]:
-    """Yield what there is to tell: what broke, what changed of what there was, then what is new."""
-    records = [
-        (subject, [(file, record) for file in files for record in file["records"]])
-        for subject, files in _by_subject(document)
-    ]
-    judged = [[review for review in document["to_judge"] if review["is_new"] is is_new] for is_new in (False, True)]
-    broken, falling, true, holding, new = (
-        Section(Own(title), [_claim(claim) for claim in _turned(document, turn)], is_new=turn == "new")
-        for turn, (title, _, _) in _TURNS.items()
-    )
-    findings = []
-    for kind in ("new", "gone"):
-        entries = []
-        for finding in document["findings"][kind]:
-            record = (Own(" ["), finding["record"], Own("]")) if finding["record"] else ()
-            entries.append(Entry([[finding["path"], _COLON, finding["code"], Own(" "), finding["message"], *record]]))
-        findings.append(Section(Own(f"Findings {kind}"), entries, is_new=True))
-    found = (
-        *(broken, falling),
-        *(_records(document, subject, kind, pairs) for kind in ("changed", "removed") for subject, pairs in records),
-        Section(Own("To be judged by a person"), list(_questions(judged[0]))),
+    """Yield the sections that have entries: what broke, what changed of earlier records, then what is new."""
+
+    def claims(turn: str) -> Section:
+        return Section(Own(_TURNS[turn][0]), list(map(_claim, _turned(document, turn))), is_new=turn == "new")
+
+    def questions(title: str, *, is_new: bool) -> Section:
+        reviews = [review for review in document["to_judge"] if review["is_new"] is is_new]
+        return Section(Own(title), list(_questions(reviews)), is_new)
+
+    subjects = _by_subject(document)
+    ordered = (
+        *map(claims, ("broken", "falls today")),
+        *(_records(document, *subject, kind) for kind in ("changed", "removed") for subject in subjects),
+        questions("To be judged by a person", is_new=False),
         Section(Own("Changed without another meaning"), list(_asides(document))),
-        *(true, holding, *findings, new),
-        *(_records(document, subject, "added", pairs) for subject, pairs in records),
-        Section(Own("To be judged of what is new"), list(_questions(judged[1])), is_new=True),
+        *map(claims, ("made true", "holds today again")),
+        *(Section(Own(f"Findings {kind}"), _findings(document, kind), is_new=True) for kind in ("new", "gone")),
+        claims("new"),
+        *(_records(document, *subject, "added") for subject in subjects),
+        questions("To be judged of what is new", is_new=True),
     )
-    yield from (section for section in found if section.entries)
+    yield from (section for section in ordered if section.entries)
+
+
+def _findings(document: Document, kind: str) -> list[Entry]:
+    entries = []
+    for finding in document["findings"][kind]:
+        record = (Own(" ["), finding["record"], Own("]")) if finding["record"] else ()
+        entries.append(Entry([[finding["path"], _COLON, finding["code"], Own(" "), finding["message"], *record]]))
+    return entries
 
 
 def shift_tables(document: Document) -> list[Table]:
-    """The counts that shifted, and the cells that turned."""
-    tables = []
+    """Return the counts that changed, and the cells that are filled or empty now, as tables."""
     shifts = [("total", name, *pair) for name, pair in document["totals"].items() if pair[0] != pair[1]]
     shifts += [(row["fields"][0], row["values"][0], row["before"], row["after"]) for row in document["counts"]]
-    if shifts:
-        counts = tuple((*shift, f"{shift[-1] - shift[-2]:+d}") for shift in shifts)
-        tables.append(Table("counts", "Counts", ("field", "value", "before", "after", "change"), counts))
+    counts = tuple((*shift, f"{shift[-1] - shift[-2]:+d}") for shift in shifts)
     cells = tuple(
         (" x ".join(cell["fields"]), " x ".join(cell["values"]), cell["before"], cell["after"], cell["turn"])
         for cell in document["cells"]
     )
-    if cells:
-        tables.append(Table("cells", "Cells", ("fields", "values", "before", "after", "what"), cells))
-    return tables
+    tables = (
+        Table("counts", "Counts", ("field", "value", "before", "after", "change"), counts),
+        Table("cells", "Cells", ("fields", "values", "before", "after", "what"), cells),
+    )
+    return [shifted for shifted in tables if shifted.rows]
 
 
 def claims_left(document: Document) -> Words:
-    """Say how many claims the change leaves as they were; empty if there are none."""
+    """Return how many claims the change does not affect, and which of these fall today; empty without any."""
     left, falling = document["claims"]["left"], document["claims"]["falling"]
     if not left:
         return ()
     words: list[str] = [Own(f"{left} {'claim is' if left == 1 else 'claims are'} as before.")]
     if falling:
         words.append(Own(f" Of these {len(falling)} fall{'s' * (len(falling) == 1)} over the pool of today: "))
-        words += _joined(([name] for name in falling[:_MOST_NAMES]), _COMMA)
-        words.append(Own(f" and {len(falling) - _MOST_NAMES} more." if len(falling) > _MOST_NAMES else "."))
+        words += _listed(falling[:_MAX_NAMES])
+        words.append(Own(f" and {len(falling) - _MAX_NAMES} more." if len(falling) > _MAX_NAMES else "."))
     return words
 
 
 def _by_subject(document: Document) -> Iterable[tuple[str, list[Document]]]:
-    """Return the files of each subject; what it is called is no markup, since it stands among our own words."""
+    """Return the files of each subject, which is a plain noun, since it is among our own words."""
     subjects: dict[str, list[Document]] = {}
     for file in document["files"]:
         subject = document["noun"][1] if file["subject"] == "papers" else str(file["subject"])
-        if not is_noun(subject) or (len(subjects) >= _MOST_SUBJECTS and subject not in subjects):
+        if not is_noun(subject) or (len(subjects) >= _MAX_SUBJECTS and subject not in subjects):
             subject = "other files"
         subjects.setdefault(subject, []).append(file)
     return subjects.items()
 
 
-def _records(document: Document, subject: str, kind: str, pairs: Sequence[tuple[Document, Document]]) -> Section:
-    """Tell the records of a subject that are new, gone or changed; those with the same changes together."""
+def _records(document: Document, subject: str, files: Sequence[Document], kind: str) -> Section:
+    """Return the records of a subject that were added, removed or changed; those with the same changes together."""
     alike: dict[str, list[tuple[Document, Document]]] = {}
-    for file, record in pairs:
-        if record["change"] == kind:
-            what = [(value["path"], value["before"], value["after"]) for value in record["values"]]
-            alike.setdefault(repr(what), []).append((file, record))
+    for file in files:
+        for record in file["records"]:
+            if record["change"] == kind:
+                values = [(value["path"], value["before"], value["after"]) for value in record["values"]]
+                alike.setdefault(repr(values), []).append((file, record))
     entries = []
     for group in alike.values():
         names = [_name(document, file, record) for file, record in group]
@@ -269,9 +266,9 @@ def _records(document: Document, subject: str, kind: str, pairs: Sequence[tuple[
 
 
 def _name(document: Document, file: Document, record: Document) -> Words:
-    """Name a record, and its file where that is not the one of its subject."""
+    """Return the name of a record, and its file unless it is the usual one of its subject."""
     is_elsewhere = not record["name"] or file["path"] != f"data/{file['subject']}.yaml"
-    words = _joined([[name] for name in (file["path"] * is_elsewhere, record["name"]) if name], Own(" "))
+    words = _listed(filter(None, (file["path"] * is_elsewhere, record["name"])), Own(" "))
     if record["change"] == "changed" and record["was"] != record["name"]:
         words += [Own(", until now "), record["was"]]
     exclusion = document["moved"].get(record["name"]) if file["path"] == "data/papers.yaml" else None
@@ -281,25 +278,25 @@ def _name(document: Document, file: Document, record: Document) -> Words:
 
 
 def _with_values(name: Words, values: Sequence[Document], kind: str) -> list[Words]:
-    """Tell what became of the values of a record: in a line if it is one change, else a line for each."""
+    """Return the changes of a record: a single one in the line of its name, several in a line each."""
     lines = [words for value in values for words in _value_lines(value, is_whole=kind != "changed")]
     return [[*name, _COLON, *lines[0]]] if len(lines) == 1 else [name, *lines]
 
 
 def _value_lines(value: Document, *, is_whole: bool) -> Iterator[Words]:
-    """Tell what became of a value; of a list of items that is new or gone, each in a line."""
+    """Yield the change of a value in a line; items that were added or removed in a line each."""
     path = "".join(part if part.startswith("[") else f".{part}" for part in value["path"]).removeprefix(".")
     before, after = value["before"], value["after"]
     if before is not None and after is not None:
         yield [path, _COLON, *compared(before, after)]
         return
     only = after if before is None else before
-    what = _COLON if is_whole else Own(" added: " if before is None else " removed: ")
+    verb = _COLON if is_whole else Own(" added: " if before is None else " removed: ")
     if isinstance(only, list) and only and all(isinstance(item, Mapping) for item in only):
         for position, item in enumerate(only, 1):
-            yield [f"{path}[{position}]", what, *_value(item)]
+            yield [f"{path}[{position}]", verb, *_value(item)]
     else:
-        yield [path, what, *_value(only)]
+        yield [path, verb, *_value(only)]
 
 
 def compared(before: Any, after: Any) -> list[str]:
@@ -365,7 +362,7 @@ def _runs(before: Sequence[str], after: Sequence[str]) -> list[tuple[list[str], 
     tail = next((at for at in range(shortest - head) if before[-1 - at] != after[-1 - at]), shortest - head)
     old, new = [*before[head : len(before) - tail]], [*after[head : len(after) - tail]]
     inner = [(old, new, False)]
-    if max(len(old), len(new)) <= _MOST_TOKENS:
+    if max(len(old), len(new)) <= _MAX_TOKENS:
         codes = SequenceMatcher(None, old, new).get_opcodes()
         inner = [(old[a:b], new[c:d], kind == "equal") for kind, a, b, c, d in codes]
     start, end = [*before[:head]], [*before[len(before) - tail :]]
@@ -389,7 +386,7 @@ def _code_points(before: str, after: str) -> list[str]:
     """Name the characters in which two texts differ, where they look alike or letters beyond ASCII could deceive."""
     old, new = set(before), set(after)
     beyond_ascii = [character for character in old ^ new if not character.isascii()]
-    if _look(before) != _look(after) and not 0 < len(beyond_ascii) <= _MOST_CODE_POINTS:
+    if _look(before) != _look(after) and not 0 < len(beyond_ascii) <= _MAX_CODE_POINTS:
         return []
     (was, now, _), *_ = [run for run in _runs(before, after) if not run[2]] or [([], [], False)]
     return [Own(f" ({code_points(was) or 'nothing'}"), _ARROW, Own(f"{code_points(now) or 'nothing'})")]
@@ -413,33 +410,23 @@ def _value(value: object, *, is_inner: bool = False) -> list[str]:
     return [opened, *words, closed] if is_inner else words
 
 
-def _questions(judged: Iterable[Document]) -> Iterator[Entry]:
-    """Tell what is to be judged of which records: those with the same questions together."""
+def _questions(reviews: Iterable[Document]) -> Iterator[Entry]:
+    """Yield the questions to a person, those about the same topics together."""
     records: dict[tuple[str, ...], list[Words]] = {}
-    for review in judged:
-        name = [part for part in (review["path"], review["record"]) if part]
-        records.setdefault(tuple(review["questions"]), []).append(_joined(([part] for part in name), Own(" ")))
+    for review in reviews:
+        name = _listed(filter(None, (review["path"], review["record"])), Own(" "))
+        records.setdefault(tuple(review["questions"]), []).append(name)
     for questions, names in records.items():
-        asked = _joined(([_ASKED[question]] for question in questions), _SEMICOLON)
-        for start in range(0, len(names), _MOST_NAMES):
-            yield Entry([[*_joined(names[start : start + _MOST_NAMES], _COMMA), _COLON, *asked]])
+        asked = _listed((_ASKED[question] for question in questions), _SEMICOLON)
+        for start in range(0, len(names), _MAX_NAMES):
+            yield Entry([[*_joined(names[start : start + _MAX_NAMES], _COMMA), _COLON, *asked]])
 
 
 def _asides(document: Document) -> Iterator[Entry]:
-    """Tell what changed of a file without a meaning: the order of its lists, and its comments."""
+    """Yield the changes of comments and of the order of lists."""
     for file in document["files"]:
         for value in file["asides"]:
             yield Entry(_with_values([file["path"]], [value], "changed"), file["path"], value["line"])
-
-
-def _shown(words: Words) -> str:
-    """Return words for a terminal."""
-    marks = {Gone: ("[-", "-]"), New: ("{+", "+}")}
-    shown = ""
-    for word in words:
-        opened, closed = marks.get(type(word), ("", ""))
-        shown += f"{opened}{printable(word, limit=len(word))}{closed}"
-    return shown
 
 
 def _joined(parts: Iterable[Words], separator: Own) -> list[str]:
@@ -447,6 +434,10 @@ def _joined(parts: Iterable[Words], separator: Own) -> list[str]:
     for part in parts:
         words += [*([separator] if words else []), *part]
     return words
+
+
+def _listed(texts: Iterable[str], separator: Own = _COMMA) -> list[str]:
+    return _joined(([text] for text in texts), separator)
 
 
 def _turned(document: Document, turn: str) -> list[Document]:
@@ -459,10 +450,10 @@ def _claim(claim: Document) -> Entry:
     if published and today:
         words.append(Own(f"published pool: {'holds' if published['after'] else 'fails'}; today: "))
         words.append(Own("holds" if today["after"] else "falls"))
-        words += [Own(", by "), *_joined(([name] for name in today["falls_by"]), _COMMA)] if today["falls_by"] else []
-    if not claim["after"]:
-        context = (Own(" ("), *words, Own(")")) if words else ()
-        words = [Own(" fails: expected "), claim["expected"], Own("; found "), claim["found"], *context]
-    else:
+        words += [Own(", by "), *_listed(today["falls_by"])] if today["falls_by"] else []
+    if claim["after"]:
         words = [_COLON, *words] if words else [Own(" holds")]
+    else:
+        pools = (Own(" ("), *words, Own(")")) if words else ()
+        words = [Own(" fails: expected "), claim["expected"], Own("; found "), claim["found"], *pools]
     return Entry([[claim["id"], *words, Own(". "), claim["claim"]]])

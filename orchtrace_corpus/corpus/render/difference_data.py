@@ -1,7 +1,7 @@
 """The meaning of a change for programs: the document that docs/schema/diff.schema.json describes.
 
-Texts for people are made from this document, not from the records, so that a comment on a pull request can be written
-where no code of that pull request runs; see `comment`.
+Texts for people are made from this document alone, so that a comment on a pull request can be written where no code of
+that pull request runs; see `comment`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,11 +26,11 @@ def document(change: Difference) -> dict[str, Any]:
         "counts": _plain(change.counts),
         "cells": [{**_plain(shift), "turn": shift.turn} for shift in change.cells],
         "findings": {
-            "new": [_finding(finding) for finding in change.findings_new],
-            "gone": [_finding(finding) for finding in change.findings_gone],
+            "new": list(map(_finding, change.findings_new)),
+            "gone": list(map(_finding, change.findings_gone)),
         },
         "claims": {
-            "changed": [_claim(turn) for turn in change.claims],
+            "changed": list(map(_claim, change.claims)),
             "left": change.claims_left,
             "falling": list(change.claims_falling),
         },
@@ -48,7 +48,7 @@ def _plain(value: Any) -> Any:
 
 
 def refusal(names: tuple[str, str], outside: Sequence[str], reason: str) -> dict[str, Any]:
-    """The document of a pull request whose data cannot be compared."""
+    """Return the document of a pull request whose data cannot be compared."""
     return {"before": names[0], "after": names[1], "refused": reason, "outside": _outside(outside)}
 
 

@@ -21,22 +21,23 @@ if TYPE_CHECKING:
 
 _PIPE_WIDTH = 100
 _HEADINGS = ("key", "id", "title")
-"""Fields that head a card."""
+"""The fields in the head of a card."""
 _RELAXABLE = frozenset(field.name for field in field_table.PAPER_FIELDS if field.is_relaxable)
-"""Required fields that a record may lack all the same, if its taxonomy says so."""
+"""The required fields that a taxonomy can make optional."""
 _ADDRESS = re.compile(r"https?://[^\s<>\\]+").fullmatch
 _MARK_NOTE = "?: sources or readers disagree; see corpus show KEY."
 
 
 def captioned(tables: Iterable[Table], query: "Query", caption: str = "") -> list[Table]:
-    """Return tables with a caption: the text given, else what their records were filtered by.
+    """Return tables with a caption: the text given, or the filters in words.
 
-    Of several tables, each has its title behind the text, so that no two have the same label.
+    If there are several tables, the caption of each ends with its title, so that all labels differ.
     """
     tables = list(tables)
+    if len(tables) == 1 and caption:
+        return [tables[0]._replace(caption=caption)]
     if caption:
-        texts = [caption] if len(tables) == 1 else [f"{caption}: {table.title or table.name}" for table in tables]
-        return [table._replace(caption=text) for table, text in zip(tables, texts, strict=True)]
+        return [table._replace(caption=f"{caption}: {table.title or table.name}") for table in tables]
     verbs: dict[str, str] = {"=": "is", "!=": "is not", "~": "contains"}
     parts = []
     for condition in query.filters:
@@ -49,10 +50,10 @@ def captioned(tables: Iterable[Table], query: "Query", caption: str = "") -> lis
 
 
 def with_published(table: Table, keys: Sequence[str], changes: Iterable["Change"]) -> Table:
-    """Return a listing by the reading of the sources that says what the tags that changed were published as."""
-    told = {(change.paper, change.tag): f"{change.sources} (published: {change.published})" for change in changes}
+    """Return a listing by the reading of the sources with the published tags next to those that differ."""
+    texts = {(change.paper, change.tag): f"{change.sources} (published: {change.published})" for change in changes}
     rows = tuple(
-        tuple(told.get((key, name), cell) for name, cell in zip(table.columns, row, strict=True))
+        tuple(texts.get((key, name), cell) for name, cell in zip(table.columns, row, strict=True))
         for key, row in zip(keys, table.rows, strict=True)
     )
     return table._replace(rows=rows)
@@ -61,7 +62,7 @@ def with_published(table: Table, keys: Sequence[str], changes: Iterable["Change"
 def listing(
     name: str, records: Sequence[Record], columns: Sequence[Attribute], title: str = "", marked: Collection[str] = ()
 ) -> Table:
-    """Return records as rows, attributes as columns; values of `marked` columns in open dispute are marked."""
+    """Return records as rows and attributes as columns; contested values of `marked` columns have a question mark."""
     rows, contested = [], set()
     for record in records:
         tags = {tag for tag in getattr(record, CONTESTED, ()) if tag in marked}
@@ -73,38 +74,34 @@ def listing(
 
 
 def with_matches(table: Table, hits: "Sequence[Hit[Any]]", place: int) -> Table:
-    """Add a column to a listing at a place: where words were found, tags in open dispute marked.
-
-    Where words are missing, a second column has them.
-    """
-    columns = ("matched", "missing") if any(hit.missing for hit in hits) else ("matched",)
-    rows = []
-    for row, hit in zip(table.rows, hits, strict=True):
-        said = (match_text(hit), ", ".join(hit.missing))[: len(columns)]
-        rows.append((*row[:place], *said, *row[place:]))
+    """Insert a column into a listing that says where words were found, and one of missing words if there are any."""
+    columns = {"matched": list(map(_match_text, hits))}
+    if any(hit.missing for hit in hits):
+        columns["missing"] = [", ".join(hit.missing) for hit in hits]
+    inserted = zip(*columns.values(), strict=True)
+    rows = tuple((*row[:place], *texts, *row[place:]) for row, texts in zip(table.rows, inserted, strict=True))
     are_marked = any(found.field in getattr(hit.record, CONTESTED, ()) for hit in hits for found in hit.found)
-    notes = (*table.notes, _MARK_NOTE) if are_marked else table.notes
-    heads = (*table.columns[:place], *columns, *table.columns[place:])
-    return table._replace(columns=heads, rows=tuple(rows), notes=notes)
+    names = (*table.columns[:place], *columns, *table.columns[place:])
+    return table._replace(columns=names, rows=rows, notes=(*table.notes, *(_MARK_NOTE,) * are_marked))
 
 
-def match_text(hit: "Hit[Any]") -> str:
-    """Return the places of the words of a search, such as `title, stop implicit?` where that is disputed."""
-    named: dict[str, set[SearchPart]] = {}
+def _match_text(hit: "Hit[Any]") -> str:
+    """Return where the words of a search were found, such as `title, stop implicit?` if that tag is contested."""
+    parts_by_name: dict[str, set[SearchPart]] = {}
     for found in hit.found:
-        name = " ".join(part for part in (found.field, found.value) if part) or found.part.value
+        name = " ".join(filter(None, (found.field, found.value))) or found.part.value
         name += "?" * (found.field in getattr(hit.record, CONTESTED, ()))
-        named.setdefault(name, set()).add(found.part)
-    shown = []
-    for name, parts in named.items():
+        parts_by_name.setdefault(name, set()).add(found.part)
+    texts = []
+    for name, parts in parts_by_name.items():
         indirect = [part.value for part in (SearchPart.SYNONYM, SearchPart.DEFINITION) if part in parts]
-        shown.append(f"{name} ({indirect[0]})" if len(indirect) == len(parts) else name)
-    return ", ".join(shown)
+        texts.append(f"{name} ({indirect[0]})" if len(indirect) == len(parts) else name)
+    return ", ".join(texts)
 
 
 def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()) -> list[Line]:
-    """Return one record for people, with the meaning of its tags, its evidence and the disputes about it."""
-    from orchtrace_corpus.corpus.model.disputes import contested  # which listings need not
+    """Return one record for the terminal, with its tags, its evidence and the disputes about it."""
+    from orchtrace_corpus.corpus.model.disputes import contested  # not needed by listings
 
     is_paper, about = isinstance(record, Paper), _disputes_about(record, disputes)
     open_tags = {tag for _, tag in contested(about)}
@@ -117,8 +114,9 @@ def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequen
         elif names:
             text += f" (contested: {', '.join(names)})"
         tagged.append((facet.field, text))
-    parts: list[tuple[str, tuple[str, ...]]] = []
-    parts += [("evidence", evidence_texts(item)) for item in record.evidence] if isinstance(record, Paper) else []
+    parts: list[tuple[str, Sequence[str]]] = []
+    if isinstance(record, Paper):
+        parts += [("evidence", evidence_texts(item)) for item in record.evidence]
     for dispute in about:
         parts.append(("dispute", (_readings(dispute), dispute.why, dispute.source, *map(str, dispute.arguments))))
     head = (Span(record.name, "key"), Span("" if is_paper else " (excluded)", "warning"))
@@ -133,7 +131,7 @@ def laid_out(
     parts: Iterable[tuple[str, Sequence[str]]],
     width: int | None,
 ) -> list[Line]:
-    """Lay out a record: its entries, its tags, and parts of several texts, each with a blank line before it."""
+    """Return a record for the terminal: entries, tags, then parts of several texts, all separated by blank lines."""
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     lines = [head, *(line(text, "heading") for text in wrap(title, available))]
     label_width = max(display_width(label) for label, _ in (*entries, *tagged)) + 2
@@ -152,45 +150,47 @@ def _disputes_about(record: Record, disputes: Sequence["Dispute"]) -> list["Disp
 
 def card_markdown(record: Record, taxonomy: Taxonomy, disputes: Sequence["Dispute"] = ()) -> str:
     """Return one record as a Markdown section."""
-    facets = taxonomy.papers if isinstance(record, Paper) else taxonomy.exclusions
+    is_paper = isinstance(record, Paper)
     entries = field_entries(record, taxonomy)
-    entries += [(facet.field, tag_text(record.tags.get(facet.field), facet)) for facet in facets]
-    items = markdown_items(
-        entries, taxonomy.paper_fields if isinstance(record, Paper) else field_table.EXCLUSION_FIELDS
-    )
+    for facet in taxonomy.papers if is_paper else taxonomy.exclusions:
+        entries.append((facet.field, tag_text(record.tags.get(facet.field), facet)))
+    items = markdown_items(entries, taxonomy.paper_fields if is_paper else field_table.EXCLUSION_FIELDS)
     for item in record.evidence if isinstance(record, Paper) else ():
-        where = f", {markdown_text(item.location)}" if item.location else ""
+        location = f", {markdown_text(item.location)}" if item.location else ""
         note = markdown_text(f"{evidence_about(item)}: {item.note}")
-        items.append(f"- **evidence** for {note} <{item.source}>{where}")
+        items.append(f"- **evidence** for {note} <{item.source}>{location}")
     for dispute in _disputes_about(record, disputes):
         items.append(f"- **dispute**: {markdown_text(f'{_readings(dispute)}. {dispute.why} ({dispute.source})')}")
         items += [f"  - {markdown_text(str(argument))}" for argument in dispute.arguments]
-    return "\n".join((f"## {markdown_text(record.title)}", "", f"`{record.name}`", "", *items)) + "\n"
+    return markdown_section(record.title, record.name, items)
+
+
+def markdown_section(title: str, name: str, items: Sequence[str]) -> str:
+    """Return a section about one record."""
+    return "\n".join((f"## {markdown_text(title)}", "", f"`{name}`", "", *items)) + "\n"
 
 
 def as_mapping(record: Record) -> dict[str, Any]:
-    """Return the record as plain mappings, lists, texts and numbers, in the data file's shape."""
+    """Return the record as plain mappings, lists, texts and numbers, in the shape of the data file."""
     mapping: dict[str, Any] = {}
     for field, value in record._asdict().items():
-        if field == "more":
-            mapping.update({name: list(part) if isinstance(part, tuple) else part for name, part in value.items()})
-        elif field == "tags":
-            mapping.update({facet: list(tag) if isinstance(tag, tuple) else tag for facet, tag in value.items()})
+        if field in ("more", "tags"):
+            mapping.update(value)
         elif field == "evidence":
-            from orchtrace_corpus.corpus.model.record_fields import evidence_fields  # no list needs it
+            from orchtrace_corpus.corpus.model.record_fields import evidence_fields  # not needed by listings
 
             mapping["evidence"] = [evidence_fields(item) for item in value]
-        elif field == "waive":
-            mapping.update({"waive": [item._asdict() for item in value]} if value else {})
-        elif field == "bibtex":
-            mapping.update({"bibtex": dict(value)} if value else {})
-        elif value not in (None, ()) and (value or field not in _RELAXABLE):
-            mapping[field] = list(value) if isinstance(value, tuple) else value
-    return mapping
+        elif field == "waive" and value:
+            mapping["waive"] = [item._asdict() for item in value]
+        elif field == "bibtex" and value:
+            mapping["bibtex"] = dict(value)
+        elif value not in (None, (), {}) and (value or field not in _RELAXABLE):
+            mapping[field] = value
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in mapping.items()}
 
 
 def markdown_items(entries: Iterable[tuple[str, str]], record_fields: Iterable[RecordField]) -> list[str]:
-    """Return labels and texts as items of a list in Markdown; addresses are links in fields that are for them alone."""
+    """Return labels and texts as items of a list in Markdown; in fields of URLs these are links."""
     linked = {field.name for field in record_fields if field.kind in (FieldKind.URL, FieldKind.URLS)}
     items = []
     for label, text in entries:
@@ -221,8 +221,8 @@ def whole_mapping(record: Record, disputes: Sequence["Dispute"] = ()) -> dict[st
 
 
 def _readings(dispute: "Dispute") -> str:
-    """Return which reading stands, and who reads what."""
-    from orchtrace_corpus.corpus.model.disputes import contested  # which listings need not
+    """Return the current value, the readings with their readers, and the value that they agree on, if any."""
+    from orchtrace_corpus.corpus.model.disputes import contested  # not needed by listings
 
     parts = [f"{dispute.state}, {dispute.tag}: {dispute.stands} stands"]
     parts += [f"{reading} by {reading.by}" for reading in dispute.readings]
@@ -234,7 +234,7 @@ def _readings(dispute: "Dispute") -> str:
 
 
 def flat_values(value: Any, path: str = "") -> Iterator[tuple[str, Cell]]:
-    """Yield values with the path to each; a list of texts is one value, and mappings in a list are numbered from 1."""
+    """Yield values with the path to each; a list of texts is one value, mappings in a list are numbered from 1."""
     if isinstance(value, dict):
         for name, part in value.items():
             yield from flat_values(part, f"{path}.{name}" if path else name)
@@ -259,7 +259,7 @@ def column_value(record: "Record | Candidate", column: Attribute) -> Cell:
 
 
 def field_entries(record: Record, taxonomy: Taxonomy) -> list[tuple[str, str]]:
-    """Return what a record says beside its tags, by field, as text; nothing for what it does not say."""
+    """Return the fields of a record that have a value, without its tags, as names and texts."""
     record_fields = taxonomy.paper_fields if isinstance(record, Paper) else field_table.EXCLUSION_FIELDS
     shown = [field for field in record_fields if field.kind is not FieldKind.PARTS and field.name not in _HEADINGS]
     shown.sort(key=lambda field: field.section is Section.BOOKKEEPING)
@@ -302,12 +302,11 @@ _VERDICTS = {
     EvidenceVerdict.NOT_FOUND: "the source does not say",
     EvidenceVerdict.CONTRADICTED: "the source contradicts it",
 }
-"""The words for verdicts other than support, which is what evidence is for."""
+"""The words for verdicts other than `supported`."""
 
 
 def evidence_about(item: Evidence, labels: Mapping[str, str] = {}) -> str:
-    """Return the tags that an item is about, by their labels where there are any, and how much it says of them."""
-    copy = ("read in a copy",) if item.copy else ()
-    weight = ", ".join((item.level, f"{item.confidence} confidence", *copy))
+    """Return the tags that an item is about, by their labels if given, with its level, confidence and verdict."""
+    weight = f"{item.level}, {item.confidence} confidence{', read in a copy' * bool(item.copy)}"
     verdict = f"; {_VERDICTS[item.verdict]}" if item.verdict in _VERDICTS else ""
     return f"{', '.join(labels.get(tag, tag) for tag in item.tags)} ({weight}{verdict})"

@@ -1,4 +1,4 @@
-"""Published figures on the scale of systems in use and of experiments: in words, as tables, as JSON."""
+"""The scale of systems in use and of experiments: in words, as tables, as JSON."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ _SECOND_HAND = "Copies and third parties are second-hand: the page they speak of
 
 
 def amount(value: Amount | None) -> str:
-    """An amount in words, such as `up to 300`, `3 to 5` or `unknown`."""
+    """Return an amount in words, such as `up to 300`, `3 to 5` or `unknown`."""
     if value is None:
         return "unknown"
     numbers = dict.fromkeys((value.low, value.high))
@@ -37,20 +37,21 @@ def status(observation: Observation) -> str:
 
 
 def extents(comparison: Comparison) -> tuple[str, str, str]:
-    """Return a quantity, its extent in use and that in experiments, in words, counts and limits apart."""
+    """Return a quantity, its extent in use and its extent in experiments, in words."""
     parts = []
     for observations in (comparison.deployments, comparison.academic):
         counts, limits, unknown = _divide(observations)
-        shown = [f"{amount(span(counts))} ({len(counts)} counted)"] if counts else []
-        shown += [f"limits of {amount(span(limits))} ({len(limits)} given)"] if limits else []
-        shown += [f"unknown of {unknown}" if shown else f"unknown ({unknown})"] if unknown else []
-        parts.append(", ".join(shown))
+        texts = [f"{amount(span(counts))} ({len(counts)} counted)"] if counts else []
+        texts += [f"limits of {amount(span(limits))} ({len(limits)} given)"] if limits else []
+        if unknown:
+            texts.append(f"unknown of {unknown}" if texts else f"unknown ({unknown})")
+        parts.append(", ".join(texts))
     in_use, in_experiments = parts
     return f"{comparison.quantity[:1].upper()}{comparison.quantity[1:]}", in_use, in_experiments
 
 
 def overview(comparison: Comparison) -> str:
-    """Return one quantity of both groups in a sentence."""
+    """Return the extents of a quantity in a sentence."""
     return "{}: in use {}; in experiments {}.".format(*extents(comparison))
 
 
@@ -66,7 +67,7 @@ _OTHERS = "others"
 
 
 def page(observations: Sequence[Observation], width: int | None, glyphs: Glyphs = UNICODE) -> list[Line]:
-    """Return the comparison, its boundary, then the numbers that it rests on; in a pipe, they are not cut."""
+    """Return the comparison with its boundary, then all numbers, which are not cut without a terminal."""
     available = width or _PIPE_WIDTH
     shown = [line(part, "heading") for text in answers(observations) for part in wrap(text, available)]
     shown += [line(part, "muted") for part in wrap(BOUNDARY, available)]
@@ -77,27 +78,27 @@ def page(observations: Sequence[Observation], width: int | None, glyphs: Glyphs 
 
 
 def document(observations: Sequence[Observation]) -> str:
-    """The same in Markdown."""
-    said = [f"{markdown_text(text)}\n" for text in (*answers(observations), BOUNDARY)]
-    return "\n".join((*said, *map(markdown, tables(observations))))
+    """Return the same in Markdown."""
+    texts = [f"{markdown_text(text)}\n" for text in (*answers(observations), BOUNDARY)]
+    return "\n".join((*texts, *map(markdown, tables(observations))))
 
 
 def answers(observations: Sequence[Observation]) -> list[str]:
-    """Return a sentence for each quantity that can be compared; where none can, that."""
+    """Return a sentence for each quantity that can be compared, or one that says that there is none."""
     return [overview(comparison) for comparison in compare(observations)] or ["No quantity is known of both groups."]
 
 
 def tables(observations: Sequence[Observation]) -> list[Table]:
-    """Return two tables for each quantity that can be compared, and one of all others."""
+    """Return two tables for each quantity that can be compared, and one of all other quantities."""
     comparisons = compare(observations)
     shown = []
     for quantity, *groups in comparisons:
-        for group, alike in zip(("in use", "in experiments"), groups, strict=True):
+        for group, compared in zip(("in use", "in experiments"), groups, strict=True):
             name = f"{quantity} {group}"
-            rows = tuple(map(_row, alike))
+            rows = tuple(map(_row, compared))
             shown.append(Table(name.replace(" ", "_"), name[:1].upper() + name[1:], ("system", *_COLUMNS), rows))
-    compared = {comparison.quantity for comparison in comparisons}
-    others = [observation for observation in observations if observation.quantity not in compared]
+    known = {comparison.quantity for comparison in comparisons}
+    others = [observation for observation in observations if observation.quantity not in known]
     if others:
         rows = tuple((observation.quantity, *_row(observation)) for observation in others)
         title = "What is known of one group only" if shown else "What is known"
@@ -108,7 +109,7 @@ def tables(observations: Sequence[Observation]) -> list[Table]:
 
 
 def _by_system(table: Table) -> Table:
-    """The table of other quantities with its systems as lines of their own, so that nothing is cut at 80 columns."""
+    """Return the table of other quantities with a line for each system, so that it fits into 80 columns."""
     rows: list[tuple[Cell, ...]] = []
     for system in dict.fromkeys(row[1] for row in table.rows):
         rows.append((system, *("" for _ in _COLUMNS)))
@@ -117,7 +118,7 @@ def _by_system(table: Table) -> Table:
 
 
 def data(observations: Sequence[Observation]) -> str:
-    """Every observation, and what the comparison comes to, for programs."""
+    """Return every observation, and the comparisons, for programs."""
     return envelope(
         "scale",
         {
@@ -132,29 +133,18 @@ def data(observations: Sequence[Observation]) -> str:
 
 
 def all_table(observations: Sequence[Observation]) -> Table:
-    """Return every observation with all that is recorded of it, one row each."""
-    rows = tuple(
-        (
-            observation.system,
-            observation.group.value,
-            observation.record,
-            observation.quantity,
-            observation.phase,
-            amount(observation.value),
-            (observation.value.bound or None) if observation.value else None,
-            *_ends(observation.value),
-            observation.unit,
-            status(observation),
-            observation.evidence.value,
-            "yes" if observation.is_second_hand else "no",
-            observation.sources,
-            observation.quote,
-            observation.note,
-        )
-        for observation in observations
-    )
+    """Return every observation with all that is recorded of it, a row for each."""
     columns = "system group record quantity phase value bound low high unit status evidence second_hand sources"
-    return Table("observations", "", (*columns.split(), "quote", "note"), rows)
+    rows: list[tuple[Cell, ...]] = []
+    for observation in observations:
+        value = observation.value
+        bound = value.bound or None if value else None
+        row = (observation.system, observation.group.value, observation.record, observation.quantity)
+        measured = (observation.phase, amount(value), bound, *_ends(value), observation.unit, status(observation))
+        second_hand = "yes" if observation.is_second_hand else "no"
+        source = (observation.evidence.value, second_hand, observation.sources, observation.quote, observation.note)
+        rows.append((*row, *measured, *source))
+    return Table("observations", "", (*columns.split(), "quote", "note"), tuple(rows))
 
 
 def _extent(observations: Sequence[Observation]) -> dict[str, float | None]:
@@ -171,7 +161,7 @@ def _row(observation: Observation) -> tuple[Cell, ...]:
 
 
 def _ends(value: Amount | None) -> tuple[float | None, float | None]:
-    """The ends of an amount, whole numbers as such."""
+    """Return the ends of an amount, whole numbers as integers."""
     if value is None:
         return None, None
     low, high = (int(end) if end.is_integer() else end for end in (value.low, value.high))

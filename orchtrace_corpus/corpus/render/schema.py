@@ -1,8 +1,7 @@
-"""JSON Schema (draft 2020-12) of the data files, made from the taxonomy, so that editors complete tags.
+"""JSON Schema (draft 2020-12) of the data files, and the issue form, made from the taxonomy.
 
-A YAML language server reads numbers and dates by YAML's implicit types, so `year` is an integer here
-while the reader of this package sees text. The schema says what a single record may look like; what
-holds between records is for `corpus check data`.
+Editors read YAML with implicit types, so `year` is an integer here, but text for the reader of this package. Rules
+across records are those of `corpus check data`.
 """
 
 import json
@@ -27,8 +26,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def data_schemas(rows: Sequence[DataFile], taxonomy: Taxonomy) -> list[str]:
     """Return the schemas of data files, as JSON.
 
-    `schemas.json` has what is the same for all taxonomies, tables of fields those of records. A `$ref` stands for
-    the members of what it names, which is in `$defs` there or made here; what is written has no references.
+    `schemas.json` has the parts that no taxonomy changes. Its references, to `$defs` or to parts made here, are
+    replaced by the members of these parts.
     """
     from orchtrace_corpus.corpus.model.candidates import READ, Decision, open_facets, screening_facets
     from orchtrace_corpus.corpus.model.claim_file import Over, Strength
@@ -86,11 +85,9 @@ def data_schemas(rows: Sequence[DataFile], taxonomy: Taxonomy) -> list[str]:
 
 
 def record_template(name: str, paper_fields: Sequence[RecordField]) -> dict[str, Any]:
-    """Return the schema of a file of records, without its tags, which a `$ref` stands for.
+    """Return the schema of papers, exclusions or candidates, with a reference in place of tags.
 
-    Args:
-        name: `papers`, `exclusions` or `candidates`.
-        paper_fields: The fields of papers; of candidates only what they have beside these is written out.
+    Of candidates, the fields that papers have, too, are also a reference.
     """
     if name != "candidates":
         return table_template(paper_fields if name == "papers" else field_table.EXCLUSION_FIELDS, name)
@@ -102,7 +99,7 @@ def record_template(name: str, paper_fields: Sequence[RecordField]) -> dict[str,
 
 
 def table_template(record_fields: Sequence[RecordField], tagged: str = "") -> dict[str, Any]:
-    """Return the schema of records with the fields of a table; without `tagged`, their kind, they have no tags."""
+    """Return the schema of records with the fields of a table, and with the tags of the kind `tagged`, if any."""
     required = [field.name for field in record_fields if field.required]
     properties = _properties(record_fields, tagged)
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -133,21 +130,21 @@ _BY_NAME: dict[str, dict[str, Any]] = {
 
 
 def _properties(record_fields: Sequence[RecordField], tagged: str = "") -> dict[str, Any]:
-    """Return the schemas of fields by name; the facets of `tagged` records stand behind the head."""
-    properties: dict[str, Any] = {}
-    head = [field for field in record_fields if field.section is Section.HEAD]
-    for field in (*head, *(field for field in record_fields if field.section is not Section.HEAD)):
+    """Return the schemas of fields by name; the facets of `tagged` records follow the fields of the head."""
+    head: dict[str, Any] = {}
+    others: dict[str, Any] = {}
+    for field in record_fields:
         rule = _BY_NAME.get(field.name)
         if rule is None:
             rule = {"enum": list(field.choices)} if field.kind is FieldKind.CHOICE else _BY_KIND[field.kind]
-        properties[field.name] = {"description": field.help, **rule}
-        if tagged and field is head[-1]:
-            properties["$ref"] = f"facets of {tagged}"
-    return properties
+        fields = head if field.section is Section.HEAD else others
+        fields[field.name] = {"description": field.help, **rule}
+    facets = {"$ref": f"facets of {tagged}"} if tagged else {}
+    return {**head, **facets, **others}
 
 
 def _laid_out(value: Any, margin: str = "\n") -> str:
-    """Return a value as `json.dumps` lays it out with an indent of two, in a fraction of its time."""
+    """Return a value as `json.dumps` with an indent of two, in a fraction of its time."""
     if type(value) is str:
         return encode_basestring(value)
     within = f"{margin}  "
@@ -171,31 +168,27 @@ def _expanded(part: Any, definitions: dict[str, Any]) -> Any:
     for name, value in part.items():
         if name == "$ref":
             expanded |= _expanded(definitions[value], definitions)
-        elif type(value) is str:
-            expanded[name] = value
         else:
             expanded[name] = _expanded(value, definitions)
     return expanded
 
 
 def _facet(facet: Facet) -> dict[str, Any]:
-    choices = _choices(facet.terms, allows_na=facet.allows_na)
-    described = f"{facet.label}. {facet.definition}"
+    na = [{"const": NOT_APPLICABLE, "title": "Not applicable", "description": "The facet does not apply."}]
+    described = {"description": f"{facet.label}. {facet.definition}"}
     if facet.kind is Kind.SINGLE:
-        return {"description": described, "oneOf": choices}
+        return {**described, "oneOf": _choices(facet.terms) + (na if facet.allows_na else [])}
     if facet.kind is Kind.MANY:
         terms = {"type": "array", "items": {"oneOf": _choices(facet.terms)}, "minItems": 1, "uniqueItems": True}
-        na = [{"const": NOT_APPLICABLE}, {"const": [NOT_APPLICABLE]}] if facet.allows_na else []
-        return {"description": described, "anyOf": [terms, *na]}
+        none = [{"const": NOT_APPLICABLE}, {"const": [NOT_APPLICABLE]}] if facet.allows_na else []
+        return {**described, "anyOf": [terms, *none]}
     levels = {"oneOf": _choices(facet.levels)}
     properties = {term.id: {"description": f"{term.label}. {term.definition}", **levels} for term in facet.terms}
-    return {"description": described, "type": "object", "properties": properties, "additionalProperties": False}
+    return {**described, "type": "object", "properties": properties, "additionalProperties": False}
 
 
-def _choices(terms: tuple[Term, ...], *, allows_na: bool = False) -> list[dict[str, str]]:
-    choices = [{"const": term.id, "title": term.label, "description": term.definition} for term in terms]
-    na = [{"const": NOT_APPLICABLE, "title": "Not applicable", "description": "The facet does not apply."}]
-    return choices + (na if allows_na else [])
+def _choices(terms: tuple[Term, ...]) -> list[dict[str, str]]:
+    return [{"const": term.id, "title": term.label, "description": term.definition} for term in terms]
 
 
 def form(taxonomy: Taxonomy) -> str:

@@ -17,12 +17,13 @@ SOURCES_NOUN = "reading of the sources"
 SOURCES_TITLE = SOURCES_NOUN.capitalize()
 """The head of a report on the tags that readers of the sources agree on."""
 ABSENT_LABEL = Missing.ABSENT.value
-"""The text for a missing value."""
+"""The label of a missing value."""
 PIPE_WIDTH = 80
-"""The width of the page where no terminal says how wide it may be."""
+"""The width of the page where the output is no terminal."""
 _TWO_COLUMNS_WIDTH = 76
 _SHORT_LABEL_WIDTH = 14
-_SPARSE_LIMIT = 2
+SPARSE_LIMIT = 2
+"""The most papers of a sparse value."""
 _NEXT_STEPS = "Next: corpus gaps | corpus list | corpus terms | corpus --help"
 _CountsByValue: TypeAlias = Mapping[str, int]
 
@@ -35,16 +36,9 @@ def page(
     published: Summary | None = None,
     note: str = "",
 ) -> list[Line]:
-    """One page that lets a newcomer see the state of the field: head counts, axes as bars, gaps.
+    """Return one page that shows the state of the field: totals, axes as bars, sparse and empty values.
 
-    Args:
-        summary: The statistics.
-        taxonomy: The vocabulary behind them.
-        width: How many cells a line may take.
-        glyphs: The characters to draw with.
-        published: The statistics as published, where the others are by the reading of the sources: shown in brackets
-            where they differ.
-        note: What to say at the foot.
+    Where the summary is by the reading of the sources, counts that were published otherwise are shown in brackets.
     """
     width = max(min(width, 100), 40)
     others = {counts.attribute.name: counts.counts for counts in (() if published is None else published.facets)}
@@ -53,9 +47,9 @@ def page(
         return lines
     chart_width = (width - 4) // 2 if width >= _TWO_COLUMNS_WIDTH else width
     labels = (label for counts in summary.axes for label in _labels(counts).values())
-    label_width = min(max(map(display_width, labels), default=0), chart_width // 2)  # what is left is for the bars
-    # One scale for all charts, so that equal bars mean equal counts.
-    largest = max((n for counts in summary.axes for v, n in counts.counts.items() if v != NOT_APPLICABLE), default=0)
+    label_width = min(max(map(display_width, labels), default=0), chart_width // 2)
+    applying = [{**counts.counts, NOT_APPLICABLE: 0} for counts in summary.axes]
+    largest = max((max(counts.values()) for counts in applying), default=0)  # of all charts, so that bars compare
     sizes = chart_width, label_width, largest
     charts = [_chart(counts, glyphs, *sizes, others.get(counts.attribute.name)) for counts in summary.axes]
     lines.append(line())
@@ -68,16 +62,16 @@ def page(
         lines += [line(), *_level_chart(levels, width, glyphs, summary.noun)]
     gaps = _gap_lines(summary, taxonomy, width, glyphs)
     if gaps:
-        lines += [line(), line(f"Sparse (up to {_SPARSE_LIMIT}) and empty", "heading"), *gaps]
+        lines += [line(), line(f"Sparse (up to {SPARSE_LIMIT}) and empty", "heading"), *gaps]
     lines += [line(), *(line(text, "muted") for text in wrap(note, width))]
     filled = [any(span.text.strip() for span in spans) for spans in lines]
-    # Of blank lines in a row, the first.
+    # Keep the first of several blank lines.
     kept = [spans for spans, *near in zip(lines, filled, (True, *filled), strict=False) if any(near)]
     return [*kept, *(line(text, "muted") for text in wrap(_NEXT_STEPS, width))]
 
 
-def _beside(number: int, value: str, published: _CountsByValue | None) -> str:
-    """Return the published count in brackets, where it is another one."""
+def _as_published(number: int, value: str, published: _CountsByValue | None) -> str:
+    """Return the published count in brackets where it differs."""
     other = number if published is None else published.get(value, 0)
     return f" ({other})" if other != number else ""
 
@@ -89,30 +83,29 @@ def _headline(summary: Summary, width: int, glyphs: Glyphs, others: Mapping[str,
         lines += [line(text, "muted") for text in wrap(f"{SOURCES_TITLE}; in brackets as published.", width)]
     lines.append(line())
     years = [value for value in summary.years.counts if value != ABSENT]
-    descriptions = {counts.attribute.name: counts for counts in summary.descriptions}
-    described = []
-    for name, counts in descriptions.items():
+    described = {}
+    for counts in summary.descriptions:
+        name = counts.attribute.name
         numbers = counts.counts | {value: counts.counts.get(value, 0) for value in others.get(name, ())}
-        texts = {value: f"{number}{_beside(number, value, others.get(name))}" for value, number in numbers.items()}
-        described.append((name, [f"{value or ABSENT_LABEL} {text}" for value, text in texts.items() if text != "0"]))
+        texts = {
+            value: f"{number}{_as_published(number, value, others.get(name))}" for value, number in numbers.items()
+        }
+        described[name] = [f"{value or ABSENT_LABEL} {text}" for value, text in texts.items() if text != "0"]
     if years:
-        recent = [f"{year} {summary.years.counts[year]}" for year in years[-4:]]
+        described["year"] = [f"{year} {summary.years.counts[year]}" for year in years[-4:]]
         earlier = sum(summary.years.counts[year] for year in years[:-4])
-        before = [f"{years[0]}-{years[-5]} {earlier}"] if earlier and len(years) > 5 else []
-        described.append(("year", [*before, *recent]))
-    label_width = max((display_width(name) for name, _ in described), default=0) + 2
-    for name, parts in described:
-        # Blanks inside a part must not break, nor must the separator begin a line.
-        joined = glyphs.separator.rstrip().join(part.replace(" ", "\0") for part in parts)
-        words = joined.replace(glyphs.separator.rstrip(), glyphs.separator)
-        wrapped = wrap(words, width, first=pad(name, label_width), rest=" " * label_width)
-        for index, text in enumerate(part.replace("\0", " ") for part in wrapped):
-            lines.append((Span(text[:label_width], "muted" if index == 0 else ""), Span(text[label_width:])))
+        if earlier and len(years) > 5:
+            described["year"].insert(0, f"{years[0]}-{years[-5]} {earlier}")
+    label_width = max(map(display_width, described), default=0) + 2
+    for name, parts in described.items():
+        text = glyphs.separator.join(part.replace(" ", "\0") for part in parts)  # a zero byte is a blank inside a part
+        for spans in layout.entry(name, text, label_width, width):
+            lines.append(tuple(span._replace(text=span.text.replace("\0", " ")) for span in spans))
     return lines
 
 
 def _labels(counts: Counts) -> dict[str, str]:
-    """The label of each value: its code, if terms have codes, and its name."""
+    """Return the label of each value: the code of its term, if terms have codes, and its name."""
     terms = {term.id: term for term in counts.attribute.terms}
     code_width = max((display_width(term.code) + 1 for term in terms.values() if term.code), default=0)
     names = [*terms, *((ABSENT,) if ABSENT in counts.counts else ())]
@@ -123,13 +116,13 @@ def _chart(
     counts: Counts, glyphs: Glyphs, width: int, label_width: int, largest: int, published: _CountsByValue | None
 ) -> list[Line]:
     labels = _labels(counts)
-    others = {name: _beside(counts.counts.get(name, 0), name, published) for name in labels}
+    others = {name: _as_published(counts.counts.get(name, 0), name, published) for name in labels}
     number_width = max(len(str(counts.total)), 3) + max(map(len, others.values()), default=0)
     bar_width = width - label_width - number_width - 2
     lines: list[Line] = [line(counts.attribute.label, "heading")]
     for name in labels:
         number = counts.counts.get(name, 0)
-        # What does not apply is not part of the picture: its bar would dwarf the others.
+        # "Not applicable" has no bar, which would dwarf the others.
         drawn = "" if name == NOT_APPLICABLE else layout.bar(number, largest, bar_width, glyphs.bar)
         shown = (str(number) if number else glyphs.empty) + others[name]
         style = "" if number else "warning"
@@ -147,23 +140,21 @@ def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs, noun: Noun) ->
     widest = max(code_width + display_width(term.id) for term in facet.terms)
     label_width = min(widest, max(width // 4, _SHORT_LABEL_WIDTH))
     ids = [level.id for level in facet.levels]
-    drawn = [glyphs.shades[index % len(glyphs.shades)] for index in range(len(ids))]
+    shades = [glyphs.shades[index % len(glyphs.shades)] for index in range(len(ids))]
     is_short = label_width + sum(len(level) + 4 for level in ids) + 4 > width
-    heads = [f"{level[:3] if is_short else level} {glyph}" for level, glyph in zip(ids, drawn, strict=True)]
+    heads = [f"{level[:3] if is_short else level} {shade}" for level, shade in zip(ids, shades, strict=True)]
     widths = [display_width(head) for head in heads]
     largest = max((sum(by_level.values()) for by_level in levels.counts.values()), default=0)
-    bar_width = width - label_width - sum(w + 2 for w in widths) - 2 - len(ids)
-    title = f"{facet.label} ({noun.many} by level)"
-    head = "".join("  " + pad(text, w, right=True) for text, w in zip(heads, widths, strict=True))
-    lines: list[Line] = [line(text, "heading") for text in wrap(title, width)]
-    lines.append(line(" " * label_width + head, "muted"))
+    bar_width = width - label_width - sum(widths) - 2 * len(widths) - 2 - len(ids)
+    lines: list[Line] = [line(text, "heading") for text in wrap(f"{facet.label} ({noun.many} by level)", width)]
+    lines.append(line(" " * label_width + "".join(f"  {head}" for head in heads), "muted"))
     for term in facet.terms:
         cells, bars = [], []
-        for level, glyph, cell_width in zip(ids, drawn, widths, strict=True):
+        for level, shade, cell_width in zip(ids, shades, widths, strict=True):
             number = levels.counts[term.id][level]
             text = "  " + pad(str(number or glyphs.empty), cell_width, right=True)
             cells.append(Span(text, "" if number else "warning"))
-            bars.append(Span(layout.bar(number, largest, bar_width, glyph), level))
+            bars.append(Span(layout.bar(number, largest, bar_width, shade), level))
         label = layout.clip(pad(term.code, code_width) + term.id, label_width, glyphs.ellipsis)
         lines.append((Span(pad(label, label_width)), *cells, Span("  "), *bars))
     return lines
@@ -172,7 +163,7 @@ def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs, noun: Noun) ->
 def _gap_lines(summary: Summary, taxonomy: Taxonomy, width: int, glyphs: Glyphs) -> list[Line]:
     entries: list[tuple[str, str]] = []
     for counts in summary.axes:
-        few = [name for name, number in counts.counts.items() if number <= _SPARSE_LIMIT and name not in NO_CELLS]
+        few = [name for name, number in counts.counts.items() if number <= SPARSE_LIMIT and name not in NO_CELLS]
         parts = [f"{name} {counts.counts[name]}" for name in sorted(few, key=counts.counts.__getitem__)]
         if parts:
             entries.append((counts.attribute.name, glyphs.separator.join(parts)))
@@ -196,57 +187,52 @@ def _gap_lines(summary: Summary, taxonomy: Taxonomy, width: int, glyphs: Glyphs)
 
 
 def contested_text(contested: int, agreed: int, total: int, noun: Noun) -> str:
-    """Return how many of the records shown have a contested tag, and the other reading; empty without one."""
+    """Return how many of the records shown have a contested tag, and how many --reading sources changes."""
     has = "has" if contested == 1 else "have"
     other = f"; --reading sources changes {agreed} of them" if agreed else ""
     return f"{contested} of {noun.counted(total)} {has} a contested tag here{other}" if contested else ""
 
 
 def counts_tables(counts: Counts, published: Counts | None = None) -> list[Table]:
-    """Counts by an attribute, and by family where terms share codes; beside those as published, if they are given."""
-    name = counts.attribute.name
+    """Return the counts by an attribute, next to the published ones, and the counts by code where terms share codes."""
+    name, label, total = counts.attribute.name, counts.attribute.label, counts.total
     terms = {term.id: term for term in counts.attribute.terms}
-    has_codes = any(term.code for term in terms.values())
-    rows: list[tuple[Cell, ...]] = []
-    others = {} if published is None else published.counts
+    others = published.counts if published else {}
     # A value may occur in one reading only; those of a vocabulary keep its order.
     values = {value: None for value in terms if value in counts.counts or value in others} | counts.counts | others
-    for value in values:
-        term = terms.get(value)
-        number = counts.counts.get(value, 0)
-        code = ((term.code if term else "") or None,) if has_codes else ()
-        beside = () if published is None else (others.get(value, 0),)
-        rows.append((value or Missing.ABSENT, *code, number, _share(number, counts.total), *beside))
-    further = () if published is None else (ReadingName.PUBLISHED.value,)
-    title = counts.attribute.label if published is None else f"{counts.attribute.label}: {SOURCES_NOUN}"
-    columns = (name, *(("code",) if has_codes else ()), "count", "share_percent", *further)
+    numbers = [counts.counts.get(value, 0) for value in values]
+    columns: dict[str, Sequence[Cell]] = {name: [value or Missing.ABSENT for value in values]}
+    if any(term.code for term in terms.values()):
+        columns["code"] = [(terms[value].code if value in terms else "") or None for value in values]
+    columns |= {"count": numbers, "share_percent": [_share(number, total) for number in numbers]}
+    families: dict[str, Sequence[Cell]] = {"code": list(counts.families), "count": list(counts.families.values())}
+    families["share_percent"] = [_share(number, total) for number in counts.families.values()]
+    title = label
+    if published:
+        title = f"{label}: {SOURCES_NOUN}"
+        columns[ReadingName.PUBLISHED.value] = [others.get(value, 0) for value in values]
+        families[ReadingName.PUBLISHED.value] = [published.families[code] for code in counts.families]
     notes: tuple[str, ...] = ()
-    if sum(counts.counts.values()) > counts.total:
-        notes = (f"A record with several values counts under each; {counts.total} records in all.",)
-    tables = [Table(name, title, columns, tuple(rows), notes)]
-    if counts.families:
-        families = {} if published is None else published.families
-        family_rows = tuple(
-            (code, number, _share(number, counts.total), *((families[code],) if families else ()))
-            for code, number in counts.families.items()
-        )
-        title = f"{counts.attribute.label}, by code"
-        tables.append(Table(f"{name}_codes", title, ("code", "count", "share_percent", *further), family_rows))
-    return tables
+    if sum(counts.counts.values()) > total:
+        notes = (f"A record with several values counts under each; {total} records in all.",)
+    tables = [_of_columns(name, title, columns, notes)]
+    return [*tables, _of_columns(f"{name}_codes", f"{label}, by code", families)] if counts.families else tables
+
+
+def _of_columns(name: str, title: str, columns: Mapping[str, Sequence[Cell]], notes: tuple[str, ...] = ()) -> Table:
+    return Table(name, title, tuple(columns), tuple(zip(*columns.values(), strict=True)), notes)
 
 
 def levels_table(levels: LevelCounts) -> Table:
-    """The terms of a facet of kind `levels`, by level."""
+    """Return how many records have each term of a facet of kind `levels`, by level."""
     facet = levels.facet
-    ids = [level.id for level in facet.levels]
-    has_codes = any(term.code for term in facet.terms)
-    rows: list[tuple[Cell, ...]] = []
-    for term in facet.terms:
-        numbers = [levels.counts[term.id][level] for level in ids]
-        rows.append((term.id, *((term.code,) if has_codes else ()), *numbers, levels.total - sum(numbers)))
-    columns = (facet.field, *(("code",) if has_codes else ()), *ids, "absent")
+    columns: dict[str, Sequence[Cell]] = {facet.field: [term.id for term in facet.terms]}
+    if any(term.code for term in facet.terms):
+        columns["code"] = [term.code for term in facet.terms]
+    columns |= {level.id: [levels.counts[term.id][level.id] for term in facet.terms] for level in facet.levels}
+    columns["absent"] = [levels.total - sum(levels.counts[term.id].values()) for term in facet.terms]
     notes = ("absent: records that do not have the term.",)
-    return Table(facet.field, f"{facet.label}, by level", columns, tuple(rows), notes)
+    return _of_columns(facet.field, f"{facet.label}, by level", columns, notes)
 
 
 def levels_matrix(levels: LevelCounts) -> Table:
@@ -258,17 +244,16 @@ def levels_matrix(levels: LevelCounts) -> Table:
 
 
 def crosstab_table(crosstab: Crosstab) -> Table:
-    """Two attributes against each other, with totals of records in the last column."""
-    columns = tuple(value or ABSENT_LABEL for value in crosstab.column_values)
+    """Return two attributes crossed, with totals of records in the last column."""
+    columns = (crosstab.rows.name, *(value or ABSENT_LABEL for value in crosstab.column_values), "sum")
     rows: list[tuple[Cell, ...]] = []
-    for row in crosstab.row_values:
-        numbers = [crosstab.number(row, column) for column in crosstab.column_values]
-        rows.append((row or Missing.ABSENT, *numbers, sum(numbers)))
-    return Table(crosstab_name(crosstab), crosstab_title(crosstab), (crosstab.rows.name, *columns, "sum"), tuple(rows))
+    for row, by_column in cells(crosstab).items():
+        rows.append((row or Missing.ABSENT, *by_column.values(), sum(by_column.values())))
+    return Table(crosstab_name(crosstab), crosstab_title(crosstab), columns, tuple(rows))
 
 
 def typical_table(crosstab: Crosstab) -> Table | None:
-    """Return how often the columns' term is the one that the survey expects; None where it expects none."""
+    """Return how often records have the term of the columns that the survey expects; None where it expects none."""
     rows: list[tuple[Cell, ...]] = []
     totals = [0, 0, 0]
     for term in crosstab.rows.terms:
@@ -300,26 +285,26 @@ def crosstab_name(crosstab: Crosstab) -> str:
 
 
 def crosstab_title(crosstab: Crosstab) -> str:
-    """Return the name of a cross-tabulation for people."""
-    within = crosstab.columns.label
-    if within[1:2].islower():  # no acronym
-        within = within[0].lower() + within[1:]
-    return f"{crosstab.rows.label} by {within}"
+    """Return the title of a cross-tabulation."""
+    columns = crosstab.columns.label
+    if columns[1:2].islower():  # no acronym
+        columns = columns[0].lower() + columns[1:]
+    return f"{crosstab.rows.label} by {columns}"
 
 
 def cells(crosstab: Crosstab) -> dict[str, dict[str, int]]:
-    """The counts of a cross-tabulation by row, then by column, zeros included."""
+    """Return the counts of a cross-tabulation by row, then by column, zeros included."""
     return {
         row: {column: crosstab.number(row, column) for column in crosstab.column_values} for row in crosstab.row_values
     }
 
 
 def summary_tables(summary: Summary, published: Summary | None = None) -> list[Table]:
-    """All published statistics, one table each; counts of tags beside those as published, if they are given."""
-    beside = {counts.attribute.name: counts for counts in (() if published is None else published.facets)}
+    """Return all statistics, a table for each; counts of tags are next to the published ones, if these are given."""
+    others = {counts.attribute.name: counts for counts in (published.facets if published else ())}
     tables: list[Table] = []
     for counts in (*summary.axes, *summary.descriptions):
-        tables += counts_tables(counts, beside.get(counts.attribute.name))
+        tables += counts_tables(counts, others.get(counts.attribute.name))
     for levels in summary.levels:
         tables += [levels_table(levels), *([levels_matrix(levels)] if levels.by_record else [])]
     tables += counts_tables(summary.years)
@@ -346,7 +331,7 @@ def evidence_data(rows: Sequence[EvidenceCoverage]) -> dict[str, dict[str, int]]
 
 
 def listed_table(state: EvidenceState, listed: Sequence[ListedTag]) -> Table:
-    """The tags in a state of evidence: a row for each item that puts them there."""
+    """Return the tags in a state of evidence, with a row for each item of evidence that decides it."""
     rows: list[tuple[Cell, ...]] = []
     for paper, field, items in listed:
         value = paper.tags[field]
@@ -356,19 +341,14 @@ def listed_table(state: EvidenceState, listed: Sequence[ListedTag]) -> Table:
 
 
 def summary_markdown(summary: Summary, title: str, published: Summary | None = None) -> str:
-    """All statistics as a document; arguments as for `summary_tables`."""
+    """Return all statistics as a Markdown document."""
     head = f"# {markdown_text(title)}\n\n{markdown_text(totals(summary))}\n"
     return "\n".join((head, *(markdown(table) for table in summary_tables(summary, published))))
 
 
 def summary_json(summary: Summary, published: Summary | None = None) -> str:
-    """All statistics for programs: every count by its term; absence counts under the empty string.
-
-    Args:
-        summary: The statistics.
-        published: Those of the tags as published, where these are by the reading of the sources.
-    """
-    beside = {} if published is None else {counts.attribute.name: counts.counts for counts in published.facets}
+    """Return all statistics for programs, counts by term; a missing value counts under the empty string."""
+    others = {counts.attribute.name: counts.counts for counts in (published.facets if published else ())}
     return envelope(
         "stats",
         {
@@ -384,31 +364,31 @@ def summary_json(summary: Summary, published: Summary | None = None) -> str:
             "exclusion_counts": {counts.attribute.name: counts.counts for counts in summary.exclusions},
             "typical": {table.name: records(table) for table in filter(None, map(typical_table, summary.crosstabs))},
             "evidence": evidence_data(summary.evidence),
-            **({"published_counts": beside} if beside else {}),
+            **({"published_counts": others} if others else {}),
         },
     )
 
 
 def summary_csv(summary: Summary) -> str:
-    """All statistics in one long table: statistic, value, second value of a pair, count."""
+    """Return all statistics in one long table: statistic, value, second value of a pair, count."""
     rows: list[tuple[Cell, ...]] = [("papers", "", "", summary.papers)]
     if summary.excluded is not None:
         rows.append(("exclusions", "", "", summary.excluded))
     for counts in (*summary.facets, summary.years):
         rows += [(counts.attribute.name, value, "", number) for value, number in counts.counts.items()]
         rows += [(f"{counts.attribute.name}_codes", code, "", number) for code, number in counts.families.items()]
-    pairs = [(levels.facet.field, levels.counts) for levels in summary.levels]
-    pairs += [(crosstab_name(crosstab), cells(crosstab)) for crosstab in summary.crosstabs]
-    pairs += [("evidence", evidence_data(summary.evidence))]
-    for name, counted in pairs:
-        rows += [(name, row, column, count) for row, by in counted.items() for column, count in by.items()]
+    pairs = {levels.facet.field: levels.counts for levels in summary.levels}
+    pairs |= {crosstab_name(crosstab): cells(crosstab) for crosstab in summary.crosstabs}
+    pairs["evidence"] = evidence_data(summary.evidence)
+    for name, by_row in pairs.items():
+        rows += [(name, row, column, count) for row, by in by_row.items() for column, count in by.items()]
     for counts in summary.exclusions:
         rows += [(f"exclusion_{counts.attribute.name}", value, "", number) for value, number in counts.counts.items()]
     return csv(("statistic", "value", "second_value", "count"), rows)
 
 
 def totals(summary: Summary) -> str:
-    """The head counts in words; records were audited where some were screened and left out."""
+    """Return the totals in words, with all audited records if the corpus has exclusions."""
     papers = summary.noun.counted(summary.papers)
     if not summary.excluded:
         return papers

@@ -1,7 +1,7 @@
-"""Pictures that services show for a link: the site's matrix beside what a page says.
+"""Pictures that services show for a link: the title and text of a page, and the site's matrix.
 
-They are PNG, the one format that all these services read, and text needs a font: both come with Pillow, an optional
-dependency. Without it a site has no pictures for links; all else is the same.
+They are PNG, the format that all these services read. Without Pillow, an optional dependency that draws them and has a
+font, a site has no such pictures.
 """
 
 import io
@@ -23,9 +23,9 @@ SIZE = (1200, 630)
 
 _MARGIN = 72
 _PLAIN = {0xD7: "x", 0x2013: "-", 0x2014: "-", 0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0xDF: "ss"}
-"""Characters that the font lacks, and what is written instead."""
+"""Characters that are missing from the font, by what is written instead."""
 _LINES = ((64, 3), (54, 4), (44, 5))
-"""The sizes of a title, each with the lines that it may take; the first that holds it is taken."""
+"""The sizes of a title, each with the most lines that it may take."""
 
 
 def is_available() -> bool:
@@ -36,25 +36,20 @@ def is_available() -> bool:
 
 
 def writable(text: str) -> str | None:
-    """Return a text in the letters that the font has, accents left out; None where others are left."""
+    """Return a text without accents, or None if the font does not have all of its letters."""
     known = text.translate(_PLAIN)
     folded = re.sub(r"[\u0300-\u036f]", "", unicodedata.normalize("NFKD", known))
     return folded if folded.isascii() else None
 
 
 class Cards:
-    """Draws the pictures of one site: what is the same on all of them is drawn once."""
+    """Draws the pictures of one site; the parts that all of them share are drawn once."""
 
     def __init__(self, site: str, matrix: Sequence[MatrixRow]) -> None:
-        """Take what all pictures show.
-
-        Args:
-            site: The title of the site.
-            matrix: Two fields crossed, without what does not apply.
-        """
+        """Draw the parts that all pictures share: the title of the site, and two fields crossed."""
         from PIL import Image, ImageDraw
 
-        # What does not apply comes last in both fields, so that the places of the others stay the same.
+        # Values that are aside come last in both fields, so that the others keep their places.
         heats = [[cell.heat for cell in row.cells if not cell.is_aside] for row in matrix if not row.value.is_aside]
         self._image = Image.new("RGB", SIZE, PALETTE["page"][0])
         draw = ImageDraw.Draw(self._image)
@@ -77,14 +72,9 @@ class Cards:
     def draw(
         self, kind: str, title: str, text: str, cells: Sequence[tuple[int, int]] = (), colour: str = "series1"
     ) -> bytes | None:
-        """Return a picture as PNG; None where the font lacks letters of the title.
+        """Return a picture as PNG; None if the font does not have all letters of the title.
 
-        Args:
-            kind: What the page is about, above the title.
-            title: The title.
-            text: What the page says, in a sentence.
-            cells: The cells of the matrix to outline, each a row and a column.
-            colour: The colour of the outline and of the word above.
+        The kind of the page is written above its title. Each of the `cells`, a row and a column, has an outline.
         """
         from PIL import Image, ImageDraw
 
@@ -103,14 +93,13 @@ class Cards:
             if len(lines) <= most:
                 break
         y = _write(draw, 104, lines[:most], size, "ink")
-        # Beside the matrix the text is narrower.
-        beside = self._left - _MARGIN - 40
-        kept = _wrap(draw, writable(text) or "", _font(30), beside if y > self._top - 130 else width)
+        narrow = self._left - _MARGIN - 40  # at the height of the matrix
+        kept = _wrap(draw, writable(text) or "", _font(30), narrow if y > self._top - 130 else width)
         room = (SIZE[1] - 120 - y) // 42
         if len(kept) > room:
             kept = [*kept[: room - 1], f"{kept[room - 1].rstrip('.,;: ')} ..."] if room > 0 else []
         _write(draw, y + 18, kept, 30, "muted")
-        foot = _wrap(draw, writable(self._foot) or "", _font(24), beside)[:2]
+        foot = _wrap(draw, writable(self._foot) or "", _font(24), narrow)[:2]
         _write(draw, SIZE[1] - 56 - 33 * len(foot), foot, 24, "ink")
         for row, column in cells:
             if row >= self._shape[0] or column >= self._shape[1]:

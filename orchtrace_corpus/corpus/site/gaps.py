@@ -3,21 +3,21 @@
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
-from urllib.parse import quote
 
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
 from orchtrace_corpus.corpus.analysis.gaps import EmptyCell, claims_about, demands, empty_cells, empty_values
 from orchtrace_corpus.corpus.analysis.stress import near_misses
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Term
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
-from orchtrace_corpus.corpus.site.papers import papers_address
+from orchtrace_corpus.corpus.site.papers import new_issue, papers_address
 from orchtrace_corpus.corpus.site.source import Source, term_label
 
 FOLDER = "gaps"
+_ISSUE_BODY = "Address of the work (arXiv, DOI or page):\n\nWhere it says so (section, page or line of code):\n"
 
 
 class GapPages:
-    """The gaps of a corpus, each with an address: cells of pairs that it crosses, and values by themselves."""
+    """The gaps of a corpus by the addresses of their pages: empty cells of crossed fields, values without papers."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -58,11 +58,11 @@ class GapPages:
             yield from empty_cells(source.pool.papers, rows, columns, impossible, **known)
 
     def address(self, *filters: tuple[str, str]) -> str:
-        """Return the page of a gap by the filters that no paper passes, in any order; empty where it has none."""
+        """Return the page of a gap by its filters in any order; empty if it has none."""
         return self._addresses.get(frozenset(filters), "")
 
     def data(self) -> dict[str, Any]:
-        """Return the addresses of gaps for the script, by their filters, and the definitions of all values."""
+        """Return for the script the addresses of gaps by their filters, and the definitions of all values."""
         named = ((sorted("=".join(pair) for pair in filters), path) for filters, path in self._addresses.items())
         meanings = {
             name: {value.id: value.definition for value in (facet.levels if term else facet.terms)}
@@ -75,13 +75,12 @@ class GapPages:
         return " \u00d7 ".join(self._part_label(*pair) for pair in cell.filters)
 
     def _part_label(self, name: str, value: str) -> str:
-        facet, term = self._facets[name]
-        terms = facet.levels if term else facet.terms
-        label = next((term_label(one) for one in terms if one.id == value), value)
+        _, term = self._facets[name]
+        label = self._source.value_label(name, value)
         return f"{term_label(term)}: {label}" if term else label
 
     def sentence(self, cell: EmptyCell) -> str:
-        """Return what a gap is in a sentence."""
+        """Return the sentence that describes a gap."""
         noun = self._source.taxonomy.noun
         none = f"None of the {noun.counted(len(self._source.pool.papers))} here"
         if len(cell.wanted) == 1:
@@ -93,6 +92,7 @@ class GapPages:
         """Return the values of the template of a gap's page."""
         source = self._source
         candidates = {candidate.name: candidate.paper.title for candidate in source.candidates}
+        tags = "\n".join(f"{name}: {value}" for name, value in cell.filters)
         return {
             "cell": cell,
             "label": self.label(cell),
@@ -109,19 +109,19 @@ class GapPages:
             "disputes": [(dispute, source.keys[dispute.record].title) for dispute in cell.disputes],
             "misses": () if cell.why else near_misses(source.pool),
             "claims": claims_about(cell, source.verdicts),
-            "issue": _issue_address(repository, self.label(cell), cell.filters),
+            "issue": new_issue(repository, f"Fills a gap: {self.label(cell)}", f"{tags}\n\n{_ISSUE_BODY}"),
         }
 
     def _definition(self, name: str, value: str) -> tuple[str, str, str, Any]:
-        """Return the label of a value, its address in the taxonomy, its definition, and how it is coded."""
+        """Return the label of a value, its address in the taxonomy, its definition, and its rules of coding."""
         facet, term = self._facets[name]
-        meant = next(one for one in (facet.levels if term else facet.terms) if one.id == value)
-        definition = f"{term.definition} {meant.definition}" if term else meant.definition
+        own = next(known for known in (facet.levels if term else facet.terms) if known.id == value)
+        definition = f"{term.definition} {own.definition}" if term else own.definition
         coding = self._codings.get(name) or self._codings.get(facet.field)
         return self._part_label(name, value), f"taxonomy.html#{facet.field}", definition, coding
 
     def _shared(self, key: str, cell: EmptyCell) -> Sequence[str]:
-        """Return what a paper near a gap has: its values, and which other terms it has at the level."""
+        """Return the values of a paper near a gap, and the other terms that it has at the level."""
         paper = self._source.keys[key]
         shared = [(wanted.attribute, value) for wanted in cell.wanted for value in wanted.attribute.values(paper)]
         if len(cell.wanted) == 1:
@@ -129,12 +129,3 @@ class GapPages:
             others = [self._attributes[term.id] for term in facet.terms if facet.levels and term.id != name]
             shared += [(other, value) for other in others if value in other.values(paper)]
         return [self._part_label(attribute.name, value) for attribute, value in shared]
-
-
-def _issue_address(repository: str, label: str, filters: Sequence[tuple[str, str]]) -> str:
-    """Return the address of a new issue about a work that fills a gap; empty without a repository."""
-    if not repository:
-        return ""
-    tags = "\n".join(f"{name}: {value}" for name, value in filters)
-    body = f"{tags}\n\nAddress of the work (arXiv, DOI or page):\n\nWhere it says so (section, page or line of code):\n"
-    return f"{repository}/issues/new?title={quote(f'Fills a gap: {label}', safe='')}&body={quote(body, safe='')}"

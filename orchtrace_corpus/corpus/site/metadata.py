@@ -1,7 +1,7 @@
 """Metadata in the head of pages, for reference managers, search engines and catalogues of data.
 
-Names of `meta` elements: https://scholar.google.com/intl/en/scholar/inclusion.html#indexing, which Zotero and others
-read, too. JSON-LD: https://schema.org/ScholarlyArticle and https://schema.org/Dataset.
+Names of `meta` elements: https://scholar.google.com/intl/en/scholar/inclusion.html#indexing, which Zotero reads, too.
+JSON-LD: https://schema.org/ScholarlyArticle and https://schema.org/Dataset.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.site.source import Source
 
 MAX_TITLE = 69
-"""The characters of a page's title that lists of results show."""
+"""The characters of a title that lists of search results show."""
 
 _VENUES = {
     "article-journal": "citation_journal_title",
@@ -21,13 +21,13 @@ _VENUES = {
     "thesis": "citation_dissertation_institution",
     "report": "citation_technical_report_institution",
 }
-"""The name for the venue, by the type of an item of CSL."""
+"""The name of the element for the venue, by the type of an item of CSL."""
 
 _DETAILS = {"volume": "citation_volume", "issue": "citation_issue", "publisher": "citation_publisher"}
 
 
 def page_title(title: str, site: str) -> str:
-    """Return the title of a page with that of the site, if they fit; else the words of its own that do."""
+    """Return the title of a page with that of the site if both fit, else as many words of its own as fit."""
     whole = f"{title} · {site}" if title != site else title
     if len(whole) <= MAX_TITLE:
         return whole
@@ -37,13 +37,7 @@ def page_title(title: str, site: str) -> str:
 
 
 def citation(paper: Paper, item: Mapping[str, Any], address: str) -> Iterator[tuple[str, str]]:
-    """Yield the names and contents of the `meta` elements that cite a paper.
-
-    Args:
-        paper: The paper.
-        item: The same as an item of CSL.
-        address: The address of its page, empty where it is not known.
-    """
+    """Yield the names and contents of the `meta` elements that cite a paper, of its item of CSL and its page."""
     yield "citation_title", paper.title
     yield from (("citation_author", bare_author(author)) for author in paper.authors if author != "others")
     if paper.cited_year:
@@ -67,10 +61,8 @@ def article(paper: Paper, item: Mapping[str, Any], address: str) -> dict[str, An
     """Return a paper as a ScholarlyArticle of schema.org, from the same values as `citation`."""
     names = (bare_author(author) for author in paper.authors if author != "others")
     identifiers = {"DOI": paper.doi, "arXiv": paper.arxiv_id, "OpenReview": paper.openreview_id, "ACL": paper.acl_id}
-    addresses = (
-        f"https://doi.org/{paper.doi}" if paper.doi else "",
-        f"https://arxiv.org/abs/{paper.arxiv_id}" if paper.arxiv_id else "",
-    )
+    addresses = [f"https://doi.org/{paper.doi}"] if paper.doi else []
+    addresses += [f"https://arxiv.org/abs/{paper.arxiv_id}"] if paper.arxiv_id else []
     values = {
         "@context": "https://schema.org",
         "@type": "ScholarlyArticle",
@@ -85,7 +77,7 @@ def article(paper: Paper, item: Mapping[str, Any], address: str) -> dict[str, An
             if value
         ],
         "url": paper.urls[0],
-        "sameAs": [address for address in addresses if address and address != paper.urls[0]],
+        "sameAs": [address for address in addresses if address != paper.urls[0]],
         "mainEntityOfPage": address,
         "description": paper.summary,
     }
@@ -93,14 +85,7 @@ def article(paper: Paper, item: Mapping[str, Any], address: str) -> dict[str, An
 
 
 def dataset(source: Source, description: str, address: str, newest: str) -> dict[str, Any]:
-    """Return the corpus as a Dataset of schema.org.
-
-    Args:
-        source: The corpus.
-        description: It in a sentence.
-        address: The address of its start page, empty where it is not known.
-        newest: The day on which the newest record was added.
-    """
+    """Return the corpus as a Dataset of schema.org; `newest` is the day on which the last record was added."""
     taxonomy = source.taxonomy
     values = {
         "@context": "https://schema.org",

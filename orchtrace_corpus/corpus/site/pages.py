@@ -1,4 +1,4 @@
-"""The pages of a site that are not about papers one by one: what the template of each is filled with."""
+"""The values for the templates of the start page and of the pages on claims, scale, screening, candidates and terms."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.text.table import Table, cell_text
 from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
 from orchtrace_corpus.corpus.analysis.claims import Verdict
-from orchtrace_corpus.corpus.analysis.gaps import claims_about
+from orchtrace_corpus.corpus.analysis.gaps import EmptyCell, claims_about
 from orchtrace_corpus.corpus.analysis.stress import Change, ChangeKind, Robustness
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
@@ -24,13 +24,7 @@ from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.scale import Observation, compare
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Taxonomy
 from orchtrace_corpus.corpus.render import scale
-from orchtrace_corpus.corpus.render.claims import (
-    doubt_rank,
-    pool_word,
-    pools_of,
-    reach_text,
-    reading_word,
-)
+from orchtrace_corpus.corpus.render.claims import doubt_rank, pool_word, pools_of, reach_text, reading_word
 from orchtrace_corpus.corpus.render.figures import plan
 from orchtrace_corpus.corpus.render.statistics import levels_matrix
 from orchtrace_corpus.corpus.site.gaps import GapPages
@@ -44,6 +38,7 @@ from orchtrace_corpus.corpus.site.papers import (
     impossible_pairs,
     matrix,
     papers_address,
+    share_heat,
 )
 from orchtrace_corpus.corpus.site.source import Source
 
@@ -53,12 +48,7 @@ _YEARS_SHOWN = 10
 
 
 class Grid(NamedTuple):
-    """A table of a page.
-
-    Attributes:
-        rows: Each cell a text and the address behind it, empty for none.
-        numeric: Which columns hold numbers.
-    """
+    """A table of a page: cells are texts, each with an address or none; `numeric` says which columns hold numbers."""
 
     caption: str
     columns: tuple[str, ...]
@@ -68,7 +58,7 @@ class Grid(NamedTuple):
 
 
 def grid(table: Table, links: Mapping[str, str] = {}) -> Grid:
-    """A table of a report as one of a page; a cell whose text has a link becomes one, and so does a web address."""
+    """Return a table of a report for a page; texts with an entry in `links`, and web addresses, become links."""
     texts = [[cell_text(cell) for cell in row] for row in table.rows]
     rows = [[(text, links.get(text) or ("" if " " in text else web_address(text))) for text in row] for row in texts]
     numeric = tuple(
@@ -95,12 +85,9 @@ def outcome(verdict: Verdict, source: Source) -> Outcome:
 
 
 def doubts(verdict: Verdict, source: Source) -> Iterator[str]:
-    """Yield what speaks against a claim that holds: evidence that is more than weak, and what makes it fall.
-
-    A claim that counts is outdated by any addition, which is no doubt about it.
-    """
+    """Yield what makes a claim fall that holds, and the counter-evidence if that is more than weak."""
     today, awaited = (verdict.pools.get(name) for name in (PoolName.TODAY, PoolName.CANDIDATES))
-    if not verdict.claim.is_exact:
+    if not verdict.claim.is_exact:  # any addition outdates an exact count, which is no doubt about it
         if today is not None and not today.holds:
             yield "falls today"
         elif awaited is not None and not awaited.holds:
@@ -118,7 +105,7 @@ def claim_address(verdict: Verdict, root: str = "") -> str:
 
 
 def start(source: Source, fields: Sequence[Field], gaps: GapPages, base_url: str) -> dict[str, Any]:
-    """Return the start page: what the survey is, two fields crossed, claims, levels, years, what is new."""
+    """Return the start page: its purpose, two fields crossed, claims, levels, years, the newest papers."""
     rows, columns = front_pair(source.taxonomy, fields)
     impossible = impossible_pairs(fields, source.taxonomy)
     crossed = matrix(rows, columns, impossible.get((rows.name, columns.name), frozenset()), gaps.address)
@@ -131,7 +118,7 @@ def start(source: Source, fields: Sequence[Field], gaps: GapPages, base_url: str
         "purpose": source.taxonomy.purpose or _purpose(source),
         "authors": [bare_author(author) for author in source.taxonomy.authors],
         "updated": updated,
-        "numbers": list(_numbers(source, gaps)),
+        "numbers": _numbers(source, gaps),
         "awaiting": len(source.candidates),
         "source": web_address(source.taxonomy.source),
         "fields": fields,
@@ -157,14 +144,14 @@ def start(source: Source, fields: Sequence[Field], gaps: GapPages, base_url: str
 def front_pair(taxonomy: Taxonomy, fields: Sequence[Field]) -> tuple[Field, Field]:
     """Return the two fields that the start page crosses: the first pair of the taxonomy, else the first two."""
     named = {field.name: field for field in fields}
-    for one, other in taxonomy.crosstabs:
-        if one in named and other in named:
-            return named[one], named[other]
-    return fields[0], fields[1 if len(fields) > 1 else 0]
+    for rows, columns in taxonomy.crosstabs:
+        if rows in named and columns in named:
+            return named[rows], named[columns]
+    return fields[0], fields[:2][-1]
 
 
 def statement(rows: Field, columns: Field, crossed: Sequence[MatrixRow], noun: Noun) -> str:
-    """Return what two crossed fields show, in a sentence, as the script writes it, too."""
+    """Return how many combinations of two fields no paper has, in a sentence; the script writes the same."""
     cells = [cell for row in crossed for cell in row.cells if not cell.is_aside and not cell.is_impossible]
     empty = sum(not cell.number for cell in cells)
     pair = f"{_within(rows.label)} and {_within(columns.label)}"
@@ -178,35 +165,35 @@ def _within(label: str) -> str:
     return label[:1].lower() + label[1:] if label[1:2].islower() else label
 
 
-def _numbers(source: Source, gaps: GapPages) -> Iterator[tuple[int, str, str]]:
-    """Yield the three numbers that stand large on the start page, each with what it counts and where it leads."""
+def _numbers(source: Source, gaps: GapPages) -> list[tuple[int, str, str]]:
+    """Yield the three large numbers of the start page, each with its label and the page that it links."""
     noun, papers = source.taxonomy.noun, len(source.pool.papers)
     outcomes = Counter(outcome(verdict, source) for verdict in source.verdicts)
     levels = {term.id for facet in source.taxonomy.papers if facet.kind is Kind.LEVELS for term in facet.terms}
     alone = [(path, cell) for path, cell in gaps.cells.items() if len(cell.wanted) == 1]
-    # The gap that most claims are about, of levels if there is one.
-    alone.sort(
-        key=lambda gap: (gap[1].filters[0][0] in levels, len(claims_about(gap[1], source.verdicts))), reverse=True
-    )
-    known = [(papers, f"{noun.one if papers == 1 else noun.many} read and tagged", "papers.html")]
-    for path, cell in alone[:1]:
+    numbers = [(papers, f"{noun.one if papers == 1 else noun.many} read and tagged", "papers.html")]
+    if alone:
+
+        def weight(gap: tuple[str, EmptyCell]) -> tuple[bool, int]:
+            return gap[1].filters[0][0] in levels, len(claims_about(gap[1], source.verdicts))
+
+        path, cell = max(alone, key=weight)  # a level that is missing before a value, the one with most claims first
         disputed = len({dispute.record for dispute in cell.disputes})
         text = f"{noun.many} with {gaps.label(cell)}"
-        known.append((0, f"{text}, {disputed} in dispute" if disputed else text, path))
+        numbers.append((0, f"{text}, {disputed} in dispute" if disputed else text, path))
     if source.verdicts:
         text = f"of {pluralize(len(source.verdicts), 'claim')} hold, {outcomes[Outcome.DOUBTED] or 'none'} in doubt"
-        known.append((outcomes[Outcome.HOLDS], text, "claims.html"))
+        numbers.append((outcomes[Outcome.HOLDS], text, "claims.html"))
     if source.candidates:
-        known.append((len(source.candidates), "candidates await a decision", "candidates.html"))
+        numbers.append((len(source.candidates), "candidates await a decision", "candidates.html"))
     if source.pool.exclusions:
-        known.append((len(source.pool.exclusions), "records screened and left out", "screening.html"))
+        numbers.append((len(source.pool.exclusions), "records screened and left out", "screening.html"))
     terms = sum(len(facet.terms) for facet in source.taxonomy.papers)
-    known.append((terms, "tags, each with its definition", "taxonomy.html"))
-    yield from known[:3]
+    return [*numbers, (terms, "tags, each with its definition", "taxonomy.html")][:3]
 
 
 def _purpose(source: Source) -> str:
-    """Return what the survey is for, for one that does not say so."""
+    """Return a purpose for a survey that states none."""
     noun, labels = source.taxonomy.noun, [facet.label.lower() for facet in source.taxonomy.axes]
     tagged = f"{noun.counted(len(source.pool.papers))}, tagged and sourced"
     by = f" by {', '.join(labels[:-1])} and {labels[-1]}" if len(labels) > 1 else ""
@@ -214,9 +201,9 @@ def _purpose(source: Source) -> str:
 
 
 def _captions(source: Source) -> Iterator[str]:
-    """Yield what the axes have and lack, for a corpus without claims."""
+    """Yield the captions of the figures of the axes, which a corpus without claims shows instead."""
     kinds = (plan.FigureKind.COVERAGE, plan.FigureKind.TERMS, plan.FigureKind.LEVELS)
-    figures = [figure for figure in plan.plan(source.taxonomy, with_scale=False) if figure.kind in kinds]
+    figures = [figure for figure in plan.figures_of(source.drawn) if figure.kind in kinds]
     yield from (plan.caption(figure, source.drawn).text for figure in figures[:3])
 
 
@@ -230,45 +217,43 @@ class Bar(NamedTuple):
 
 
 def _years(fields: Sequence[Field]) -> Iterator[Bar]:
-    """Yield the years without holes, the latest ones each; those before them together."""
-    year = next((field for field in fields if field.name == "year"), None)
-    if year is None:
-        return
-    counts = {int(value.id): number for value, number in zip(year.values, year.counts(), strict=True) if value.id}
+    """Yield the latest years one by one, with papers or without, those before them together."""
+    field = next((field for field in fields if field.name == "year"), None)
+    counts = {int(year): count for year, count in field.count_by_value().items() if year} if field else {}
     if not counts:
         return
     first = max(min(counts), max(counts) - _YEARS_SHOWN + 1)
-    older = [count for count in counts if count < first]
-    shown = [(f"<{first}", sum(counts[number] for number in older), ",".join(map(str, older)))] if older else []
-    shown += [(str(index), counts.get(index, 0), str(index)) for index in range(first, max(counts) + 1)]
-    most = max(number for _, number, _ in shown)
-    for label, number, value in shown:
-        yield Bar(label, number, round(100 * number / most), papers_address(("year", value)) if number else "")
+    older = [year for year in counts if year < first]
+    bars = [(f"<{first}", sum(counts[year] for year in older), ",".join(map(str, older)))] if older else []
+    bars += [(str(year), counts.get(year, 0), str(year)) for year in range(first, max(counts) + 1)]
+    most = max(papers for _, papers, _ in bars)
+    for label, papers, value in bars:
+        yield Bar(label, papers, round(100 * papers / most), papers_address(("year", value)) if papers else "")
 
 
 def level_matrix(
     facet: Facet, fields: Sequence[Field], gaps: GapPages
 ) -> tuple[Facet, list[MatrixRow], list[tuple[str, bool]]]:
-    """Return the terms of a facet with levels, each level with the papers that have it, as a matrix."""
-    by_term = [field for field in fields if field.facet is facet]
-    counts = [dict(zip((value.id for value in field.values), field.counts(), strict=True)) for field in by_term]
-    most = max((row.get(level.id, 0) for row in counts for level in facet.levels), default=0)
-    shown = []
-    for field, row in zip(by_term, counts, strict=True):
+    """Return a facet with levels, its terms by level as a matrix, and the heads of the columns."""
+    counts = [(field, field.count_by_value()) for field in fields if field.facet is facet]
+    most = max((by_level.get(level.id, 0) for _, by_level in counts for level in facet.levels), default=0)
+    rows = []
+    for field, by_level in counts:
         cells = []
         for level in facet.levels:
-            number, pair = row.get(level.id, 0), (field.name, level.id)
+            number, pair = by_level.get(level.id, 0), (field.name, level.id)
             address = papers_address(pair) if number else gaps.address(pair)
-            cells.append(MatrixCell(number, -(-4 * number // most) if number else 0, False, False, address))
-        shown.append(MatrixRow(Value(field.name, field.label), tuple(cells)))
-    return facet, shown, [(level.label, False) for level in facet.levels]
+            cells.append(MatrixCell(number, share_heat(number, most), False, False, address))
+        rows.append(MatrixRow(Value(field.name, field.label), tuple(cells)))
+    return facet, rows, [(level.label, False) for level in facet.levels]
 
 
 def _citation(source: Source, updated: str, base_url: str) -> str:
-    """Return the survey's own entry for BibTeX, by its title, its authors and the day of its latest paper."""
+    """Return the survey's own entry for BibTeX, dated by its latest paper."""
     taxonomy = source.taxonomy
+    key = re.sub(r"[^a-z0-9]+", "-", taxonomy.title.lower()).strip("-")[:40].rstrip("-")
     survey = Paper(
-        re.sub(r"[^a-z0-9]+", "-", taxonomy.title.lower()).strip("-")[:40].rstrip("-") or "survey",
+        key or "survey",
         taxonomy.title,
         authors=taxonomy.authors,
         year=int(updated[:4] or 0),
@@ -279,28 +264,28 @@ def _citation(source: Source, updated: str, base_url: str) -> str:
 
 
 def claims(source: Source) -> dict[str, Any]:
-    """Return the claims by outcome, the most doubtful first."""
+    """Return the claims by outcome, those that fail first."""
     judged = judge(source, source.verdicts)
     return {"groups": groupby(judged, itemgetter("outcome")), "total": len(judged)}
 
 
 def judge(source: Source, verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """Return claims for readers, by outcome, theses before counts: verdicts, records behind each, what is against."""
+    """Return claims by outcome, theses before counts, each with its verdicts, records and counter-evidence."""
     pools = pools_of(source.verdicts)
-    shown = []
     worst_first = list(Outcome)[::-1]
-    for verdict in sorted(
-        verdicts,
-        key=lambda verdict: (worst_first.index(outcome(verdict, source)), verdict.claim.is_exact, doubt_rank(verdict)),
-    ):
+
+    def rank(verdict: Verdict) -> tuple[int, bool, tuple[int, int]]:
+        return worst_first.index(outcome(verdict, source)), verdict.claim.is_exact, doubt_rank(verdict)
+
+    shown = []
+    for verdict in sorted(verdicts, key=rank):
         robust, compared = source.robust.get(verdict.claim.id), source.by_sources.get(verdict.claim.id)
         awaited = verdict.pools.get(PoolName.CANDIDATES)
         falling = [("Falls by", awaited.falls_by), ("Could fall by", awaited.could_fall_by)] if awaited else []
-        beside = [key for key in verdict.contested if key not in verdict.rows]
         words = [(name.value, pool_word(verdict, name)) for name in pools]
-        if compared:
-            words.append(("by the sources", reading_word(compared)))
+        words += [("by the sources", reading_word(compared))] if compared else []
         agreed = compared.falls_by if compared else ()
+        uncounted = [key for key in verdict.contested if key not in verdict.rows]
         shown.append(
             {
                 "verdict": verdict,
@@ -308,58 +293,43 @@ def judge(source: Source, verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
                 "doubts": list(doubts(verdict, source)) if verdict.holds else [],
                 "words": [(name, word) for name, word in words if word != "-"],
                 "reach": reach_text(awaited) if awaited else "",
-                "falling": [(label, [_record(key, source) for key in keys]) for label, keys in falling if keys],
+                "falling": [(label, _records(keys, source)) for label, keys in falling if keys],
                 "agreed": [(dispute, source.keys[dispute.record].title) for dispute in agreed],
-                "readings": [
-                    (reading, [_record(key, source) for key in reading.keys]) for reading in verdict.claim.readings
-                ],
-                "records": [_record(name, source) for name in verdict.rows],
-                "beside": [_record(key, source) for key in beside],
+                "readings": [(reading, _records(reading.keys, source)) for reading in verdict.claim.readings],
+                "records": _records(verdict.rows, source),
+                "beside": _records(uncounted, source),
                 "stress": list(_stress(robust, source)) if robust is not None and robust.holds else [],
             }
         )
     return shown
 
 
-def _record(name: str, source: Source) -> tuple[str, str, str]:
-    """Return the name of a record that a claim counts or could count, with its title and address."""
-    if name in source.keys:
-        return name, source.keys[name].title, f"papers/{name}.html"
-    if any(name == observation.name for observation in source.scale):
-        return name, name, "scale.html"
-    for candidate in source.candidates:
-        if candidate.name == name:
-            return name, candidate.paper.title, f"candidates.html#{name}"
-    title = next((exclusion.title for exclusion in source.pool.exclusions if exclusion.id == name), name)
-    return name, title, f"screening.html#{name}"
+def _records(names: Iterable[str], source: Source) -> list[tuple[str, str, str]]:
+    """Return records by name with their titles and addresses."""
+    return [(name, *source.record(name)) for name in names]
 
 
 def _stress(robust: Robustness, source: Source) -> Iterator[tuple[str, str, dict[str, list[tuple[str, str, str]]]]]:
     """Yield what breaks a claim: a label, a sentence, and the records that would have to change, by the change."""
-    sure = "" if robust.is_exact else "at most "
-    fewest = f"{sure}{pluralize(len(robust.smallest), 'change')}" if robust.smallest else "no change that was tried"
+    fewest = "no change that was tried"
+    if robust.smallest:
+        fewest = f"{'' if robust.is_exact else 'at most '}{pluralize(len(robust.smallest), 'change')}"
     yield "Breaks by", fewest, _by_change(robust.smallest, source)
-    for label, alone, breaks_at_once in (
+    for label, alone, at_once in (
         ("Disputes", robust.flips, robust.breaks_by_all_flips),
         ("Near misses", robust.near_misses, robust.breaks_by_all_near_misses),
     ):
-        if breaks_at_once is not None:
-            at_once = "all at once break it" if breaks_at_once else "all at once do not break it"
-            yield (
-                label,
-                f"{len(alone) or 'none'} break{'s' * (len(alone) < 2)} it alone; {at_once}",
-                _by_change(alone, source),
-            )
-    rows = len(robust.left_out)  # which are listed below
-    breaking = f"any of {rows} breaks it" if rows else "none breaks it alone"
-    if rows == 1:
-        breaking = "any breaks it"
-    yield "Rows left out", breaking, {}
+        if at_once is not None:
+            text = f"{len(alone) or 'none'} break{'s' * (len(alone) < 2)} it alone"
+            yield label, f"{text}; all at once {'break' if at_once else 'do not break'} it", _by_change(alone, source)
+    breaking = {0: "none breaks it alone", 1: "any breaks it"}
+    number = len(robust.left_out)  # the records themselves are listed below
+    yield "Rows left out", breaking.get(number, f"any of {number} breaks it"), {}
 
 
 def _by_change(changes: Iterable[Change], source: Source) -> dict[str, list[tuple[str, str, str]]]:
-    """Return the records that changes are about, by what changes, in labels."""
-    records: dict[str, list[tuple[str, str, str]]] = {}
+    """Return the records that changes are about, by the change in words."""
+    names: dict[str, list[str]] = {}
     for change in changes:
         text = "left out"
         if change.kind is ChangeKind.FLIP:
@@ -368,12 +338,12 @@ def _by_change(changes: Iterable[Change], source: Source) -> dict[str, list[tupl
         elif change.kind is ChangeKind.TAKE_IN:
             tags = [f"{source.tag_labels[field]} {source.tag_text(field, tag)}" for field, tag in change.tags.items()]
             text = f"taken in{' with ' * bool(tags)}{', '.join(tags)}"
-        records.setdefault(text, []).append(_record(change.record, source))
-    return records
+        names.setdefault(text, []).append(change.record)
+    return {text: _records(records, source) for text, records in names.items()}
 
 
 def scale_page(source: Source) -> dict[str, Any]:
-    """Return what is known of the scale of systems: each quantity in a sentence, and every number with its sources."""
+    """Return what is known of the scale of systems: each quantity in a sentence, and each number with its sources."""
     by_quantity: dict[str, list[Observation]] = {}
     for observation in source.scale:
         by_quantity.setdefault(observation.quantity, []).append(observation)
@@ -389,7 +359,7 @@ def scale_page(source: Source) -> dict[str, Any]:
 
 
 def screening(source: Source) -> dict[str, Any]:
-    """From screened to retained records: by the facets of exclusions, then every exclusion."""
+    """Return the counts of exclusions by their facets, then every exclusion."""
     facets = source.taxonomy.exclusions
     counts = []
     for counted in source.summary.exclusions:
@@ -408,10 +378,11 @@ def screening(source: Source) -> dict[str, Any]:
 
 
 def candidates(source: Source) -> dict[str, Any]:
-    """Return the candidates, with what each reader reads, in the order of their proposals."""
+    """Return the candidates with their tags, in the order of their proposals."""
     attributes = candidate_attributes(source.taxonomy)
+    ordered = by_proposal(source.candidates)
     listed = []
-    for candidate in by_proposal(source.candidates):
+    for candidate in ordered:
         open_tags = "; ".join(source.tag_labels[tag] for tag in attributes["open"].values(candidate))
         tags = [
             (facet.label, source.tag_text(facet.field, candidate.tags[facet.field]))
@@ -423,7 +394,7 @@ def candidates(source: Source) -> dict[str, Any]:
     return {
         "candidates": listed,
         "proposals": [(decision.value, counts[decision]) for decision in Decision if counts[decision]],
-        "groups": grouped(candidate_fields(by_proposal(source.candidates), source.taxonomy)),
+        "groups": grouped(candidate_fields(ordered, source.taxonomy)),
     }
 
 
@@ -433,15 +404,15 @@ def by_proposal(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def taxonomy(source: Source, fields: Sequence[Field], gaps: GapPages) -> dict[str, Any]:
-    """Every facet with its terms, how many papers have each, and how it is coded."""
-    counts = {field.name: dict(zip((one.id for one in field.values), field.counts(), strict=True)) for field in fields}
+    """Return each facet with its terms, how many papers have each term, and the rules of coding."""
+    counts = {field.name: field.count_by_value() for field in fields}
     by_tag = {coding.tag: coding for coding in source.codings}
     papers = {key: f"papers/{key}.html" for key in source.keys}
     by_record = [levels for levels in source.summary.levels if levels.by_record]
     matrices = {levels.facet.field: grid(levels_matrix(levels), papers) for levels in by_record}
 
     def counted(name: str, value: str) -> tuple[int, str]:
-        """Return the papers with a value, and the page that lists them, or that says what is known of the gap."""
+        """Return how many papers have a value, and the page that lists them, or that describes the gap."""
         number = counts[name].get(value, 0)
         return number, papers_address((name, value)) if number else gaps.address((name, value))
 
@@ -460,7 +431,7 @@ def taxonomy(source: Source, fields: Sequence[Field], gaps: GapPages) -> dict[st
 
 
 def protocol(source: Source) -> dict[str, Any]:
-    """Return how papers come into the corpus; nothing where it has no protocol."""
+    """Return the protocol; empty where the corpus has none."""
     protocol = source.protocol
     if protocol is None:
         return {}

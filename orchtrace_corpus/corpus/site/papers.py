@@ -2,9 +2,11 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from itertools import chain, permutations, starmap
+from functools import cache
+from itertools import chain, permutations, product, starmap
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -40,7 +42,7 @@ MOST_RELATED = 12
 
 
 class Group(StrEnum):
-    """Under which heading readers find a field."""
+    """The heading under which readers find a field."""
 
     DECISION = "Decision"
     AXIS = "Axes"
@@ -51,14 +53,7 @@ class Group(StrEnum):
 
 
 class Value(NamedTuple):
-    """A value that papers can have in a field.
-
-    Attributes:
-        id: As in the data and in filters; empty for papers without a value.
-        label: What readers see.
-        definition: What it means.
-        text: What search finds it by, without case and accents.
-    """
+    """A value of a field: its id in the data, empty for none, its label and meaning, and the text that search reads."""
 
     id: str
     label: str
@@ -72,13 +67,11 @@ class Value(NamedTuple):
 
 
 class Field(NamedTuple):
-    """A field with a closed list of values, and which of them each paper has.
+    """A field with a closed list of values, in the taxonomy's order, the absent one last.
 
     Attributes:
-        name: As in filters.
-        values: Every value that papers have or could have, in the taxonomy's order; the absent one last.
         column: For each paper the indices of its values, at least one.
-        facet: The facet of kind `levels` that it is a term of, if it is one.
+        facet: The facet of kind `levels` that the field is a term of, if it is one.
     """
 
     name: str
@@ -88,30 +81,24 @@ class Field(NamedTuple):
     column: Sequence[tuple[int, ...]]
     facet: Facet | None = None
 
-    def counts(self) -> list[int]:
-        """Return how many papers have each value."""
-        counted = [0] * len(self.values)
-        for indices in self.column:
-            for index in indices:
-                counted[index] += 1
-        return counted
+    def count_by_value(self) -> dict[str, int]:
+        """Return how many papers have each value, by its id."""
+        counts = Counter(index for indices in self.column for index in indices)
+        return {value.id: counts[index] for index, value in enumerate(self.values)}
 
     def data(self, *, is_short: bool = False) -> dict[str, Any]:
-        """Return the field for scripts: a paper with one value has its index alone; `is_short` for no search."""
+        """Return the field for scripts, `is_short` without texts to search; a single value is an index, no list."""
         values = [[value.id, value.label, "" if is_short else value.text] for value in self.values]
-        column = [indices[0] if len(indices) == 1 else list(indices) for indices in self.column]
+        column = [indices[0] if len(indices) == 1 else indices for indices in self.column]
         return {"name": self.name, "label": self.label, "values": values, "column": column}
 
 
 def read_fields(
     papers: Sequence[Paper], taxonomy: Taxonomy, contested: frozenset[tuple[str, str]] = frozenset()
 ) -> tuple[Field, ...]:
-    """The fields of a corpus: axes, terms with levels, other facets, those of evidence, and a few fixed ones.
+    """Return the fields of papers: axes, terms with levels, other facets, evidence, a few fixed ones, contested tags.
 
-    Args:
-        papers: Its papers.
-        taxonomy: What they are tagged with.
-        contested: The tags in open dispute, by a paper's key and a tag; a field of their own, if there are any.
+    Each of the `contested` tags is a pair of a paper's key and a tag.
     """
     attributes = paper_attributes(taxonomy)
     fields = [_field(attributes[name], group, facet, papers) for name, group, facet in _names(papers, taxonomy)]
@@ -119,8 +106,8 @@ def read_fields(
         values = (Value("yes", "Available"), Value("no", "Not known"))
         fields.append(Field(CODE, "Code", Group.RECORD, values, [(0,) if paper.code else (1,) for paper in papers]))
     if contested:
-        means = "Readers disagree on it."
-        fields.append(_marked_field(CONTESTED, "Contested tags", means, papers, fields, contested))
+        definition = "Readers disagree on it."
+        fields.append(_marked_field(CONTESTED, "Contested tags", definition, papers, fields, contested))
     return tuple(fields)
 
 
@@ -130,6 +117,7 @@ def grouped(fields: Sequence[Field]) -> list[tuple[Group, list[Field]]]:
 
 
 def _names(papers: Sequence[Paper], taxonomy: Taxonomy) -> Iterator[tuple[str, Group, Facet | None]]:
+    """Yield the names of fields with their groups; of a term with levels, with its facet."""
     for role, group in ((Role.AXIS, Group.AXIS), (Role.FACET, Group.FACET)):
         for facet in taxonomy.papers:
             if facet.role is role and facet.kind is Kind.LEVELS:
@@ -138,11 +126,8 @@ def _names(papers: Sequence[Paper], taxonomy: Taxonomy) -> Iterator[tuple[str, G
                 yield facet.field, group, None
     if any(paper.evidence for paper in papers):
         tags = {facet.field for facet in taxonomy.papers}
-        yield from (
-            (evidence_facet.field, Group.EVIDENCE, None)
-            for evidence_facet in evidence_facets(taxonomy)
-            if evidence_facet.field not in tags
-        )
+        names = (facet.field for facet in evidence_facets(taxonomy))
+        yield from ((name, Group.EVIDENCE, None) for name in names if name not in tags)
     if any(paper.published is not None for paper in papers):
         yield "published", Group.RECORD, None
     for field in taxonomy.paper_fields:
@@ -151,41 +136,42 @@ def _names(papers: Sequence[Paper], taxonomy: Taxonomy) -> Iterator[tuple[str, G
 
 
 def _field(attribute: Attribute, group: Group, facet: Facet | None, papers: Sequence[Paper]) -> Field:
-    had = [attribute.values(paper) or (ABSENT,) for paper in papers]
-    if attribute.terms:
-        values = [_value(term, facet, attribute) for term in attribute.terms]
-    else:
-        given = {value for values in had for value in values} - {ABSENT}
+    column = [attribute.values(paper) or (ABSENT,) for paper in papers]
+    own = next((term for term in facet.terms if term.id == attribute.name), None) if facet else None
+    tagged = attribute.facet or facet
+    values = []
+    for term in attribute.terms:
+        # The definition of a level begins with that of the term that has it.
+        definition = f"{own.label}: {own.definition} {term.definition}" if own else term.definition
+        tag: Tag = {own.id: term.id} if own else term.id
+        values.append(Value(term.id, term_label(term), definition, texts_of_tag(tagged, tag) if tagged else ""))
+    if not attribute.terms:
+        given = {value for texts in column for value in texts} - {ABSENT}
         order = float if attribute.kind is ValueKind.NUMBER else str
         values = [Value(value, value) for value in sorted(given, key=order)]
-    if any(ABSENT in terms for terms in had):
+    if any(ABSENT in texts for texts in column):
         values.append(Value(ABSENT, DOES_NOT_ARISE if facet else "Not recorded"))
     places = {value.id: place for place, value in enumerate(values)}
-    known = {terms: tuple(places[term] for term in terms) for terms in set(had)}
-    label = next((term_label(term) for term in facet.terms if term.id == attribute.name), "") if facet else ""
-    return Field(attribute.name, label or attribute.label, group, tuple(values), [known[terms] for terms in had], facet)
-
-
-def _value(term: Term, facet: Facet | None, attribute: Attribute) -> Value:
-    """A term as a value; a level also has the definition of the term that it is of."""
-    own = next((term for term in facet.terms if term.id == attribute.name), None) if facet else None
-    definition = f"{own.label}: {own.definition} {term.definition}" if own else term.definition
-    tagged = attribute.facet or facet
-    tag: Tag = {own.id: term.id} if own else term.id
-    return Value(term.id, term_label(term), definition, texts_of_tag(tagged, tag) if tagged else "")
+    indices = {texts: tuple(places[text] for text in texts) for texts in set(column)}
+    label = term_label(own) if own else attribute.label
+    return Field(attribute.name, label, group, tuple(values), [indices[texts] for texts in column], facet)
 
 
 def candidate_fields(candidates: Sequence[Candidate], taxonomy: Taxonomy) -> tuple[Field, ...]:
     """Return the fields of candidates: the proposal, those of papers, and the tags that are open."""
-    decisions = [decision for decision in Decision if any(one.proposal is decision for one in candidates)]
+    proposals = [candidate.proposal for candidate in candidates]
+    decisions = [decision for decision in Decision if decision in proposals]
     values = tuple(Value(decision.value, decision.value.capitalize()) for decision in decisions)
-    proposed = [(decisions.index(candidate.proposal),) for candidate in candidates]
-    proposals = Field("proposal", "Proposal", Group.DECISION, values, proposed)
-    fields = read_fields([candidate.paper for candidate in candidates], taxonomy)
+    column = [(decisions.index(proposal),) for proposal in proposals]
+    papers = [candidate.paper for candidate in candidates]
+    fields = [
+        Field("proposal", "Proposal", Group.DECISION, values, column),
+        *read_fields(papers, taxonomy),
+    ]
     tags = frozenset((candidate.name, tag) for candidate in candidates for tag in candidate.open_tags)
-    named = [candidate.paper for candidate in candidates]
-    is_open = _marked_field("open", "Open tags", "Its value is not settled.", named, fields, tags)
-    return (proposals, *fields, *([is_open] if tags else []))
+    if tags:
+        fields.append(_marked_field("open", "Open tags", "Its value is not settled.", papers, fields, tags))
+    return tuple(fields)
 
 
 def _marked_field(
@@ -196,27 +182,18 @@ def _marked_field(
     fields: Sequence[Field],
     tags: frozenset[tuple[str, str]],
 ) -> Field:
-    """Return a field whose values are marked tags, called as their fields are; those of a facet with levels last.
-
-    Args:
-        name: Its name, also the word that search finds its values by.
-        label: Its label.
-        definition: What each mark means.
-        papers: The papers.
-        fields: The fields that tags are looked up in.
-        tags: The marked tags, as pairs of a paper's key and a tag.
-    """
+    """Return a field whose values are the fields of marked `tags`; search finds each by `name`."""
     names = {tag for _, tag in tags}
     marked = sorted((field for field in fields if field.name in names), key=lambda field: field.facet is not None)
     values = [Value(field.name, field.label, definition, name) for field in marked]
-    had = [tuple(at for at, value in enumerate(values) if (paper.key, value.id) in tags) for paper in papers]
-    column = [indices or (len(values),) for indices in had]
-    return Field(name, label, Group.EVIDENCE, (*values, Value(ABSENT, "None")), column)
+    column = [tuple(at for at, value in enumerate(values) if (paper.key, value.id) in tags) for paper in papers]
+    absent = (len(values),)
+    return Field(name, label, Group.EVIDENCE, (*values, Value(ABSENT, "None")), [had or absent for had in column])
 
 
 def papers_address(*filters: tuple[str, str]) -> str:
-    """The address of the papers that pass filters, each a field and a value; the script of the page reads it."""
-    # What encodeURIComponent leaves as it is, so that both write the same address.
+    """Return the address of the papers that pass filters, each a field and a value."""
+    # The script writes the same address: encodeURIComponent keeps these characters, too.
     pairs = (f"{quote(name, safe='!*()')}={quote(value, safe='!*()')}" for name, value in filters)
     return PAPERS_PAGE + "#" + "&".join(pairs).replace("'", "%27")
 
@@ -225,10 +202,10 @@ class MatrixCell(NamedTuple):
     """The number of papers with a pair of values.
 
     Attributes:
-        heat: 1 to 4 by its part of the largest cell; 0 for none, and where one of the values says nothing.
+        heat: 1 to 4 by the share of the largest cell; 0 for no papers, and for a cell that is aside.
         is_impossible: True if a rule of the taxonomy forbids the pair.
-        is_aside: True if one of the values says nothing, so that nothing is missing where there is no paper.
-        address: The page that lists them, or that says what is known of the gap; empty without either.
+        is_aside: True if a value is "not applicable" or "absent", so that no papers are no gap.
+        address: The page that lists the papers, or that describes the gap; empty without either.
     """
 
     number: int
@@ -239,7 +216,7 @@ class MatrixCell(NamedTuple):
 
 
 class MatrixRow(NamedTuple):
-    """A value of the one field, with a cell for each value of the other."""
+    """A value of one field, with a cell for each value of the other."""
 
     value: Value
     cells: tuple[MatrixCell, ...]
@@ -248,48 +225,39 @@ class MatrixRow(NamedTuple):
 def count_pairs(rows: Field, columns: Field) -> list[list[int]]:
     """Return how many papers have each pair of values."""
     counted = [[0] * len(columns.values) for _ in rows.values]
-    for ours, theirs in zip(rows.column, columns.column, strict=True):
-        for row in ours:
-            for column in theirs:
-                counted[row][column] += 1
+    for row_indices, column_indices in zip(rows.column, columns.column, strict=True):
+        for row, column in product(row_indices, column_indices):
+            counted[row][column] += 1
     return counted
 
 
 def matrix(
     rows: Field, columns: Field, impossible: frozenset[tuple[str, str]], gap_address: Callable[..., str]
 ) -> tuple[MatrixRow, ...]:
-    """Two fields crossed, for the page as it is before a script runs.
+    """Cross two fields; `gap_address` returns the page of a pair that no paper has, empty without one."""
+    pairs = list(product(rows.values, columns.values))
+    asides = [row.is_aside or column.is_aside for row, column in pairs]
+    counts = list(chain.from_iterable(count_pairs(rows, columns)))
+    largest = max((count for count, is_aside in zip(counts, asides, strict=True) if not is_aside), default=0)
+    cells = []
+    for (row, column), count, is_aside in zip(pairs, counts, asides, strict=True):
+        filters = (rows.name, row.id), (columns.name, column.id)
+        address = "" if is_aside and not count else papers_address(*filters)
+        if not count and not is_aside:
+            address = gap_address(*filters) or address
+        is_impossible = not count and (row.id, column.id) in impossible
+        cells.append(MatrixCell(count, 0 if is_aside else share_heat(count, largest), is_impossible, is_aside, address))
+    width = len(columns.values)
+    return tuple(MatrixRow(row, tuple(cells[at * width : (at + 1) * width])) for at, row in enumerate(rows.values))
 
-    Args:
-        rows: The one field.
-        columns: The other.
-        impossible: The pairs of values that cannot arise.
-        gap_address: Returns the page of a pair that no paper has; empty where it has none.
-    """
-    counted = count_pairs(rows, columns)
-    aside = [[row.is_aside or column.is_aside for column in columns.values] for row in rows.values]
-    flat = zip(chain.from_iterable(counted), chain.from_iterable(aside), strict=True)
-    most = max((number for number, is_aside in flat if not is_aside), default=0)
-    shown = []
-    for row, numbers, asides in zip(rows.values, counted, aside, strict=True):
-        cells = []
-        for column, number, is_aside in zip(columns.values, numbers, asides, strict=True):
-            heat = 0 if is_aside or not number else -(-4 * number // most)
-            is_impossible = not number and (row.id, column.id) in impossible
-            pair = (rows.name, row.id), (columns.name, column.id)
-            if number:
-                address = papers_address(*pair)
-            elif is_aside:
-                address = ""
-            else:
-                address = gap_address(*pair) or papers_address(*pair)
-            cells.append(MatrixCell(number, heat, is_impossible, is_aside, address))
-        shown.append(MatrixRow(row, tuple(cells)))
-    return tuple(shown)
+
+def share_heat(count: int, largest: int) -> int:
+    """Return the quarter of the largest count, 1 to 4, that a count reaches; 0 for none."""
+    return -(-4 * count // largest) if count else 0
 
 
 def impossible_pairs(fields: Sequence[Field], taxonomy: Taxonomy) -> dict[tuple[str, str], frozenset[tuple[str, str]]]:
-    """The pairs of values that a rule forbids, by the names of the two fields; pairs of fields without any left out."""
+    """Return the pairs of values that a rule forbids, by the names of their fields."""
     attributes = paper_attributes(taxonomy)
     named = [attributes[field.name] for field in fields if field.name in attributes]
     impossible = {}
@@ -300,13 +268,12 @@ def impossible_pairs(fields: Sequence[Field], taxonomy: Taxonomy) -> dict[tuple[
 
 
 class Column(NamedTuple):
-    """A column of the table, beside the one of titles.
+    """A column of the table.
 
     Attributes:
-        name: As in filters and in `corpus list --columns`.
-        fields: The indices of the fields that it shows: one, or the terms of a facet with levels; none for a text.
+        fields: The indices of the fields that it shows: one, the terms of a facet with levels, or none for a text.
         is_list: Whether programs read a list from it.
-        is_shown: Whether it is shown unless others are chosen.
+        is_shown: Whether it is shown unless readers choose others.
     """
 
     name: str
@@ -367,7 +334,7 @@ def list_files(source: Source, fields: Sequence[Field], columns: Sequence[Column
     parts = [papers[at : at + PART_SIZE] for at in range(0, len(papers), PART_SIZE)]
     data = {
         **filter_data(fields, len(papers), source.taxonomy.noun),
-        "columns": [[col.name, col.label, col.fields, col.is_list, col.is_levels, col.is_shown] for col in columns],
+        "columns": columns,
         "names": names,
         "searched": [at for at, name in enumerate(names) if name in searched_names],
         "contested": marks,
@@ -412,53 +379,43 @@ def _contested_of(paper: Paper, source: Source) -> Iterator[str]:
     return (tag for tag in tags if (paper.key, tag) in source.contested)
 
 
-class Row(NamedTuple):
-    """A paper in the table: the head of its row, and its cells as HTML."""
-
-    key: str
-    title: str
-    byline: str
-    cells: str
-
-
 def table_rows(
     source: Source, fields: Sequence[Field], columns: Sequence[Column], environment: "Environment"
-) -> Iterator[Row]:
-    """Return the papers as rows of the columns that are shown, as the script shows them.
-
-    A cell of tags is made once for all papers that have the same ones, unless it leads to a dispute of one paper.
-    """
+) -> Iterator[tuple[Paper, str, str]]:
+    """Yield papers with their authors in short and their cells as HTML, as the script shows them."""
     template: Any = environment.get_template("cell.html.jinja").module
-    known: dict[tuple[Any, ...], str] = {}
-    for number, paper in enumerate(source.pool.papers):
-        marks = frozenset(_contested_of(paper, source))
+    known: dict[tuple[Any, ...], str] = {}  # papers with the same tags have the same cell, unless it links a dispute
+    for index, paper in enumerate(source.pool.papers):
+        contested = frozenset(_contested_of(paper, source))
         cells = []
         for column in columns:
             text = "" if column.fields else "; ".join(value_texts(paper.value(column.name)))
-            had = (column.name, marks and paper.key, *(fields[index].column[number] for index in column.fields))
             if text:
                 cells.append(template.text(column.label, text, paper.title))
-            elif had in known:
-                cells.append(known[had])
-            else:
-                labels = list(_labels(column, [fields[index] for index in column.fields], number, marks))
-                cells.append(known.setdefault(had, template.tags(column.label, labels, paper.key)))
-        yield Row(paper.key, paper.title, byline(paper), join_html(cells))
+                continue
+            shown = [fields[at] for at in column.fields]
+            tags = (column.name, contested and paper.key, *(field.column[index] for field in shown))
+            if tags not in known:
+                labels = list(_labels(column, shown, index, contested))
+                known[tags] = template.tags(column.label, labels, paper.key)
+            cells.append(known[tags])
+        yield paper, byline(paper), join_html(cells)
 
 
 def _labels(
-    column: Column, fields: Sequence[Field], index: int, marks: frozenset[str]
+    column: Column, fields: Sequence[Field], index: int, contested: frozenset[str]
 ) -> Iterator[tuple[str, str, bool]]:
-    """Return the cell of a paper's tags: labels, each with the tag if contested, and True if it is empty."""
+    """Yield the tags of a paper in a cell: the label, the tag if contested, and True if it is aside."""
     for field in fields:
-        for value in (field.values[one] for one in field.column[index]):
-            if not (value.is_aside if column.is_levels else not value.id):
+        for value in (field.values[at] for at in field.column[index]):
+            is_hidden = value.is_aside if column.is_levels else not value.id
+            if not is_hidden:
                 label = f"{field.label} {value.label}" if column.is_levels else value.label
-                yield label, field.name if field.name in marks else "", value.is_aside
+                yield label, field.name if field.name in contested else "", value.is_aside
 
 
 def byline(paper: Paper) -> str:
-    """Return the authors in short: up to three, as the script writes them, too."""
+    """Return up to three authors, or two and `et al.`; the script writes the same."""
     names = [bare_author(author) for author in paper.authors]
     if "others" in names or len(names) > 3:
         return f"{'; '.join([name for name in names if name != 'others'][:2])} et al."
@@ -471,7 +428,9 @@ class PaperPages:
     def __init__(self, source: Source, environment: "Environment", repository: str) -> None:
         self._source = source
         self._repository = repository
-        self._tags = environment.get_template("tag.html.jinja")
+        macros: Any = environment.get_template("tag.html.jinja").module
+        self._tag_row = macros.rows
+        self._item = cache(macros.item)  # a few papers of a cell are in many lists
         self._metadata = environment.get_template("metadata.html.jinja")
         self._known: dict[tuple[str, str, tuple[str, ...]], str] = {}
         pair = source.taxonomy.crosstabs[0] if source.taxonomy.crosstabs else ()
@@ -479,7 +438,6 @@ class PaperPages:
         self._related: dict[tuple[tuple[str, str], ...], list[Paper]] = {}
         for paper in source.pool.papers:
             self._related.setdefault(self._cell(paper), []).append(paper)
-        self._items: dict[str, str] = {}
         self._bibtex = registry.find("bibtex")
         self._json = json.JSONEncoder(ensure_ascii=False)
 
@@ -488,22 +446,17 @@ class PaperPages:
         return str(self._bibtex.write((paper,), self._source.taxonomy, "", self._source.categories))
 
     def metadata(self, paper: Paper, item: Mapping[str, Any], address: str) -> str:
-        """Return what cites the paper in the head of its page, from the paper, its item of CSL and its address."""
+        """Return the elements in the head of a paper's page that cite it."""
         values = {"citation": citation(paper, item, address), "article": article(paper, item, address)}
         return join_html([self._metadata.render(values)])
 
     def values(self, paper: Paper, bibtex: str, item: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of the template of a paper's page.
-
-        Args:
-            paper: The paper.
-            bibtex: Its entry.
-            item: The same as an item of CSL.
-        """
+        """Return the values of the template of a paper's page, from its entry for BibTeX and its item of CSL, too."""
         source = self._source
         cell = self._cell(paper)
         related = self._related[cell] if cell else []
         near = [other for other in related[: MOST_RELATED + 1] if other is not paper][:MOST_RELATED]
+        body = f"Record: {paper.key} (data/papers.yaml)\n\nWhat is wrong:\n\nWhat it should say:\n\n"
         return {
             "paper": paper,
             "authors": [bare_author(author) for author in paper.authors],
@@ -513,19 +466,13 @@ class PaperPages:
             "evidence": [(item, evidence_about(item, source.tag_labels)) for item in paper.evidence],
             "disputes": source.disputes_of.get(paper.key, ()),
             "claims": [(verdict.claim.id, verdict.claim.claim) for verdict in source.verdicts_of.get(paper.key, ())],
-            "near": join_html(map(self._item, near)),
+            "near": join_html(self._item(other.key, other.title) for other in near),
             "related": len(related),
             "cell": (" and ".join(starmap(source.value_label, cell)), papers_address(*cell)),
             "bibtex": bibtex,
             "csl": self._json.encode([item]),
-            "issue": issue_address(self._repository, paper.key),
+            "issue": new_issue(self._repository, f"Fix {paper.key}: ", f"{body}Source (address and place):\n"),
         }
-
-    def _item(self, paper: Paper) -> str:
-        """Return a paper in a list of related ones as HTML, made once: a few papers of a cell are in many lists."""
-        if paper.key not in self._items:
-            self._items[paper.key] = self._tags.module.item(paper.key, paper.title)  # type: ignore[attr-defined]
-        return self._items[paper.key]
 
     def _cell(self, paper: Paper) -> tuple[tuple[str, str], ...]:
         """Return the paper's tags on the two axes that the taxonomy crosses first; empty where one does not apply."""
@@ -538,12 +485,11 @@ class PaperPages:
         rows = []
         for facet in self._source.taxonomy.papers:
             tag = paper.tags.get(facet.field)
-            known = (facet.field, tag if isinstance(tag, str) else f"{tag}", contested)
-            if known not in self._known:
-                shown = list(_meanings(facet, tag, contested))
-                made = self._tags.module.rows(facet.label, facet.field, shown)  # type: ignore[attr-defined]
-                self._known[known] = made
-            rows.append(self._known[known])
+            key = (facet.field, f"{tag}", contested)
+            if key not in self._known:
+                values = list(_meanings(facet, tag, contested))
+                self._known[key] = self._tag_row(facet.label, facet.field, values)
+            rows.append(self._known[key])
         return join_html(rows)
 
 
@@ -556,9 +502,9 @@ def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tu
     elif isinstance(tag, dict):
         levels = {level.id: level for level in facet.levels}
         for name, level in tag.items():
-            term, how = terms[name], levels[level]
-            label, meaning = f"{term_label(term)}: {term_label(how)}", f"{term.definition} {how.definition}"
-            yield label, meaning, papers_address((name, level)), name if name in contested else ""
+            label = f"{term_label(terms[name])}: {term_label(levels[level])}"
+            definition = f"{terms[name].definition} {levels[level].definition}"
+            yield label, definition, papers_address((name, level)), name if name in contested else ""
         if not tag:
             yield "None arises", "", "", own
     else:
@@ -568,7 +514,7 @@ def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tu
 
 
 def _links(paper: Paper) -> Iterator[tuple[str, str]]:
-    """Return the labels and addresses of a paper's pages, each address once."""
+    """Yield the labels and addresses of a paper's pages, each address once."""
     labels = {address: re.sub(r"^https?://(www\.)?|/$", "", address) for address in paper.urls}
     if paper.arxiv_id:
         labels[f"https://arxiv.org/abs/{paper.arxiv_id}"] = f"arXiv {paper.arxiv_id}"
@@ -580,7 +526,14 @@ def _links(paper: Paper) -> Iterator[tuple[str, str]]:
         labels.setdefault(f"https://aclanthology.org/{quote(paper.acl_id)}/", "ACL Anthology")
     if paper.code:
         labels[paper.code] = f"Code: {re.sub(r'^https?://(www[.])?|/$', '', paper.code)}"
-    return ((label, address) for address, label in labels.items() if web_address(address))
+    yield from ((label, address) for address, label in labels.items() if web_address(address))
+
+
+def new_issue(repository: str, title: str, body: str) -> str:
+    """Return the address of a new issue with a title and a text in place; empty without a repository."""
+    if not repository:
+        return ""
+    return f"{repository}/issues/new?title={quote(title, safe='')}&body={quote(body, safe='')}"
 
 
 def _facts(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, list[tuple[str, str]], list[int]]]:
@@ -591,11 +544,3 @@ def _facts(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, list[tuple[s
                 texts = ("Yes",) if texts == ("true",) else ("No",)
             numbers = [position for position, item in enumerate(paper.evidence, 1) if field.name in item.tags]
             yield field_label(field), [(bare_author(text), web_address(text)) for text in texts], numbers
-
-
-def issue_address(repository: str, key: str) -> str:
-    """Return the address of a new issue about a record, with its words in place; empty without a repository."""
-    if not repository:
-        return ""
-    body = f"Record: {key} (data/papers.yaml)\n\nWhat is wrong:\n\nWhat it should say:\n\nSource (address and place):\n"
-    return f"{repository}/issues/new?title={quote(f'Fix {key}: ', safe='')}&body={quote(body, safe='')}"

@@ -1,4 +1,4 @@
-"""The source of a site: the corpus with all that is recorded about it, read once."""
+"""The data of a site: the corpus with its claims, disputes, candidates and other files, each read once."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -19,18 +19,13 @@ from orchtrace_corpus.corpus.render.figures import plan
 
 
 class Place(NamedTuple):
-    """The addresses of a site and its repository, as far as known; both may be empty, and end without a slash.
-
-    Attributes:
-        base_url: The address of its start page's folder.
-        repository: The address of the repository that holds the data, as GitHub has it.
-    """
+    """The URLs of a site's folder and of its repository on GitHub, without a slash at the end; empty if unknown."""
 
     base_url: str = ""
     repository: str = ""
 
     def address(self, name: str) -> str:
-        """Return the address of a file of the site; empty where that of the site is not known."""
+        """Return the URL of a file of the site; empty if that of the site is unknown."""
         return f"{self.base_url}/{name}" if self.base_url else ""
 
 
@@ -40,19 +35,10 @@ def term_label(term: Term) -> str:
 
 
 class Source:
-    """A corpus and what is recorded about it. What a corpus has no file of is empty."""
+    """A corpus with its other data files; empty values stand for files that it does not have."""
 
     def __init__(self, files: CorpusFiles, pool: Pool) -> None:
-        """Read what belongs to a corpus.
-
-        Args:
-            files: Its data files.
-            pool: Its records, without errors.
-
-        Raises:
-            DataFileError: A file cannot be read.
-            InvalidCorpusError: A file has errors; the message lists them.
-        """
+        """Read the data files of a corpus, whose records have no errors; `InvalidCorpusError` lists those of a file."""
         self.pool = pool
         self.taxonomy = pool.taxonomy
         self.disputes: tuple[Dispute, ...] = files.disputes.sound()
@@ -69,13 +55,13 @@ class Source:
             claim_file.claims, pool, self.disputes, self.proposed if self.has_candidates else None
         )
         self.robust: Mapping[str, Robustness] = {
-            one.claim.id: one for one in stress(claim_file.claims, pool, self.disputes)
+            robustness.claim.id: robustness for robustness in stress(claim_file.claims, pool, self.disputes)
         }
         self.categories = {arxiv_id: metadata.primary_category for arxiv_id, metadata in files.arxiv.items()}
 
     @cached_property
     def summary(self) -> Summary:
-        """The statistics of the corpus, terms that no record has included; without those of evidence."""
+        """The statistics of the corpus, without those of evidence."""
         return summarise(self.pool, with_evidence=False)
 
     @cached_property
@@ -85,14 +71,14 @@ class Source:
 
     @cached_property
     def by_sources(self) -> Mapping[str, ReadingVerdict]:
-        """The verdicts by the reading of the sources, by id; empty where its readers agree on no other tag."""
+        """The verdicts by the tags that readers of the sources agree on, by id; empty where they agree on none."""
         if all(dispute.agreed is None for dispute in self.disputes):
             return {}
         return compare_readings((verdict.claim for verdict in self.verdicts), self.pool, self.disputes)
 
     @cached_property
     def tag_labels(self) -> Mapping[str, str]:
-        """The labels of what evidence and disputes can be about, by name: facets, terms of levels, and facts."""
+        """The labels of what evidence and disputes can be about, by name: facts, facets, and terms with levels."""
         labels = {field.name: field_label(field) for field in self.taxonomy.paper_fields if field.is_fact}
         for facet in self.taxonomy.papers:
             labels[facet.field] = facet.label
@@ -102,7 +88,7 @@ class Source:
 
     @cached_property
     def value_labels(self) -> Mapping[tuple[str, str], str]:
-        """The labels of the values of tags, by a tag and the value; a term of a facet of levels is a tag, too."""
+        """The labels of values, by the tag and the value; a term with levels is a tag, too."""
         labels: dict[tuple[str, str], str] = {}
         for facet in self.taxonomy.papers:
             if facet.kind is Kind.LEVELS:
@@ -114,7 +100,7 @@ class Source:
         return labels
 
     def value_label(self, tag: str, values: str) -> str:
-        """Return the label of a value of a tag, or of several joined by `or`; itself where it has none."""
+        """Return the label of a value, or of several joined by `or`; a value without a label is its own."""
         return " or ".join(self.value_labels.get((tag, value), value) for value in values.split(" or "))
 
     def tag_text(self, name: str, tag: Tag) -> str:
@@ -134,6 +120,18 @@ class Source:
     def keys(self) -> Mapping[str, Paper]:
         """The papers by key."""
         return {paper.key: paper for paper in self.pool.papers}
+
+    def record(self, name: str) -> tuple[str, str]:
+        """Return the title and the address of a record that a claim counts or could count."""
+        if name in self.keys:
+            return self.keys[name].title, f"papers/{name}.html"
+        if any(name == observation.name for observation in self.scale):
+            return name, "scale.html"
+        for candidate in self.candidates:
+            if candidate.name == name:
+                return candidate.paper.title, f"candidates.html#{name}"
+        title = next((exclusion.title for exclusion in self.pool.exclusions if exclusion.id == name), name)
+        return title, f"screening.html#{name}"
 
     @cached_property
     def disputes_of(self) -> Mapping[str, Sequence[Dispute]]:

@@ -1,7 +1,8 @@
-"""Draws the figures: what all share, rows of bars or shades, the flow of screening, sketches, a logarithmic axis."""
+"""Draws the figures of a corpus: heat maps, bars, the flow of screening, sketches of terms, scale on an axis."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, product, starmap
 from math import ceil, copysign, floor, hypot, log10
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,7 +18,7 @@ from orchtrace_corpus.corpus.model.taxonomy import Kind, Role, Sketch
 from orchtrace_corpus.corpus.render.figures import plan
 from orchtrace_corpus.corpus.render.figures.plan import Caption, Figure, FigureKind, Source, called
 from orchtrace_corpus.corpus.render.scale import amount
-from orchtrace_corpus.corpus.render.statistics import crosstab_title
+from orchtrace_corpus.corpus.render.statistics import SPARSE_LIMIT, crosstab_title
 
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.analysis.flow import Screening
@@ -38,14 +39,14 @@ def draw(figure: Figure, source: Source, caption: Caption) -> str:
 
 
 WIDTH = 520.0
-"""The least width of a figure: on a phone of 400 pixels its text is still as large as small print."""
+"""The least width of a figure: on a phone of 400 pixels its text is as large as small print."""
 MARGIN = 16.0
 LABEL_WIDTH = 150.0
-"""The most of the width that the names of rows take."""
+"""The largest width of the names of rows."""
 HATCHED = "hatched"
-"""In a legend, stands for hatching instead of a colour."""
+"""In a legend, hatching instead of a colour."""
 BASE = SIZE * 0.35
-"""From the middle of a line of text down to its base line."""
+"""The distance from the middle of a line of text down to its base line."""
 _LEADING = 1.3
 _SWATCH = 14.0
 
@@ -66,7 +67,7 @@ def write(
     size: int = SIZE,
     bold: bool = False,
 ) -> float:
-    """Write lines of text below each other, the first on the base line `y`; return the base line behind the last."""
+    """Write lines below each other, the first on the base line `y`; return the base line after the last."""
     for line in lines:
         drawing.text(x, y, line, fill, size=size, bold=bold)
         y += step
@@ -74,7 +75,7 @@ def write(
 
 
 def head(drawing: Drawing, caption: Caption) -> float:
-    """Write the title and what the figure shows; return where the rest may begin."""
+    """Write the title and the subtitle; return where the rest may begin."""
     room = drawing.width - 2 * MARGIN
     title = wrap(caption.title, room, LARGE, lines=3, bold=True)
     y = write(drawing, MARGIN, MARGIN + LARGE, title, step=LARGE * _LEADING, size=LARGE, bold=True)
@@ -83,17 +84,23 @@ def head(drawing: Drawing, caption: Caption) -> float:
 
 
 def label(drawing: Drawing, middle: float, width: float, text: str, fill: str = "ink") -> None:
-    """Write a row's name in one or two lines about its middle."""
+    """Write the name of a row in one or two lines about its middle."""
     size = SIZE if len(wrap(text, width)) <= 1 else SMALL
     lines = wrap(text, width, size)
     y = middle + size * (0.35 - (len(lines) - 1) * 0.55)
     write(drawing, MARGIN, y, lines, fill, step=size * 1.1, size=size)
 
 
-def legend(drawing: Drawing, y: float, keys: Mapping[str, str]) -> float:
-    """Draw coloured squares with what they stand for, in as many lines as it takes; return where it ends.
+def hatched_square(drawing: Drawing, x: float, y: float, side: float) -> None:
+    """Draw the sign of contested values."""
+    drawing.rect(x, y, side, side, "muted", radius=2)
+    drawing.hatch(x, y, side, side)
 
-    The page's own colour stands for cells without a shade, `HATCHED` for hatching.
+
+def legend(drawing: Drawing, y: float, keys: Mapping[str, str]) -> float:
+    """Draw coloured squares with their meanings, in as many lines as needed; return where the legend ends.
+
+    The colour `page` has a dashed outline; the key `HATCHED` is drawn as hatching.
     """
     x, right = MARGIN, drawing.width - MARGIN
     for fill, meaning in keys.items():
@@ -103,8 +110,7 @@ def legend(drawing: Drawing, y: float, keys: Mapping[str, str]) -> float:
             x = MARGIN
             y += SMALL * 1.6
         if fill == HATCHED:
-            drawing.rect(x, y, _SWATCH, _SWATCH, "muted", radius=2)
-            drawing.hatch(x, y, _SWATCH, _SWATCH)
+            hatched_square(drawing, x, y, _SWATCH)
         else:
             is_page = fill == "page"
             drawing.rect(x, y, _SWATCH, _SWATCH, fill, stroke="rule" * is_page, dashed=is_page, radius=2)
@@ -126,18 +132,18 @@ _ROW = 30.0
 _CELL = 34.0
 _LARGEST_CELL = 48.0
 _HEAD_WIDTH = 160.0
-_SLANT = 0.7071  # of a label turned by 45 degrees, what it takes of the width and of the height
+_SLANT = 0.7071  # the width and the height of a label turned by 45 degrees, as shares of its length
 _BAR = 56.0
 _SHADES = 4
-_MOST_VALUES = 30
-"""The number of texts that a figure shows; rarer ones are counted together."""
+_MAX_VALUES = 30
+"""The most texts that a figure shows; rarer ones are counted together."""
 _YEARS = 8
 _Groups: TypeAlias = Mapping[str, tuple[str, ...]]
-"""The values that a row or column stands for, by its title."""
+"""The values of each row or column, by its title."""
 
 
 class _Matrix(NamedTuple):
-    """Counts by the titles of rows and of columns; titles that are set aside have no shade."""
+    """Counts by the titles of rows and columns; the titles in `aside` have no shade."""
 
     rows: Mapping[str, int]
     columns: Mapping[str, int]
@@ -145,9 +151,10 @@ class _Matrix(NamedTuple):
     noun: str
     aside: frozenset[str] = frozenset()
 
+    @property
     def largest(self) -> int:
-        """Return the largest count in a cell that is not set aside."""
-        return max((number for pair, number in self.cells.items() if self.aside.isdisjoint(pair)), default=0)
+        """The largest count in a cell that is not aside."""
+        return max((count for pair, count in self.cells.items() if self.aside.isdisjoint(pair)), default=0)
 
 
 def draw_coverage(figure: Figure, caption: Caption, source: Source) -> str:
@@ -156,13 +163,7 @@ def draw_coverage(figure: Figure, caption: Caption, source: Source) -> str:
 
 
 def draw_fields(pool: Pool, attributes: Sequence[Attribute], filters: Sequence[str]) -> str:
-    """Draw the papers by one field, or by two fields crossed.
-
-    Args:
-        pool: The papers.
-        attributes: The field, or the two.
-        filters: What the papers were filtered by, for the subtitle.
-    """
+    """Draw the papers by one field, or by two fields crossed; `filters` are named in the subtitle."""
     noun = pool.taxonomy.noun.counted(len(pool.papers))
     subtitle = f"{noun}{': ' * bool(filters)}{'; '.join(filters)}"
     if len(attributes) == 2:
@@ -187,34 +188,32 @@ def draw_fields(pool: Pool, attributes: Sequence[Attribute], filters: Sequence[s
 
 
 def _draw_crossed(name: str, caption: Caption, crosstab: Crosstab, pool: Pool) -> str:
-    """Draw two fields crossed as a heat map with the papers of each row and column; years have no holes.
+    """Draw two fields crossed as a heat map with the papers of each row and column.
 
-    What does not apply is set aside: it would dwarf the rest.
+    Values that do not apply have no shade, which would make all others pale.
     """
     rows, columns = _groups(crosstab.row_values, crosstab.rows), _groups(crosstab.column_values, crosstab.columns)
-    groups = (*rows.items(), *columns.items())
     matrix = _Matrix(
         _totals(rows, count(pool.papers, crosstab.rows).counts),
         _totals(columns, count(pool.papers, crosstab.columns).counts),
         _cells(crosstab, rows, columns),
         pool.taxonomy.noun.many,
-        frozenset(title for title, values in groups if NO_CELLS.issuperset(values)),
+        frozenset(title for title, values in (*rows.items(), *columns.items()) if NO_CELLS.issuperset(values)),
     )
     return _draw(name, caption, matrix)
 
 
 def _totals(groups: _Groups, counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the count of each group, the sum of its values'."""
+    """Return the sum of the counts of each group."""
     return {title: sum(counts.get(value, 0) for value in values) for title, values in groups.items()}
 
 
 def _cells(crosstab: Crosstab, rows: _Groups, columns: _Groups) -> dict[tuple[str, str], int]:
     """Return the count of each pair of groups by their titles."""
-    cells: dict[tuple[str, str], int] = {}
-    for title, row in rows.items():
-        for head, column in columns.items():
-            cells[title, head] = sum(crosstab.number(a, b) for a in row for b in column)
-    return cells
+    return {
+        (row, column): sum(starmap(crosstab.number, product(rows[row], columns[column])))
+        for row, column in product(rows, columns)
+    }
 
 
 def _is_year(attribute: Attribute) -> bool:
@@ -222,28 +221,29 @@ def _is_year(attribute: Attribute) -> bool:
 
 
 def _groups(values: Sequence[str], attribute: Attribute) -> dict[str, tuple[str, ...]]:
-    """Return the values that a row or column stands for, by its title: years in spans, rare texts together."""
-    aside = tuple(value for value in values if value == ABSENT)
-    said = [value for value in values if value != ABSENT]
+    """Return the values of each row or column by its title: early years in one, rare texts in one."""
+    given = [value for value in values if value != ABSENT]
     groups: dict[str, tuple[str, ...]] = {}
-    if _is_year(attribute) and said:  # the last years one by one, with papers or without, and all before as one
-        first, last = min(map(int, said)), max(map(int, said))
+    if _is_year(attribute) and given:
+        first, last = min(map(int, given)), max(map(int, given))
         begin = first if last - first < _YEARS else last - _YEARS + 2
-        if before := tuple(str(year) for year in range(first, begin)):
-            groups[before[0] if len(before) == 1 else f"{first} to {begin - 1}"] = before
+        if early := tuple(str(year) for year in range(first, begin)):
+            groups[early[0] if len(early) == 1 else f"{first} to {begin - 1}"] = early
         groups |= {str(year): (str(year),) for year in range(begin, last + 1)}
     else:
-        shown = said if attribute.terms or len(said) <= _MOST_VALUES else said[: _MOST_VALUES - 1]
+        shown = given if attribute.terms or len(given) <= _MAX_VALUES else given[: _MAX_VALUES - 1]
         for value in shown:  # two terms may have one label
             title = called(value, attribute.terms)
             groups[title] = (*groups.get(title, ()), value)
-        if rest := said[len(shown) :]:
+        if rest := given[len(shown) :]:
             groups[f"{len(rest):,} others"] = tuple(rest)
-    return groups | {called(value, attribute.terms): (value,) for value in aside}
+    if ABSENT in values:
+        groups[called(ABSENT, attribute.terms)] = (ABSENT,)
+    return groups
 
 
 def draw_years(figure: Figure, caption: Caption, source: Source) -> str:
-    """Draw the papers of the last years, one column each, and of all years before, by the sections of the list."""
+    """Draw the papers by year and section of the list; early years have one column together."""
     taxonomy, years = source.pool.taxonomy, source.summary.years
     columns = _groups([year for year in years.counts if year != ABSENT], years.attribute)
     cells: dict[tuple[str, str], int] = {}
@@ -254,21 +254,21 @@ def draw_years(figure: Figure, caption: Caption, source: Source) -> str:
         crosstab = cross(source.pool.papers, attributes[section.field], attributes["year"])
         sections = _groups(crosstab.row_values, crosstab.rows)
         cells = _cells(crosstab, sections, columns)
-        rows = {title: sum(cells[title, head] for head in columns) for title in sections}
+        rows = {title: sum(cells[title, year] for year in columns) for title in sections}
     matrix = _Matrix(rows, _totals(columns, years.counts), cells, taxonomy.noun.many)
     return _draw(figure.name, caption, matrix, bars=True)
 
 
 class _Layout:
-    """The layout: `left` and `right` of the cells, the width of a cell and of the figure, and the columns' names.
+    """The layout of a matrix: where cells begin and end, the width of a cell and of the figure, the heads of columns.
 
-    Each of `heads` has the lines of a name; one line, turned by 45 degrees and reaching as high, where `rise` is not 0.
+    Each head is a list of lines; with a `rise`, it is one line, turned by 45 degrees and as high as the rise.
     """
 
     def __init__(self, matrix: _Matrix) -> None:
         self.names = label_width(tuple(matrix.rows))
         self.left = MARGIN + self.names + 8
-        widest = text_width(f"{max((*matrix.columns.values(), matrix.largest())):,}", bold=True) + 8
+        widest = text_width(f"{max((*matrix.columns.values(), matrix.largest)):,}", bold=True) + 8
         totals = (text_width(f"{total:,}", bold=True) for total in matrix.rows.values())
         totals_width = max(text_width(matrix.noun, SMALL), *totals, 0.0) + 8
         room = (WIDTH - MARGIN - self.left - totals_width) / max(len(matrix.columns), 1)
@@ -292,7 +292,7 @@ class _Layout:
 
 
 def _draw(name: str, caption: Caption, matrix: _Matrix, *, bars: bool = False) -> str:
-    """Draw a matrix, with the numbers of each column as bars above it or as a row below."""
+    """Draw a matrix, with the total of each column as a bar above it or in a row below."""
     layout = _Layout(matrix)
     drawing = Drawing(name, layout.width)
     y = head(drawing, caption) + 8
@@ -301,21 +301,11 @@ def _draw(name: str, caption: Caption, matrix: _Matrix, *, bars: bool = False) -
     y = _heads(drawing, y, layout)
     if matrix.rows:
         drawing.text(layout.right, y - 6, matrix.noun, "muted", size=SMALL, anchor="end")
-    largest = matrix.largest()
     for title, total in matrix.rows.items():
         with drawing.group():
             label(drawing, y + _ROW / 2, layout.names, title, "muted" if title in matrix.aside else "ink")
             for index, column in enumerate(matrix.columns):
-                x, number = layout.left + index * layout.cell + 1.5, matrix.cells[title, column]
-                _cell(
-                    drawing,
-                    x,
-                    y,
-                    layout.cell - 3,
-                    number,
-                    largest,
-                    is_aside=not matrix.aside.isdisjoint((title, column)),
-                )
+                _cell(drawing, layout.left + index * layout.cell + 1.5, y, layout.cell - 3, matrix, (title, column))
             drawing.text(layout.right, y + _ROW / 2 + BASE, f"{total:,}", anchor="end", bold=True)
         y += _ROW
     if not bars:
@@ -324,11 +314,11 @@ def _draw(name: str, caption: Caption, matrix: _Matrix, *, bars: bool = False) -
             for index, total in enumerate(matrix.columns.values()):
                 drawing.text(layout.middle(index), y + _ROW / 2 + BASE, f"{total:,}", anchor="middle", bold=True)
         y += _ROW
-    return finish(drawing, legend(drawing, y + 10, _keys(matrix, largest)), caption)
+    return finish(drawing, legend(drawing, y + 10, _keys(matrix)), caption)
 
 
 def _bars(drawing: Drawing, top: float, layout: _Layout, totals: Sequence[int]) -> float:
-    """Draw a bar above each column, with the number of its papers; return where the columns' names may begin."""
+    """Draw a bar above each column, with its total; return where the heads of columns may begin."""
     largest = max(totals, default=0)
     base = top + SIZE + _BAR
     with drawing.group():
@@ -342,7 +332,7 @@ def _bars(drawing: Drawing, top: float, layout: _Layout, totals: Sequence[int]) 
 
 
 def _heads(drawing: Drawing, top: float, layout: _Layout) -> float:
-    """Write the names of the columns; return where the cells begin."""
+    """Write the heads of the columns; return where the cells begin."""
     deepest = max(map(len, layout.heads), default=1)
     bottom = top + (layout.rise or deepest * SMALL * 1.15)
     with drawing.group():
@@ -356,27 +346,30 @@ def _heads(drawing: Drawing, top: float, layout: _Layout) -> float:
     return bottom + 4
 
 
-def _cell(drawing: Drawing, x: float, y: float, width: float, number: int, largest: int, *, is_aside: bool) -> None:
-    """Draw a number on its shade; a cell that is set aside has none."""
-    shade = 0 if is_aside else heat(number, largest)
-    fill, is_empty = f"heat{shade}" if shade else "plain", not shade and not is_aside
-    stroke = "rule" if is_empty else ""
-    drawing.rect(x, y + 1.5, width, _ROW - 3, "page" if is_empty else fill, stroke=stroke, dashed=is_empty, radius=3)
+def _cell(drawing: Drawing, x: float, y: float, width: float, matrix: _Matrix, pair: tuple[str, str]) -> None:
+    """Draw a count on its shade, dashed if it is 0; a cell that is aside has no shade."""
+    number, is_aside = matrix.cells[pair], not matrix.aside.isdisjoint(pair)
+    shade = 0 if is_aside else heat(number, matrix.largest)
+    if is_aside or shade:
+        drawing.rect(x, y + 1.5, width, _ROW - 3, f"heat{shade}" if shade else "plain", radius=3)
+    else:
+        drawing.rect(x, y + 1.5, width, _ROW - 3, "page", stroke="rule", dashed=True, radius=3)
     ink = "ink" if shade else "muted"
     if shade == _SHADES:
         ink = "on-heat4"
     drawing.text(x + width / 2, y + _ROW / 2 + BASE, f"{number:,}", ink, anchor="middle")
 
 
-def _keys(matrix: _Matrix, largest: int) -> dict[str, str]:
+def _keys(matrix: _Matrix) -> dict[str, str]:
     """Return the meaning of each shade."""
     if not matrix.rows:
         return {}
-    keys = {"page": "0"}
+    keys, before = {"page": "0"}, 0
     for shade in range(1, _SHADES + 1):
-        low, high = -(-(shade - 1) * largest // _SHADES) + 1, -(-shade * largest // _SHADES)
+        low, high = before + 1, -(-shade * matrix.largest // _SHADES)
         if low <= high:
             keys[f"heat{shade}"] = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        before = high
     if matrix.aside:
         keys["plain"] = ", ".join(sorted(matrix.aside))
     return keys
@@ -395,16 +388,16 @@ def draw_terms(figure: Figure, caption: Caption, source: Source) -> str:
 
 
 def _draw_ladder(name: str, caption: Caption, counts: Counts, contested: Mapping[str, int]) -> str:
-    """Draw a ladder of values; the part of a bar is hatched that belongs to papers with a contested reading.
+    """Draw a bar for each value; the part of it that belongs to contested papers is hatched.
 
-    Empty and sparse rungs are marked on axes only: that a description is rare is no gap.
+    Empty and sparse values are marked on axes only: a description that is rare is no gap.
     """
     facet = counts.attribute.facet
     is_axis = facet is not None and facet.role is Role.AXIS
     labels, marks = [], []
     for value, number in counts.counts.items():
         labels.append(called(value, counts.attribute.terms))
-        notes = ["sparse" if number else "empty"] * (is_axis and number <= plan.SPARSE_LIMIT and value not in NO_CELLS)
+        notes = ["sparse" if number else "empty"] * (is_axis and number <= SPARSE_LIMIT and value not in NO_CELLS)
         notes += [f"{contested[value]:,} contested"] if contested.get(value) else []
         marks.append(", ".join(notes))
     names = label_width(labels)
@@ -439,10 +432,7 @@ def _draw_ladder(name: str, caption: Caption, counts: Counts, contested: Mapping
 
 
 def draw_levels(figure: Figure, caption: Caption, source: Source) -> str:
-    """Draw a facet of kind `levels`: a row for each term, its papers by level as numbers and as a stacked bar.
-
-    The part of a bar is hatched that belongs to papers with a contested reading.
-    """
+    """Draw a facet of kind `levels`: for each term its papers by level, as numbers and as a bar."""
     levels = source.levels(figure.field)
     facet = levels.facet
     labels = [called(term.id, facet.terms) for term in facet.terms]
@@ -493,13 +483,12 @@ def _level_heads(drawing: Drawing, top: float, heads: Sequence[Sequence[str]], e
             for index, line in enumerate(reversed(lines)):
                 drawing.text(x, bottom - index * SMALL * 1.15, line, "muted", size=SMALL, anchor="end")
             if not lines:
-                drawing.rect(x - SMALL, bottom - SMALL + 2, SMALL, SMALL, "muted", radius=2)
-                drawing.hatch(x - SMALL, bottom - SMALL + 2, SMALL, SMALL)
+                hatched_square(drawing, x - SMALL, bottom - SMALL + 2, SMALL)
     return bottom + 6
 
 
 def _stack(drawing: Drawing, x: float, y: float, pixels: float, pieces: Sequence[tuple[int, int]]) -> None:
-    """Draw a piece for the number of each level, the end of it hatched as far as it is contested."""
+    """Draw a piece for the count of each level; the contested part at its end is hatched."""
     before = 0
     for index, (number, disputed) in enumerate(pieces):
         begin, end = round(x + before * pixels), round(x + (before + number) * pixels)
@@ -522,15 +511,15 @@ _INNER = _WIDTH - 2 * _PADDING
 _LINE = 19.0
 _ARROW = 5.0
 _Row: TypeAlias = tuple[str, str, int]
-"""A line of a box: its text, a number at its right end, possibly empty, and the size of both."""
+"""A line of a box: its text, a number at its right end or an empty text, and the size of both."""
 
 
 def draw_screening(figure: Figure, caption: Caption, source: Source) -> str:
-    """Draw the flow of records as far as the corpus records it.
+    """Draw the flow of records through screening; figures that the corpus does not have are "not recorded".
 
-    Reference: figure 1 of Page et al., PRISMA 2020 (BMJ 372:n71). How many records were found, and how many fell away
-    before anybody decided on them, is shown as not recorded. With runs of searches on record, the flow is that of an
-    updated review: what was published is the previous one, and stays as it was.
+    With runs of searches, it is the flow of an updated review, whose previous version is the published pool.
+
+    Reference: figure 1 of Page et al., PRISMA 2020 (BMJ 372:n71).
     """
     steps = _steps(source) if source.screening is None else _steps_since(source, source.screening)
     drawing = Drawing(figure.name, WIDTH)
@@ -541,8 +530,7 @@ def draw_screening(figure: Figure, caption: Caption, source: Source) -> str:
             x = MARGIN + place * (_WIDTH + _GAP)
             with drawing.group():
                 _box(drawing, x, y, height, rows)
-            if place:
-                # What no search found comes in from the side.
+            if place:  # only records added by hand, next to the last step but one, come in from the side
                 inward = boxes is steps[-2] and source.screening is not None
                 _arrow(drawing, x - _GAP * (not inward), y + height / 2, -1 if inward else 1, 0)
         y += height
@@ -571,18 +559,21 @@ def _steps_since(source: Source, screening: "Screening") -> list[list[list[_Row]
     """Return the boxes of an updated review, step by step."""
     whole, by_hand = screening.whole, screening.by_hand
     terms = source.stages.attribute.terms if source.stages is not None else ()
-    by_stage: dict[str, int] = {}
+    by_stage: Counter[str] = Counter()
     for (stage, _), records in whole.excluded.items():
-        by_stage[called(stage, terms)] = by_stage.get(called(stage, terms), 0) + records
+        by_stage[called(stage, terms)] += records
     removed = {"Duplicate records": whole.repeated, "Known to the corpus": whole.known, "Other": whole.refused}
     screened = {"Included, tags open": whole.coding, "Awaiting a decision": whole.awaiting}
-    studies: dict[str, int] = {}
-    added = []
+    included = [_rows("New studies included", whole.included + by_hand.included)]
     if by_hand.new:
         studies = {"From these searches": whole.included, "Added by hand": by_hand.included}
-        excluded = {"Excluded": sum(by_hand.excluded.values())}
-        open_ones = {"Included, tags open": by_hand.coding, "Awaiting a decision": by_hand.awaiting}
-        added.append(_rows("Records added by hand", by_hand.new, excluded | open_ones))
+        decided = {
+            "Excluded": sum(by_hand.excluded.values()),
+            "Included, tags open": by_hand.coding,
+            "Awaiting a decision": by_hand.awaiting,
+        }
+        added = _rows("Records added by hand", by_hand.new, decided)
+        included = [_rows("New studies included", whole.included + by_hand.included, studies), added]
     return [
         [
             _rows("Studies included in previous version of review", screening.included),
@@ -596,13 +587,13 @@ def _steps_since(source: Source, screening: "Screening") -> list[list[list[_Row]
             _rows("Records screened", whole.screened, screened),
             _rows("Records excluded", sum(by_stage.values()), by_stage),
         ],
-        [_rows("New studies included", whole.included + by_hand.included, studies), *added],
+        included,
         [_rows("Total studies included in review", len(source.pool.papers))],
     ]
 
 
 def _rows(title: str, number: int | None, parts: Mapping[str, int] = {}) -> list[_Row]:
-    """Return the lines of a box: its title with its number, if that is on record, then what they are made up of."""
+    """Return the lines of a box: its title with its number, or "not recorded", then the parts of the number."""
     if number is None:
         return [*((line, "", SIZE) for line in wrap(title, _INNER)), (plan.NOT_RECORDED, "", SIZE)]
     rows: list[_Row] = []
@@ -614,7 +605,7 @@ def _rows(title: str, number: int | None, parts: Mapping[str, int] = {}) -> list
 
 
 def _box(drawing: Drawing, x: float, y: float, height: float, rows: Sequence[_Row]) -> None:
-    """Draw a box with its lines in the middle; dashed where there is nothing on record."""
+    """Draw a box with its lines in the middle, dashed if its number is not recorded."""
     is_recorded = bool(rows[0][1])
     drawing.rect(x, y, _WIDTH, height, "plain", stroke="rule", dashed=not is_recorded, radius=4)
     base = y + (height - len(rows) * _LINE) / 2 + _LINE / 2 + BASE
@@ -641,7 +632,7 @@ _SKETCH_BOX = 26.0
 
 
 def draw_sketches(figure: Figure, caption: Caption, source: Source) -> str:
-    """Draw each term of a facet as its sketch, with its definition; two terms stand beside each other."""
+    """Draw each term of a facet as its sketch, with its definition, two terms next to each other."""
     facet = next(facet for facet in source.pool.taxonomy.papers if facet.field == figure.field)
     panels = [(term, term.sketch) for term in facet.terms if term.sketch]
     drawing = Drawing(figure.name, WIDTH)
@@ -666,7 +657,7 @@ def draw_sketches(figure: Figure, caption: Caption, source: Source) -> str:
 
 
 def _sketch(drawing: Drawing, left: float, top: float, height: float, sketch: Sketch) -> None:
-    """Draw links first and boxes over them; what does not fit into its box is cut."""
+    """Draw links first and boxes over them; texts are cut to the size of their boxes."""
     boxes: list[tuple[float, float, float, str]] = []
     for at, row in enumerate(sketch.rows):
         widths = [text_width(text.strip("*"), SMALL) + 8 for text in row]
@@ -709,7 +700,7 @@ _LEGEND = (
 
 
 class _Axis:
-    """A logarithmic axis from `left` on; numbers too small for it stand at its left end."""
+    """A logarithmic axis that begins at `left`; numbers too small for it are at its left end."""
 
     def __init__(self, left: float, width: float, amounts: Sequence[Amount]) -> None:
         exponents = [log10(value) for amount in amounts for value in (amount.low, amount.high) if value > 0]
@@ -725,13 +716,13 @@ class _Axis:
 
 
 def draw_scale(figure: Figure, caption: Caption, source: Source) -> str:
-    """The first quantity that is known of systems in use and of experiments, a row for each."""
+    """Draw the first quantity that is known of systems in use and of experiments, a row for each system."""
     comparisons = compare(source.scale)
     if not comparisons:
         drawing = Drawing(figure.name, WIDTH)
         return finish(drawing, head(drawing, caption), caption)
-    groups = (comparisons[0].deployments, comparisons[0].academic)
-    shown = [observation for group in groups for observation in group]
+    groups = {"In use": comparisons[0].deployments, "In experiments": comparisons[0].academic}
+    shown = [observation for group in groups.values() for observation in group]
     names = label_width([_name(observation) for observation in shown], _NAMES_WIDTH)
     left = MARGIN + names + 14
     numbers = max(text_width(amount(observation.value)) for observation in shown)
@@ -739,10 +730,9 @@ def draw_scale(figure: Figure, caption: Caption, source: Source) -> str:
     right = drawing.width - MARGIN - numbers - 16
     axis = _Axis(left, right - left, [observation.value for observation in shown if observation.value])
     top = head(drawing, caption) + SMALL + 8
-    bottom = top + 6 + _SCALE_ROW * (len(shown) + len(groups))
-    _grid(drawing, axis, top, bottom)
+    _grid(drawing, axis, top, top + 6 + _SCALE_ROW * (len(shown) + len(groups)))
     y = top + 6
-    for title, group, is_in_use in zip(("In use", "In experiments"), groups, (True, False), strict=True):
+    for title, group in groups.items():
         drawing.text(MARGIN, y + _SCALE_ROW / 2 + BASE, title, bold=True)
         y += _SCALE_ROW
         for observation in group:
@@ -750,24 +740,23 @@ def draw_scale(figure: Figure, caption: Caption, source: Source) -> str:
             with drawing.group(observation.sources[0]):
                 label(drawing, middle, names, _name(observation))
                 if observation.value:
-                    _mark(drawing, axis, middle, observation.value, observation, is_in_use)
-                text = amount(observation.value)
+                    _mark(drawing, axis, middle, observation.value, observation, is_in_use=title == "In use")
                 fill = "ink" if observation.value else "muted"
-                drawing.text(drawing.width - MARGIN, middle + BASE, text, fill, anchor="end")
+                drawing.text(drawing.width - MARGIN, middle + BASE, amount(observation.value), fill, anchor="end")
             y += _SCALE_ROW
     units = ", ".join(dict.fromkeys(observation.unit for observation in shown))
     return finish(drawing, y, caption, (_LEGEND, f"Counted as the sources do: {units}."))
 
 
 def _name(observation: Observation) -> str:
-    """Return the system, with the phase of a system that has a row for each."""
+    """Return the name of a system, with its phase if it has one."""
     return f"{observation.system}, {observation.phase}" if observation.phase else observation.system
 
 
 def _grid(drawing: Drawing, axis: _Axis, top: float, bottom: float) -> None:
-    """A line for each power of ten, with its number where there is room for it."""
+    """Draw a line for each power of ten, with its number in short where there is room."""
     ticks = {}
-    for decade in range(axis.first, axis.last + 1):  # a power of ten in its shortest form
+    for decade in range(axis.first, axis.last + 1):
         ticks[decade] = f"1e{decade}"
         if decade < 0:
             ticks[decade] = f"{10.0**decade:.{-decade}f}"
@@ -782,15 +771,16 @@ def _grid(drawing: Drawing, axis: _Axis, top: float, bottom: float) -> None:
             drawing.text(x, top, text, "muted", size=SMALL, anchor="middle")
 
 
-def _mark(drawing: Drawing, axis: _Axis, y: float, value: Amount, observation: Observation, is_in_use: bool) -> None:
+def _mark(drawing: Drawing, axis: _Axis, y: float, value: Amount, observation: Observation, *, is_in_use: bool) -> None:
+    """Draw a value on the axis: its ends, and a line between them or, for a limit, from the left edge."""
     color = "series1" if is_in_use else "series0"
     low, high = axis.at(value.low), axis.at(value.high)
     if observation.is_limit:
         drawing.line(axis.left, y, high, y, color)
     elif low < high:
         drawing.line(low, y, high, y, color)
+    fill = color if observation.verified else "page"
     for x in dict.fromkeys((low, high)):
-        fill = color if observation.verified else "page"
         if is_in_use:
             drawing.rect(x - _MARK, y - _MARK, 2 * _MARK, 2 * _MARK, fill, stroke=color)
         else:

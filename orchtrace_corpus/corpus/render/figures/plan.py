@@ -12,8 +12,8 @@ from orchtrace_corpus.base.text.table import markdown_text
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS, Counts, LevelCounts, Summary
 from orchtrace_corpus.corpus.model.records import Pool
-from orchtrace_corpus.corpus.model.taxonomy import Kind, Noun, Role, Taxonomy, Term
-from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, crosstab_title, totals
+from orchtrace_corpus.corpus.model.taxonomy import Kind, Noun, Role, Term
+from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, SPARSE_LIMIT, crosstab_title, totals
 from orchtrace_corpus.corpus.rules.tags import possible_cells
 
 if TYPE_CHECKING:
@@ -23,14 +23,11 @@ if TYPE_CHECKING:
 FOLDER = "docs/figures"
 
 SCALE_GAP = "scale-gap"
-"""The name of the figure that needs more than the papers and the exclusions."""
-
-SPARSE_LIMIT = 2
-"""The most papers of a sparse value, as on the statistics page."""
+"""The name of the figure that needs the file on scale."""
 
 
 class FigureKind(StrEnum):
-    """The subject of a figure, which decides who draws it."""
+    """The kind of a figure, which decides how it is drawn."""
 
     COVERAGE = "coverage"
     LEVELS = "levels"
@@ -42,7 +39,7 @@ class FigureKind(StrEnum):
 
 
 class Figure(NamedTuple):
-    """A figure: its name, which is its file's, what it shows, and the facet that it is about, if any."""
+    """A figure: its name, which is also that of its file, its kind, and the facet that it is about, if any."""
 
     name: str
     kind: FigureKind
@@ -50,20 +47,14 @@ class Figure(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Its file, below the corpus's folder."""
+        """The path of its file, below the folder of the corpus."""
         return f"{FOLDER}/{self.name}.svg"
 
 
 class Source(NamedTuple):
-    """The data that figures are drawn from.
+    """The data of figures: the pool with its statistics, observations of scale, and the flow of screening.
 
-    Attributes:
-        pool: The corpus.
-        summary: Its statistics; to draw from it, with unused terms, which captions can do without.
-        scale: What is known about the scale of systems.
-        contested: How many papers have each value of a tag in open dispute: by tag, which is a facet or
-            a term with levels, then by value.
-        screening: The flow of records through runs of searches; None where none is on record.
+    `contested` counts papers by contested tag, which is a facet or a term with levels, and by its value.
     """
 
     pool: Pool
@@ -82,20 +73,21 @@ class Source(NamedTuple):
 
     @property
     def is_screened(self) -> bool:
-        """Return True if screening is on record: records that were left out, or runs of searches."""
+        """Return True if screening is on record: exclusions, or runs of searches."""
         return bool(self.pool.exclusions) or self.screening is not None
 
     @property
     def stages(self) -> Counts | None:
-        """The exclusions by the last of their facets, the stage at which screening ended for them."""
+        """The exclusions by the last of their facets, the stage at which they were excluded."""
         return self.summary.exclusions[-1] if self.summary.exclusions else None
 
 
-def plan(taxonomy: Taxonomy, *, with_scale: bool, with_screening: bool = True) -> tuple[Figure, ...]:
-    """Return the figures that a corpus has: axes first, then facets, sketches of terms, years, screening, scale.
+def figures_of(source: Source) -> tuple[Figure, ...]:
+    """Return the figures of a corpus: axes, facets, sketches of terms, years, and screening and scale if on record.
 
-    The names of figures that are about no single facet hold a hyphen, which no field's name can.
+    Names of figures that are about no single facet have a hyphen, which names of fields cannot have.
     """
+    taxonomy = source.pool.taxonomy
     figures = []
     if taxonomy.crosstabs:
         rows, columns = taxonomy.crosstabs[0]
@@ -105,29 +97,18 @@ def plan(taxonomy: Taxonomy, *, with_scale: bool, with_screening: bool = True) -
             if facet.role is role:
                 kind = FigureKind.LEVELS if facet.kind is Kind.LEVELS else FigureKind.TERMS
                 figures.append(Figure(facet.field, kind, facet.field))
-    figures += [
-        Figure(f"{facet.field}-sketches", FigureKind.SKETCHES, facet.field)
-        for facet in taxonomy.papers
-        if any(term.sketch for term in facet.terms)
-    ]
+    sketched = [facet.field for facet in taxonomy.papers if any(term.sketch for term in facet.terms)]
+    figures += [Figure(f"{field}-sketches", FigureKind.SKETCHES, field) for field in sketched]
     figures.append(Figure("papers-by-year", FigureKind.YEARS))
-    figures += [Figure("screening-flow", FigureKind.SCREENING)] if with_screening else []
-    figures += [Figure(SCALE_GAP, FigureKind.SCALE)] if with_scale else []
+    if source.is_screened:
+        figures.append(Figure("screening-flow", FigureKind.SCREENING))
+    if source.scale:
+        figures.append(Figure(SCALE_GAP, FigureKind.SCALE))
     return tuple(figures)
 
 
-def figures_of(source: Source) -> tuple[Figure, ...]:
-    """Return the figures of a corpus: that of scale, and that of screening, only where there is something on record."""
-    return plan(source.pool.taxonomy, with_scale=bool(source.scale), with_screening=source.is_screened)
-
-
 def contested_values(pool: Pool, disputed: Collection[tuple[str, str]]) -> Mapping[str, Mapping[str, int]]:
-    """Return how many papers have each value of a disputed tag: by tag, then by value; `NOT_ARISING` among these.
-
-    Args:
-        pool: The corpus.
-        disputed: The tags in open dispute, each as a paper's key and the tag.
-    """
+    """Return how many papers have each value of a contested tag, by tag and value; tags are pairs of key and tag."""
     if not disputed:
         return {}
     from orchtrace_corpus.corpus.model.disputes import disputable, value_of
@@ -142,11 +123,7 @@ def contested_values(pool: Pool, disputed: Collection[tuple[str, str]]) -> Mappi
 
 
 def chosen(names: Sequence[str], figures: Sequence[Figure]) -> tuple[Figure, ...]:
-    """Return the figures of those names; all if none is named.
-
-    Raises:
-        CommandUseError: There is no figure of a name; the message tells the nearest.
-    """
+    """Return the figures of those names, or all without names; an unknown name is a `CommandUseError`."""
     by_name = {figure.name: figure for figure in figures}
     for name in names:
         if name not in by_name:
@@ -155,11 +132,11 @@ def chosen(names: Sequence[str], figures: Sequence[Figure]) -> tuple[Figure, ...
 
 
 def page(captions: Mapping[Figure, "Caption"]) -> str:
-    """Return a document with figures, each with its numbers in words below it; it lies beside their folder."""
+    """Return a document with figures and their captions, to be written next to the folder of figures."""
     folder = FOLDER.rpartition("/")[2]
     parts = ["# Figures\n"]
-    for figure, said in captions.items():
-        title, text = markdown_text(said.title), markdown_text(said.text)
+    for figure, caption in captions.items():
+        title, text = markdown_text(caption.title), markdown_text(caption.text)
         parts.append(f"## {title}\n\n![{title}]({folder}/{figure.name}.svg)\n\n{text}\n")
     return "\n".join(parts)
 
@@ -170,13 +147,7 @@ _FEW = " or ".join(str(index) for index in range(1, SPARSE_LIMIT + 1))
 
 
 class Caption(NamedTuple):
-    """A figure in words.
-
-    Attributes:
-        title: What it is about.
-        subtitle: What is counted; stands below the title in the picture.
-        text: Its main numbers in sentences: the text alternative of the picture.
-    """
+    """A figure in words: title and subtitle of the picture, and its numbers in sentences, as its text alternative."""
 
     title: str
     subtitle: str
@@ -198,7 +169,7 @@ def caption(figure: Figure, source: Source) -> Caption:
 
 
 def called(value: str, terms: Sequence[Term]) -> str:
-    """Return the name of a counted value for people: a term by its code and label."""
+    """Return the label of a counted value: of a term, with its code."""
     if value in _NAMES:
         return _NAMES[value]
     return next((f"{term.code} {term.label}".strip() for term in terms if term.id == value), value)
@@ -211,7 +182,7 @@ def _coverage(source: Source) -> Caption:
     noun = source.pool.taxonomy.noun
     crosstab = source.summary.crosstabs[0]
     rows, columns = crosstab.rows, crosstab.columns
-    cells = {cell: n for cell, n in crosstab.cells.items() if n and NO_CELLS.isdisjoint(cell)}
+    cells = {cell: number for cell, number in crosstab.cells.items() if number and NO_CELLS.isdisjoint(cell)}
     size = len(possible_cells(source.pool.taxonomy, rows, columns, crosstab.cells))
     sparse = sum(number <= SPARSE_LIMIT for number in cells.values())
     numbers = (
@@ -230,11 +201,12 @@ def _levels(levels: LevelCounts, source: Source) -> Caption:
     facet = levels.facet
     parts = []
     for term in facet.terms:
-        numbers = (f"{levels.counts[term.id][level.id]:,} {level.label}" for level in facet.levels)
-        having = sum(levels.counts[term.id][level.id] for level in facet.levels)
+        counts = levels.counts[term.id]
+        numbers = ", ".join(f"{counts[level.id]:,} {level.label}" for level in facet.levels)
         disputed = sum(source.contested.get(term.id, {}).values())
-        note = f"; {disputed:,} of these {having:,} {'is' if disputed == 1 else 'are'} contested" * bool(disputed)
-        parts.append(f"{called(term.id, facet.terms)} {', '.join(numbers)}{note}.")
+        verb = "is" if disputed == 1 else "are"
+        note = f"; {disputed:,} of these {sum(counts.values()):,} {verb} contested" if disputed else ""
+        parts.append(f"{called(term.id, facet.terms)} {numbers}{note}.")
     text = f"{noun.counted(levels.total)} by level. {' '.join(parts)}"
     return Caption(f"{facet.label} by level", facet.definition, text)
 
@@ -300,7 +272,7 @@ def _scale(source: Source) -> Caption:
 
 
 def _counted(counts: Counts) -> Iterable[tuple[str, int]]:
-    """Yield the values as people call them with their counts; terms that no record has count 0."""
+    """Yield the labels of values with their counts; terms without records count 0."""
     terms = counts.attribute.terms
     values = dict.fromkeys((*(term.id for term in terms), *counts.counts))
     return ((called(value, terms), counts.counts.get(value, 0)) for value in values)
