@@ -85,6 +85,10 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
     return blanks + text if right else text + blanks
 
 
+NO_BREAK = "\0"
+"""A blank at which `wrap` breaks no line."""
+
+
 def wrap(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]:
     """Break text at blanks into lines of at most `width` cells, each begun by `first` or `rest`."""
     lines, current, empty = [], first, True
@@ -94,7 +98,7 @@ def wrap(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]
             lines.append(current)
             joined = rest + word
         current, empty = joined, False
-    return [*lines, current]
+    return [line.replace(NO_BREAK, " ") for line in (*lines, current)]
 
 
 def wrapped(lines: Iterable[Line], width: int | None) -> Iterator[Line]:

@@ -20,7 +20,7 @@ from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, ExitCode
 from orchtrace_corpus.base.files import ChangedError
 from orchtrace_corpus.base.findings import printable
-from orchtrace_corpus.base.text.layout import wrap
+from orchtrace_corpus.base.text.layout import NO_BREAK, wrap
 from orchtrace_corpus.corpus.analysis.matching import Match, Sign
 from orchtrace_corpus.corpus.cli.facets import (
     IntakeOptions,
@@ -50,7 +50,6 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 Answer = TypeVar("Answer")
 
 _HELP = "?"
-_NO_BREAK = "\0"  # stands for a blank at which lines are not broken
 
 
 def can_ask() -> bool:
@@ -100,7 +99,7 @@ class Questions:
         for line in text.splitlines() if not self._again else ():
             indent = " " * (len(line) - len(line.lstrip()))
             for part in wrap(line, shutil.get_terminal_size().columns - 1, first=indent, rest=indent):
-                self._output.tell(part.replace(_NO_BREAK, " "))
+                self._output.tell(part)
 
     def _option(
         self,
@@ -340,7 +339,7 @@ def _read_key(used_keys: Collection[str], answer: str) -> str:
 
 def numbered(names: Iterable[str]) -> str:
     """Return names with their numbers, on one line."""
-    return "  " + " ".join(f"{position}{_NO_BREAK}{name}" for position, name in enumerate(names, 1))
+    return "  " + " ".join(f"{position}{NO_BREAK}{name}" for position, name in enumerate(names, 1))
 
 
 def spelled(answer: str, names: Sequence[str]) -> str:

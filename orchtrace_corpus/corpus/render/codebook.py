@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from orchtrace_corpus.base.text import layout
 from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, first_names_and_more, line, pad, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, markdown, markdown_text
 from orchtrace_corpus.corpus.model.codebook import Coding, Protocol
@@ -58,22 +59,20 @@ def overview(taxonomy: Taxonomy, width: int | None) -> list[Line]:
             continue
         noun, own = (taxonomy.noun.many, taxonomy.fields) if section == "papers" else (section, ())
         lines.append(line(f"Fields of {noun}", "heading"))
-        names = [*(facet.field for facet in facets), *(field.name for field in own)]
-        label_width = max(map(display_width, names)) + 4
-        for facet in facets:  # a zero byte is a blank that does not break
-            words = [f"{term.code}\0{term.id}" if term.code else term.id.replace(" ", "\0") for term in facet.terms]
+        entries = []
+        for facet in facets:
+            words = [f"{term.code} {term.id}".strip().replace(" ", layout.NO_BREAK) for term in facet.terms]
             words += ["NA"] if facet.allows_na else []
             text = ", ".join(words)
             if facet.kind is Kind.LEVELS:
                 text += f"; each {', '.join(level.id for level in facet.levels)}"
-            style = "key" if facet.role == "axis" else ""
-            first, *rest = wrap(text, available, first=pad(f"  {facet.field}", label_width), rest=" " * label_width)
-            lines.append((Span(first[:label_width], style), Span(first[label_width:].replace("\0", " "))))
-            lines += [line(part.replace("\0", " ")) for part in rest]
-        for field in own:
-            values = ", ".join(field.choices) or field.kind.value
-            first, text = pad(f"  {field.name}", label_width), f"{values}: {field.help}"
-            lines += [line(part) for part in wrap(text, available, first=first, rest=" " * label_width)]
+            entries.append((facet.field, "key" if facet.role == "axis" else "", text))
+        entries += [(field.name, "", f"{', '.join(field.choices) or field.kind.value}: {field.help}") for field in own]
+        label_width = max(display_width(name) for name, _, _ in entries) + 4
+        for name, style, text in entries:
+            first, *rest = wrap(text, available, first=pad(f"  {name}", label_width), rest=" " * label_width)
+            lines.append((Span(first[:label_width], style), Span(first[label_width:])))
+            lines += [line(part) for part in rest]
         lines.append(line())
     return [*lines, *(line(text, "muted") for text in wrap(_NEXT_STEPS, available))]
 

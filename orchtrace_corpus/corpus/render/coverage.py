@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import count, product
 from typing import TypeAlias
 
+from orchtrace_corpus.base.text import layout
 from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, display_width, line, pad, pluralize, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, envelope
 from orchtrace_corpus.base.text.table import lines as table_lines
@@ -219,7 +220,9 @@ def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
         legend.append(f"{coverage.noun.with_article} with several tags counts under each")
     if legend:
         lines += [line(text, "muted") for text in wrap(f"({'; '.join(legend)})", width)]
-    if is_numbered:  # a zero byte is a blank that does not break
-        meanings = " ".join(f"{head}\0{label}" for head, label in zip(heads, labels, strict=True) if label != _SUM)
-        lines += [line(), *(line(text.replace("\0", " "), "muted") for text in wrap(meanings, width))]
+    if is_numbered:
+        meanings = " ".join(
+            f"{head}{layout.NO_BREAK}{label}" for head, label in zip(heads, labels, strict=True) if label != _SUM
+        )
+        lines += [line(), *(line(text, "muted") for text in wrap(meanings, width))]
     return lines

@@ -98,9 +98,8 @@ def _headline(summary: Summary, width: int, glyphs: Glyphs, others: Mapping[str,
             described["year"].insert(0, f"{years[0]}-{years[-5]} {earlier}")
     label_width = max(map(display_width, described), default=0) + 2
     for name, parts in described.items():
-        text = glyphs.separator.join(part.replace(" ", "\0") for part in parts)  # a zero byte is a blank inside a part
-        for spans in layout.entry(name, text, label_width, width):
-            lines.append(tuple(span._replace(text=span.text.replace("\0", " ")) for span in spans))
+        text = glyphs.separator.join(part.replace(" ", layout.NO_BREAK) for part in parts)
+        lines += layout.entry(name, text, label_width, width)
     return lines
 
 

@@ -39,6 +39,8 @@ ROWS_OF_A_PAGE = 100
 PART_SIZE = 250
 """The papers whose texts are in one file."""
 MOST_RELATED = 12
+_FIRST = ("key", "title", "authors")
+"""The fields that the script expects first."""
 
 
 class Group(StrEnum):
@@ -164,10 +166,7 @@ def candidate_fields(candidates: Sequence[Candidate], taxonomy: Taxonomy) -> tup
     values = tuple(Value(decision.value, decision.value.capitalize()) for decision in decisions)
     column = [(decisions.index(proposal),) for proposal in proposals]
     papers = [candidate.paper for candidate in candidates]
-    fields = [
-        Field("proposal", "Proposal", Group.DECISION, values, column),
-        *read_fields(papers, taxonomy),
-    ]
+    fields = [Field("proposal", "Proposal", Group.DECISION, values, column), *read_fields(papers, taxonomy)]
     tags = frozenset((candidate.name, tag) for candidate in candidates for tag in candidate.open_tags)
     if tags:
         fields.append(_marked_field("open", "Open tags", "Its value is not settled.", papers, fields, tags))
@@ -199,13 +198,9 @@ def papers_address(*filters: tuple[str, str]) -> str:
 
 
 class MatrixCell(NamedTuple):
-    """The number of papers with a pair of values.
+    """The number of papers with a pair of values, and the page that lists them or describes the gap, if there is one.
 
-    Attributes:
-        heat: 1 to 4 by the share of the largest cell; 0 for no papers, and for a cell that is aside.
-        is_impossible: True if a rule of the taxonomy forbids the pair.
-        is_aside: True if a value is "not applicable" or "absent", so that no papers are no gap.
-        address: The page that lists the papers, or that describes the gap; empty without either.
+    `heat` is 1 to 4 by the share of the largest cell; 0 without papers, and for values that are aside.
     """
 
     number: int
@@ -268,12 +263,9 @@ def impossible_pairs(fields: Sequence[Field], taxonomy: Taxonomy) -> dict[tuple[
 
 
 class Column(NamedTuple):
-    """A column of the table.
+    """A column of the table: `fields` has the index of its field, of each term of a facet with levels, or none.
 
-    Attributes:
-        fields: The indices of the fields that it shows: one, the terms of a facet with levels, or none for a text.
-        is_list: Whether programs read a list from it.
-        is_shown: Whether it is shown unless readers choose others.
+    With `is_list`, programs read a list; with `is_shown`, the column is shown unless readers choose others.
     """
 
     name: str
@@ -285,30 +277,27 @@ class Column(NamedTuple):
 
 
 def read_columns(fields: Sequence[Field], taxonomy: Taxonomy) -> tuple[Column, ...]:
-    """Return the columns that a reader can choose: the axes are shown, with the year and the code."""
+    """Return the columns that readers can choose, the year first; axes, year and code are shown first."""
     attributes = paper_attributes(taxonomy)
     columns: dict[str, Column] = {}
     for index, field in enumerate(fields):
-        if field.facet is not None:
-            before = columns.get(field.facet.field)
-            indices = (*(before.fields if before else ()), index)
-            is_shown = field.facet.role is Role.AXIS
-            columns[field.facet.field] = Column(field.facet.field, field.facet.label, indices, True, True, is_shown)
+        if facet := field.facet:
+            indices = (*columns[facet.field].fields, index) if facet.field in columns else (index,)
+            columns[facet.field] = Column(facet.field, facet.label, indices, True, True, facet.role is Role.AXIS)
         elif field.name != CODE:
-            facet = attributes[field.name].facet if field.name in attributes else None
+            own = attributes[field.name].facet if field.name in attributes else None
             is_shown = field.group is Group.AXIS or field.name == "year"
-            is_list = field.name == CONTESTED or (facet is not None and facet.kind is Kind.MANY)
+            is_list = field.name == CONTESTED or (own is not None and own.kind is Kind.MANY)
             columns[field.name] = Column(field.name, field.label, (index,), is_list, is_shown=is_shown)
     for record_field in taxonomy.paper_fields:
         name = record_field.name
         if record_field.is_column and name not in columns:
             columns[name] = Column(name, field_label(record_field), is_list=record_field.is_list, is_shown=name == CODE)
-    order = ["year", *(name for name in columns if name != "year")]
-    return tuple(columns[name] for name in order)
+    return tuple(sorted(columns.values(), key=lambda column: column.name != "year"))
 
 
 def cell_value(field: RecordField, paper: Paper) -> str | int | float | list[str]:
-    """Return what the table shows of a field: a text, a number or a list; an empty text for nothing."""
+    """Return a field for the script: a text, a number or a list; an empty text without a value."""
     value = paper.value(field.name)
     if field.is_list:
         return list(map(bare_author, value_texts(value)))
@@ -319,25 +308,22 @@ def cell_value(field: RecordField, paper: Paper) -> str | int | float | list[str
 
 def list_files(source: Source, fields: Sequence[Field], columns: Sequence[Column]) -> Iterator[tuple[str, str]]:
     """Yield the data of the table's script: the fields of all papers in one file, then their texts in parts."""
-    papers = source.pool.papers
-    numbers = {field.name: index for index, field in enumerate(fields)}
-    marks: dict[int, list[int]] = {}
-    for row, paper in enumerate(papers):
-        if places := [numbers[tag] for tag in _contested_of(paper, source) if tag in numbers]:
-            marks[row] = places
-    first = ("key", "title", "authors")
-    named = [field for field in source.taxonomy.paper_fields if field.is_column and field.name not in first]
-    names = [*first, *(field.name for field in named)]
+    papers, paper_fields = source.pool.papers, source.taxonomy.paper_fields
+    places = {field.name: index for index, field in enumerate(fields)}
+    contested = ([places[tag] for tag in _contested_of(paper, source) if tag in places] for paper in papers)
+    shown = [field for name in _FIRST for field in paper_fields if field.name == name]
+    shown += [field for field in paper_fields if field.is_column and field.name not in _FIRST]
+    names = [field.name for field in shown]
     searched_fields = searched(source.taxonomy)
     searched_names = {field.name for fields in searched_fields.values() for field in fields}
-    beside = {part: [field for field in fields if field.name not in names] for part, fields in searched_fields.items()}
+    others = {part: [field for field in fields if field.name not in names] for part, fields in searched_fields.items()}
     parts = [papers[at : at + PART_SIZE] for at in range(0, len(papers), PART_SIZE)]
     data = {
         **filter_data(fields, len(papers), source.taxonomy.noun),
         "columns": columns,
         "names": names,
         "searched": [at for at, name in enumerate(names) if name in searched_names],
-        "contested": marks,
+        "contested": {row: tags for row, tags in enumerate(contested) if tags},
         "rows": ROWS_OF_A_PAGE,
         "file": "papers-data",
         "parts": len(parts),
@@ -345,32 +331,18 @@ def list_files(source: Source, fields: Sequence[Field], columns: Sequence[Column
     }
     yield "papers-data.js", data_script(data)
     for at, part in enumerate(parts):
-        records = [
-            [
-                *(paper.key, paper.title, list(map(bare_author, paper.authors))),
-                *(cell_value(field, paper) for field in named),
-                texts_beside_tags(paper, beside),
-            ]
-            for paper in part
-        ]
+        records = [[*(cell_value(field, paper) for field in shown), texts_beside_tags(paper, others)] for paper in part]
         yield f"papers-data-{at + 1}.js", f"corpusAdd({at}, {inert_json(records)});\n"
 
 
 def filter_data(fields: Sequence[Field], size: int, noun: Noun) -> dict[str, Any]:
-    """Return what the script needs to filter any list: its fields, its size, and the noun of its records."""
-    return {
-        "fields": [field.data() for field in fields],
-        "size": size,
-        "noun": noun,
-        "endings": ENDINGS,
-        "columns": [],
-        "names": [],
-        "parts": 0,
-    }
+    """Return the data with which the script filters a list of any records."""
+    names = {"columns": [], "names": [], "parts": 0}
+    return {"fields": [field.data() for field in fields], "size": size, "noun": noun, "endings": ENDINGS, **names}
 
 
 def data_script(data: Mapping[str, Any]) -> str:
-    """Return the data of a list as a script: a page from the file system may read no other kind of file."""
+    """Return the data of a list as a script, the only kind of file that pages of a file system may read."""
     return f"window.corpusData = {inert_json(data)};\n"
 
 
