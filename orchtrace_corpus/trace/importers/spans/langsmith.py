@@ -1,8 +1,8 @@
 """LangSmith: run trees of LangChain and LangGraph, as `Run` objects or as their client sends them.
 
-Runs come one on each line, as an array, as the answer to a query (`{"runs": [...]}`), with their children inside
-(`child_runs`), or in requests `{"post": [...], "patch": [...]}` of which the parts of one run are merged by id.
-Shapes: `langsmith/schemas.py` of langsmith 0.14.
+Runs are one on each line, an array, the answer to a query (`{"runs": [...]}`), nested (`child_runs`), or in requests
+`{"post": [...], "patch": [...]}`, in which the parts of one run have one id. Shapes: `langsmith/schemas.py` of
+langsmith 0.14.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,13 +23,13 @@ from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering
 from orchtrace_corpus.trace.importers.spans.files import items as items_of
 from orchtrace_corpus.trace.importers.spans.files import ties as ties
-from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span
+from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
 
-_FORM = "langsmith"
 _LISTS = ("post", "patch", "runs")
-_RUN = {"trace_id", "dotted_order", "parent_run_id", "start_time"}
+_RUN_MARKS = {"trace_id", "dotted_order", "parent_run_id", "start_time"}
+"""Members of runs; a run has one of these."""
 
 _KINDS = {"llm": Kind.INFERENCE}
 _KINDS |= dict.fromkeys(("tool", "retriever", "embedding"), Kind.TOOL)
@@ -44,7 +44,7 @@ class _Extra(Struct):
 
 
 class _Run(Struct):
-    """A run, a part of one, or a request full of them; contents are decoded only where they are needed."""
+    """A run, a part of one, or a request of several; contents are decoded if needed."""
 
     id: Any = None
     name: Any = None
@@ -71,7 +71,7 @@ class _Run(Struct):
 
     @property
     def trace(self) -> str:
-        """The id of its trace, which is that of the root."""
+        """Return the id of its trace, which is that of the root."""
         if string(self.trace_id):
             return string(self.trace_id)
         order = string(self.dotted_order).partition(".")[0]
@@ -81,7 +81,7 @@ class _Run(Struct):
 
     @property
     def parent(self) -> str:
-        """The id of the run above; older clients give only the dotted order."""
+        """Return the id of its parent; older clients give only the dotted order."""
         if string(self.parent_run_id):
             return string(self.parent_run_id)
         above = string(self.dotted_order).split(".")[:-1]
@@ -89,11 +89,11 @@ class _Run(Struct):
 
 
 def recognises(beginning: Head) -> bool:
-    """Return True if a file begins with runs, or with a request or an answer full of them."""
+    """Return True if a file begins with runs, or with a request or an answer of runs."""
     if beginning.rows:
         return any(map(_holds_runs, beginning.rows[:5]))
     names = beginning.outline
-    return "run_type" in names and bool(_RUN & names)
+    return "run_type" in names and bool(_RUN_MARKS & names)
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -103,14 +103,17 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     for file in files:
         for run, line in items_of(file, gathering.report, _Run, _LISTS):
             runs.add(run, file.name, line)
-            for child in _children(run) if run is not None and run.child_runs else ():
-                runs.add(child, file.name, line)
-    runs.finish()
-    yield from gathering.traces(_FORM, "langchain")
+            if run is not None and run.child_runs:
+                for child in _descendants(run):
+                    runs.add(child, file.name, line)
+    for parts in runs.untyped.values():
+        for _, file_name, line in parts:
+            gathering.report.drop(Drop.PART_OF_ABSENT_RUN, file_name, line)
+    yield from gathering.traces("langsmith", "langchain")
 
 
 def _is_run(value: Mapping[str, Any]) -> bool:
-    return isinstance(value.get("run_type"), str) and bool(_RUN & value.keys())
+    return isinstance(value.get("run_type"), str) and bool(_RUN_MARKS & value.keys())
 
 
 def _holds_runs(row: Mapping[str, Any]) -> bool:
@@ -118,8 +121,8 @@ def _holds_runs(row: Mapping[str, Any]) -> bool:
     return _is_run(row) or any(_is_run(part) or "dotted_order" in part for part in parts)
 
 
-def _children(run: _Run) -> Iterator[_Run | None]:
-    """Yield the runs inside a run; None for what is none."""
+def _descendants(run: _Run) -> Iterator[_Run | None]:
+    """Yield the runs inside a run; None for one that does not fit."""
     waiting = [(run, raw) for raw in reversed(run.child_runs or ())]
     while waiting:
         above, raw = waiting.pop()
@@ -131,62 +134,60 @@ def _children(run: _Run) -> Iterator[_Run | None]:
         yield child
 
 
+_OPTIONAL = tuple(zip(reversed(Span.__struct_fields__), reversed(Span.__struct_defaults__), strict=False))
+"""The fields of a span that a part of a run need not have, with their defaults."""
+
+
 class _Runs:
-    """Spans while parts of runs are read: what a later part says goes before, but nothing is unsaid."""
+    """The spans of runs while their parts are read: a later part overrides an earlier one, but clears no field.
+
+    Parts before the one that has the type of the run wait for it, and are then read behind it.
+    """
 
     def __init__(self, privacy: Privacy, gathering: Gathering) -> None:
-        self._privacy = privacy
-        self._found = gathering
-        self._places: dict[tuple[str, str], tuple[Bundle, int]] = {}
+        self.untyped: dict[tuple[str, str], list[tuple[_Run, str, int]]] = {}  # parts that wait, by trace and run
+        self._privacy, self._gathering = privacy, gathering
+        self._spans: dict[tuple[str, str], Span] = {}
         self._types: dict[tuple[str, str], str] = {}
-        self._waiting: dict[tuple[str, str], list[tuple[_Run, str, int]]] = {}
 
     def add(self, run: _Run | None, file: str, line: int) -> None:
-        """Take in a run, or a part of one."""
+        """Add a run, or a part of one."""
         if run is None or not string(run.id):
-            self._found.report.drop(Drop.NO_RUN, file, line)
+            self._gathering.report.drop(Drop.NO_RUN, file, line)
             return
         key = (run.trace, string(run.id))
         if run.feedback_stats and not run.parent:
-            self._found.bundle(key[0]).scores.update(_scores(run.feedback_stats))
+            self._gathering.bundle(key[0]).scores.update(_scores(run.feedback_stats))
         if isinstance(run.run_type, str):
             self._types.setdefault(key, run.run_type)
         if key not in self._types:
-            self._waiting.setdefault(key, []).append((run, file, line))
+            self.untyped.setdefault(key, []).append((run, file, line))
             return
-        self._take(key, run, file, line)
-        for part in self._waiting.pop(key, ()):
-            self._take(key, *part)
+        self._add_part(key, run, file, line)
+        for part in self.untyped.pop(key, ()):
+            self._add_part(key, *part)
 
-    def finish(self) -> None:
-        """Give up on parts whose run has not come."""
-        for parts in self._waiting.values():
-            for _, file, line in parts:
-                self._found.report.drop(Drop.PART_OF_ABSENT_RUN, file, line)
-
-    def _take(self, key: tuple[str, str], run: _Run, file: str, line: int) -> None:
+    def _add_part(self, key: tuple[str, str], run: _Run, file: str, line: int) -> None:
         span = _span(run, self._types[key], file, line, self._privacy)
-        if key in self._places:
-            bundle, index = self._places[key]
-            earlier = bundle.spans[index]
-            optional = Span.__struct_fields__[-len(Span.__struct_defaults__) :]
-            for name, unsaid in zip(optional, Span.__struct_defaults__, strict=True):
-                if getattr(span, name) != unsaid:
+        earlier = self._spans.get(key)
+        if earlier is not None:
+            for name, default in _OPTIONAL:
+                if getattr(span, name) != default:
                     setattr(earlier, name, getattr(span, name))
             earlier.parent, earlier.name = earlier.parent or span.parent, earlier.name or span.name
             return
-        bundle = self._found.bundle(key[0])
-        self._places[key] = (bundle, len(bundle.spans))
+        self._spans[key] = span
+        bundle = self._gathering.bundle(key[0])
         bundle.spans.append(span)
         if span.task is not None:
             bundle.system = "langgraph"
         if not span.parent and not bundle.name:
-            bundle.name = span.name
-            bundle.version = string(mapping(run.extra and run.extra.runtime).get("sdk_version"))
+            extra = run.extra or _Extra()
+            bundle.name, bundle.version = span.name, string(mapping(extra.runtime).get("sdk_version"))
 
 
 def _scores(stats: Any) -> dict[str, float]:
-    """Return what people or evaluators gave the whole run: the mean of each score that is a number, by its name."""
+    """Return the scores that people or evaluators gave the run: the mean of each, by its name."""
     means = {masked(name): mapping(each).get("avg") for name, each in mapping(stats).items()}
     return {
         name: float(mean)
@@ -196,8 +197,7 @@ def _scores(stats: Any) -> dict[str, float]:
 
 
 def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> Span:
-    kind = _KINDS.get(run_type, Kind.CHAIN)
-    extra = run.extra or _Extra()
+    kind, extra = _KINDS.get(run_type, Kind.CHAIN), run.extra or _Extra()
     metadata = mapping(extra.metadata)
     start, end, agent = instant(run.start_time), instant(run.end_time), string(metadata.get("lc_agent_name"))
     span = Span(string(run.id), run.parent, kind, string(run.name), file, line, "", start, end, False, agent)
@@ -209,7 +209,7 @@ def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> S
         span.unknown = f"run of type {masked(run_type)[:50]}"
     if kind is Kind.CHAIN:
         output = bytes(run.outputs) if span.task else b""
-        if b'"output"' in output or b'"goto"' in output:
+        if b'"output"' in output or b'"goto"' in output:  # without either, decoding is not worth it
             span.routes = spans.langgraph_routes(decoded(output))
         span.usage = _total_usage(run, metadata)
         return span
@@ -226,8 +226,7 @@ def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> S
         )
     else:
         span.usage = _total_usage(run, metadata)
-        answer = mapping(mapping(outputs).get("output"))
-        answer = mapping(answer.get("kwargs")) or answer
+        answer = _unwrapped(mapping(outputs).get("output"))
         span.call_id = string(extra.tool_call_id) or string(answer.get("tool_call_id"))
         span.arguments = privacy.reference(decoded(run.inputs))
     return span
@@ -238,40 +237,51 @@ _Answers = list[list[Mapping[str, Any]]]
 
 
 def _answers(outputs: Any) -> _Answers:
-    batches = (each if isinstance(each, list) else [each] for each in items(mapping(outputs).get("generations")))
-    by_prompt = [[mapping(mapping(generation).get("message")) for generation in batch] for batch in batches]
-    return [[mapping(message.get("kwargs")) or message for message in messages] for messages in by_prompt]
+    answers = []
+    for generations in items(mapping(outputs).get("generations")):
+        candidates = generations if isinstance(generations, list) else [generations]
+        answers.append([_unwrapped(mapping(candidate).get("message")) for candidate in candidates])
+    return answers
+
+
+def _unwrapped(message: Any) -> Mapping[str, Any]:
+    """Return a message without the `kwargs` around it that a serialised one has."""
+    return mapping(mapping(message).get("kwargs")) or mapping(message)
 
 
 def _model_usage(run: _Run, outputs: Any, answers: _Answers, metadata: Mapping[str, Any]) -> Usage | None:
-    """Token counts of a model call: of its messages, else of its metadata, else of its provider, else of the server."""
+    """Return the usage of a model call: of its messages, else of its metadata, its provider or the server."""
     by_prompt = []
     for candidates in answers:
-        # Providers count a prompt once and write the count to each candidate; LangChain's tracer adds them up.
-        distinct = {usage for each in candidates if (usage := _usage(mapping(each.get("usage_metadata"))))}
-        by_prompt += [_sum(list(distinct))] if distinct else []
+        # providers count a prompt once and write the count to each candidate; LangChain's tracer adds them up
+        usages = {_usage(mapping(message.get("usage_metadata"))) for message in candidates} - {None}
+        if usages:
+            by_prompt.append(_sum([usage for usage in usages if usage is not None]))
     if by_prompt:
         return _sum(by_prompt)
-    provider = mapping(mapping(mapping(outputs).get("llm_output")).get("token_usage"))
-    stated = (mapping(outputs).get("usage_metadata"), metadata.get("usage_metadata"))
-    usages = (_usage(mapping(candidate)) for candidate in (*stated, provider, asdict(run)))
-    return next((usage for usage in usages if usage is not None), None)
+    outputs = mapping(outputs)
+    provider = mapping(outputs.get("llm_output")).get("token_usage")
+    for stated in (outputs.get("usage_metadata"), metadata.get("usage_metadata"), provider, asdict(run)):
+        if (usage := _usage(mapping(stated))) is not None:
+            return usage
+    return None
 
 
 def _total_usage(run: _Run, metadata: Mapping[str, Any]) -> Usage | None:
-    """Token counts of a run that is no model call: what the server added up, or what its program did."""
+    """Return the usage of a run that is no model call: the sum of the server, or that of its program."""
     if "usage_metadata" not in metadata and run.prompt_tokens is None and run.total_tokens is None:
         return None
     return _usage(mapping(metadata.get("usage_metadata"))) or _usage(asdict(run))
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage | None:
+    """Return the usage that an object states; None if it states no count."""
     counts = usage_of_service(usage)
     return counts if counts.count(None) < len(counts) else None
 
 
 def _sum(usages: Sequence[Usage]) -> Usage:
-    """Return the sum of counts, kind by kind; unknown where all are."""
+    """Return the sum of counts, kind by kind; None for a kind of which all are unknown."""
     if len(usages) == 1:
         return usages[0]
     columns = ([count for count in counts if count is not None] for counts in zip(*usages, strict=True))
