@@ -1,9 +1,9 @@
-"""Transcripts to events: what each agent did becomes the events of one run, with the edges between them.
+"""Events from transcripts: the steps of each agent become the events of one run, with the edges between them.
 
-Four things are concluded rather than read. A model whose request is not dated begins to answer when its input is there:
-with the last message, result or return, or the end of its answer before. A person is waited for from the end of a turn
-until the first message comes: a turn ends with an answer that calls no tool, or where a person breaks it off or refuses
-a call. A sub-agent without a transcript has worked from spawn to return. A spawned agent ends with its last act.
+Four things are inferred. A model whose request is not dated begins to answer when its input is there: with the last
+message, result or return, or the end of its answer before. A person is waited for from the end of a turn to the first
+message; a turn ends with an answer that calls no tool, or when a person interrupts it or refuses a call. A sub-agent
+without a transcript works from spawn to return. A spawned agent ends with its last act.
 """
 
 from bisect import bisect_left, bisect_right
@@ -29,16 +29,16 @@ _TOOL_USE, _ASK, _SEND, _REJECTED = steps.TOOL, steps.ASK, steps.MESSAGE, steps.
 _T, _TIME = attrgetter("t"), attrgetter("time")
 _TEMPORAL = EdgeType.TEMPORAL
 _TURN_TOLERANCE = 1.0
-"""A row is written a moment after what it is about: by so many seconds may a turn be longer than its rows."""
+"""The number of seconds by which a turn may be longer than its rows, which are written a moment late."""
 _STARTS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.SPAWN))
 """Events with which an agent begins its work."""
 _FROM_OTHERS = frozenset((steps.Delivery, steps.Return))
 _OF_OTHERS = frozenset((EventType.RETURN, EventType.MESSAGE))
-"""Events that are about another agent as well: what an agent has done last is none of them."""
+"""Events that are also about another agent: none of them is an agent's last act."""
 
 
 def add_events(transcripts: Sequence[steps.Transcript], builder: Builder) -> None:
-    """Make the events of all transcripts, which have their times and their links to one another."""
+    """Add the events of all transcripts, whose steps have times and links to one another."""
     run = _Run(transcripts, builder)
     for transcript in run.transcripts:
         _TranscriptEvents(run, transcript).add()
@@ -48,21 +48,16 @@ def add_events(transcripts: Sequence[steps.Transcript], builder: Builder) -> Non
 
 
 class _Life(Struct):
-    """The state of an agent so far: its name, whether it only warms caches, its last time, and its last step."""
+    """The state of an agent while events are added."""
 
     agent: str
-    is_warm_up: bool
-    last: float = -inf
-    step: steps.Step | None = None
-
-    def note(self, time: float, step: steps.Step) -> None:
-        """Note that the agent lives at a time."""
-        if time >= self.last:
-            self.last, self.step = time, step
+    is_warm_up: bool  # True if it only fills caches
+    last: float = -inf  # its last time
+    step: steps.Step | None = None  # the step at that time
 
 
 class _Run:
-    """The state that transcripts share: the lives of agents, and the events that join transcripts."""
+    """The state that the transcripts of a run share: the lives of agents, and the events that join transcripts."""
 
     def __init__(self, transcripts: Sequence[steps.Transcript], builder: Builder) -> None:
         self.builder = builder
@@ -75,22 +70,22 @@ class _Run:
         self._spawned: dict[str, list[tuple[float, str]]] = {}
         self._returns: list[tuple[str, str, float]] = []
         self.later: list[tuple[ToolCall, str]] = []  # messages, and the events that depend on them
-        self._absent: list[tuple[str, ToolCall]] = []
-        self.closed: dict[str, tuple[str, ToolCall]] = {}  # agents that others end, with who does by which call
+        self._absent: list[tuple[str, ToolCall]] = []  # spawns of agents without a transcript, with the parents
+        self.closed: dict[str, tuple[str, ToolCall]] = {}  # the agent and call that end an agent
 
     def life(self, agent: str) -> _Life:
-        """Return what is known of an agent."""
+        """Return the state of an agent."""
         if agent not in self._lives:
             self._lives[agent] = _Life(agent, agent in self._warm_ups)
         return self._lives[agent]
 
     def begin(self, kind: EventType, life: _Life, step: steps.Step, time: float, end: float | None = None) -> Event:
-        """Add an event of an agent, of which more may be said."""
+        """Add an event of an agent, and return it, to which further fields are added."""
         place = step.place
         event = self.builder.begin(kind, life.agent, time, place.file, place.line, end)
         if life.is_warm_up:
             event.warm_up = True
-        if time >= life.last:  # as `note` does, for every event there is
+        if time >= life.last:
             life.last, life.step = time, step
         return event
 
@@ -102,7 +97,7 @@ class _Run:
         return event.id
 
     def spawn(self, agent: str, tool_call: ToolCall) -> None:
-        """Add the spawn of an agent, before all that is known of it."""
+        """Add the spawn of an agent, before all of its events."""
         time = tool_call.time
         begins = self._begins.get(tool_call.target, time)
         if begins < time and tool_call.target not in self._spawned:
@@ -118,7 +113,7 @@ class _Run:
             self._absent.append((agent, tool_call))
 
     def give_back(self, agent: str, step: steps.Return) -> str:
-        """Return the return of a child, or, from one that the receiver has not spawned, a message."""
+        """Add the return of a descendant, or the message of any other agent, and return the id of the event."""
         spawns = self._spawned.get(step.child, [])
         place = bisect_right(spawns, step.time, key=itemgetter(0))
         if step.child not in self._acting and place:
@@ -133,7 +128,9 @@ class _Run:
         event.target, event.content_ref, event.inferred = agent, step.ref, step.is_inferred
         event.status, event.error_type = step.status, step.error
         self._returns.append((event.id, step.child, step.time))
-        self.life(agent).note(step.time, step)
+        receiver = self.life(agent)
+        if step.time >= receiver.last:
+            receiver.last, receiver.step = step.time, step
         return event.id
 
     @cached_property
@@ -147,7 +144,9 @@ class _Run:
         for transcript in self.transcripts:
             if transcript.steps:
                 note(transcript.agent, min([step.time for step in transcript.steps]))
-            for step in transcript.steps if not _FROM_OTHERS.isdisjoint(map(type, transcript.steps)) else ():
+            if _FROM_OTHERS.isdisjoint(map(type, transcript.steps)):
+                continue
+            for step in transcript.steps:
                 if isinstance(step, steps.Return):
                     note(step.child, step.time)
                 elif isinstance(step, steps.Delivery) and step.sender:
@@ -158,10 +157,9 @@ class _Run:
         return begins
 
     def join_transcripts(self) -> None:
-        """Join each spawn to what its child begins with, each return to what the child did before, and messages."""
-        events_of: dict[str, list[Event]] = {
-            child: [] for child in (*self._spawned, *(child for _, child, _ in self._returns))
-        }
+        """Add the edges from spawns to first acts, from last acts to returns, and from messages to answers."""
+        children = *self._spawned, *(child for _, child, _ in self._returns)
+        events_of: dict[str, list[Event]] = {child: [] for child in children}
         for event in self.builder.events.values() if events_of else ():
             if event.agent in events_of and event.type not in _OF_OTHERS:
                 events_of[event.agent].append(event)
@@ -181,7 +179,7 @@ class _Run:
             self.builder.edge(tool_call.event, target, EdgeType.MESSAGE)
 
     def declare(self) -> None:
-        """Say of each agent what transcripts and spawns tell."""
+        """Declare all agents."""
         self.builder.agent(steps.USER, kind=AgentKind.HUMAN)
         for transcript in self.transcripts:
             if not transcript.aside:
@@ -191,7 +189,7 @@ class _Run:
             self.builder.agent(tool_call.target, role=tool_call.role, parent=parent, kind=AgentKind.MODEL)
 
     def end_agents(self) -> None:
-        """Despawn every agent that was spawned, and stop the others if the log says that they were done."""
+        """Despawn each agent that was spawned, and stop the others if their last answer calls no tool."""
         for agent in dict.fromkeys(transcript.agent for transcript in reversed(self.transcripts)):
             if agent in self.closed and agent in self._spawned:
                 closer, tool_call = self.closed.pop(agent)
@@ -225,16 +223,16 @@ class _TranscriptEvents:
         self._life = run.life(transcript.agent)
         self._is_script = transcript.kind == steps.SCRIPT
         self._ready = NO_TIME  # when the input of the next answer was there
-        self._busy = NO_TIME  # when the agent last did something: while it does, nobody waits for a person
+        self._busy = NO_TIME  # when the agent last did something
         self._call = ""  # the event of the last answer
-        self._inputs: list[tuple[str, EdgeType]] = []  # events that the next answer depends on, and how
-        self._deliveries: list[steps.Delivery] = []
-        self._returned = False
-        self._is_over = True  # whether its turn is: it is a person's, until they have written
-        self._is_tied = False  # whether an input of the next answer follows from the last one
-        self._question = ""  # the safety event that lets a person be asked
-        self._turn_starts: list[float] = []  # when the turn may have begun, the likeliest last
-        self._is_prompted = False  # whether something was entered since the last answer of a turn that is over
+        self._inputs: list[tuple[str, EdgeType]] = []  # the inputs of the next answer, with the types of their edges
+        self._deliveries: list[steps.Delivery] = []  # the messages that the next answer reads
+        self._returned = False  # True if one of the inputs is a return
+        self._is_over = True  # True if its turn is over: the run waits for a person
+        self._is_tied = False  # True if an input of the next answer follows from the last answer
+        self._question = ""  # the safety event that has a person asked
+        self._turn_starts: list[float] = []  # times at which the turn may have begun, the likeliest last
+        self._is_prompted = False  # True if there was an input since the last answer of a turn that is over
 
     def add(self) -> None:
         all_steps = self._thread.steps
@@ -340,12 +338,12 @@ class _TranscriptEvents:
             for given, how in self._inputs:
                 self._edge(given, event.id, how)
             self._inputs = []
-        if not self._is_tied:  # its context holds what came before, whatever was entered in between
+        if not self._is_tied:  # its context contains the answer before, whatever came in between
             self._edge(previous, event.id, _TEMPORAL)
         self._is_tied = self._is_prompted = False
         if self._deliveries:
             for delivery in self._deliveries:
-                if delivery.sent is not None:  # its own event may still be to come
+                if delivery.sent is not None:  # its event may be added later
                     self._run.later.append((delivery.sent, event.id))
             self._deliveries = []
         self._returned = False
@@ -416,7 +414,7 @@ class _TranscriptEvents:
             EventType.HUMAN, steps.USER, step, waited_from, end=time, target=agent, content_ref=ref, status=how
         )
         cause = self._inputs[-1][0] if self._inputs else self._call
-        if step.asking is not None:  # the log has the call and its result, and no answer of the person
+        if step.asking is not None:  # the log has the call and its result, but not the person's answer
             cause = step.asking.event
             self._builder.events[event].inferred = True
         if step.asking is not None or not self._inputs:

@@ -1,9 +1,9 @@
 """ATOF: the events of NeMo Relay and the NeMo Agent Toolkit, one on each line: scopes that begin and end, and marks.
 
-A scope is an agent, a model's call, a tool or what holds these. Both of its events have its id, the end mostly the
-output. ATOF says nothing of tokens and errors: Relay puts them into the profile and the metadata of the end, other
-programs leave the answer of the service. Shape: docs/reference/atof-event-format of NVIDIA/NeMo-Relay, ATOF 0.1, and
-what nemo-relay 0.10.4 writes.
+A scope is an agent, a model's call, a tool, or holds these. Both of its events have its id, the end mostly the output.
+ATOF has no fields for tokens and errors: Relay puts them into the profile and the metadata of the end, other programs
+keep the answer of the service. Shape: docs/reference/atof-event-format of NVIDIA/NeMo-Relay, ATOF 0.1, and the files of
+nemo-relay 0.10.4.
 """
 
 import re
@@ -25,19 +25,19 @@ from orchtrace_corpus.trace.importers.spans.span import Kind, Span, calls_of, er
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
 
-_FORM = "atof"
 _KINDS = {"agent": Kind.AGENT, "llm": Kind.INFERENCE, "guardrail": Kind.GUARDRAIL}
 _KINDS |= dict.fromkeys(("tool", "retriever", "embedder", "reranker"), Kind.TOOL)
 _KINDS |= dict.fromkeys(("custom", "evaluator", "function", "unknown"), Kind.CHAIN)
-_SESSION = ("session_instance_id", "session_id")  # what tells the session whose turns are roots of their own
+_SESSION = ("session_instance_id", "session_id")
+"""The ids of a session, of which each turn may be a root scope of its own."""
 _ROLE = "nemo_relay_scope_role"
 _CALL_IDS = ("tool_call_id", "source_call_id", "delegation_tool_call_id", "parent_tool_call_id")
-"""By what the scope of a sub-agent names the call that has spawned it."""
+"""The members by which the scope of a sub-agent names the call that spawned it."""
 _IDS = re.compile(r'"(?:parent_|propagation_root_)?uuid"\s*:\s*"([^"]{1,100})"')
 
 
 class _Event(Struct):
-    """An event; its data are decoded only where they are needed."""
+    """An event; its data are decoded if needed."""
 
     kind: Any = None
     scope_category: Any = None
@@ -54,14 +54,14 @@ class _Event(Struct):
 
 
 class _Scope(Struct):
-    """A scope, of which so far the beginning, the end or both are known."""
+    """A scope whose beginning, end or both have been read."""
 
-    span: Span  # what it is as a span
-    root: str = ""  # the scope that the program says is the outermost; empty where it does not say
-    session: str = ""  # the session, where the metadata name it
-    spawner: str = ""  # the id of the call that has spawned an agent, where the metadata name it
-    role: str = ""  # what a scope is of a coding agent's session: `session`, `turn` or `subagent`
-    prompt: str = ""  # of a turn that a person has begun, a reference to what they wrote
+    span: Span
+    root: str = ""  # the outermost scope, if the program names it
+    session: str = ""  # the session, if the metadata name it
+    spawner: str = ""  # the id of the call that spawned an agent, if the metadata name it
+    role: str = ""  # its role in a coding agent's session: `session`, `turn` or `subagent`
+    prompt: str = ""  # a reference to the person's input with which a turn began
 
 
 def recognises(beginning: Head) -> bool:
@@ -70,7 +70,7 @@ def recognises(beginning: Head) -> bool:
 
 
 def ties(opened: Opened) -> list[str]:
-    """Return what ties a file to others: the scopes that it begins with."""
+    """Return the ids of the first scopes in a file, which may be in other files, too."""
     return [opened.file.path, *dict.fromkeys(_IDS.findall(opened.head().text))]
 
 
@@ -82,11 +82,11 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         for line, event in rows(file, gathering.report, _Event):
             reading.take(event, file.name, line)
     reading.gather()
-    yield from gathering.traces(_FORM, "nemo-relay")
+    yield from gathering.traces("atof", "nemo-relay")
 
 
 class _Reading:
-    """Joins the two events of each scope, and finds the session that each scope belongs to."""
+    """Joins the two events of each scope, and finds the session of each scope."""
 
     def __init__(self, gathering: Gathering, privacy: Privacy) -> None:
         self._gathering, self._privacy = gathering, privacy
@@ -94,7 +94,7 @@ class _Reading:
         self._version = ""
 
     def take(self, event: _Event, file: str, line: int) -> None:
-        """Take an event; the second of its kind of a scope is a copy."""
+        """Read an event; a second beginning or end of a scope is a copy."""
         report, name = self._gathering.report, string(event.uuid)
         self._version = self._version or string(event.atof_version)
         if event.kind == "mark":
@@ -125,11 +125,11 @@ class _Reading:
                 scope.span.arguments = self._privacy.reference(decoded(event.data))
         else:
             scope.span.end = time
-            self._scopes[name] = self._scopes.pop(name)  # in the order in which they end
+            self._scopes[name] = self._scopes.pop(name)  # keeps the scopes in the order of their ends
             self._end(scope.span, event, metadata)
 
     def _end(self, span: Span, event: _Event, metadata: Mapping[str, Any]) -> None:
-        """Complete a scope by its end: what came out, what it took, how it ended."""
+        """Complete a span from the end of its scope: output, usage, status."""
         profile, data = mapping(event.category_profile), decoded(event.data)
         span.model = text_field(profile, "model_name") or span.model
         status = first_text(metadata, ("otel.status_code", "otel_status_code"))
@@ -152,7 +152,7 @@ class _Reading:
         span.is_triggered = span.kind is Kind.GUARDRAIL and span.is_error
 
     def gather(self) -> None:
-        """Give each scope to the trace of its session, else of its outermost scope."""
+        """Add each scope to the trace of its session, else of its outermost scope."""
         self._hang_below_calls()
         traces: dict[str, str] = {}
         turns: dict[str, list[_Scope]] = {}
@@ -179,7 +179,7 @@ class _Reading:
             spans.sort(key=lambda span: span.end or inf)
 
     def _trace_of(self, name: str, traces: dict[str, str]) -> str:
-        """Return the trace of a scope, and note it for all above: what the outermost of them names, or is."""
+        """Return the trace of a scope and note it for all scopes around it: that of the outermost."""
         path = {name: None}
         while name not in traces and (above := self._scopes[name].span.parent) in self._scopes and above not in path:
             path[above] = None
@@ -190,7 +190,7 @@ class _Reading:
         return trace
 
     def _hang_below_calls(self) -> None:
-        """Let a sub-agent belong to the call that has spawned it: the named one, else the only one open around it."""
+        """Make the call that spawned a sub-agent its parent: the named call, else the only one open around it."""
         calls: dict[str, list[Span]] = {}
         by_id: dict[str, Span] = {}
         for scope in self._scopes.values():
@@ -208,7 +208,7 @@ class _Reading:
 
 
 def _prompts(turns: Sequence[_Scope]) -> Iterator[Span]:
-    """Yield what people have written to begin a turn: they are waited for from the end of the turn before."""
+    """Yield spans for the inputs of people that began turns: the run waited for them from the turn before."""
     before: float | None = None
     for turn in turns:
         span = turn.span
@@ -240,7 +240,7 @@ def _span(event: _Event, file: str, line: int) -> Span:
 
 
 def _usage(answer: Mapping[str, Any], data: Mapping[str, Any]) -> Usage | None:
-    """Return the usage of a call: as Relay notes it, else as the service states it, which alone tells reasoning."""
+    """Return the usage that Relay notes, with the service's reasoning, else the usage that the service states."""
     stated = object_field(data, "usage") or object_field(data, "token_usage") or object_field(data, "usageMetadata")
     by_service = usage_of_service(stated) if stated else None
     noted = object_field(answer, "usage")

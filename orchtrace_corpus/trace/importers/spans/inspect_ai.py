@@ -1,8 +1,8 @@
 """Inspect AI: logs of evaluations, `.eval` archives or JSON, a trace for each sample and epoch.
 
-The events of a sample are flat. `span_begin` opens a span below another; a model's answer or a call names the span in
-which it happened. A call has two records: a span of the type `tool`, which holds what it led to, and a `tool` event of
-the agent, which says how it went. Shapes: `event/*.py` and `log/_log.py` of inspect-ai 0.3.285, version 2 of the log.
+The events of a sample are flat. `span_begin` opens a span below another; a model's answer or a call names the span that
+it is in. A call has two records: a span of type `tool` around its effects, and a `tool` event with its result.
+Shapes: `event/*.py` and `log/_log.py` of inspect-ai 0.3.285, version 2 of the log.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,12 +35,12 @@ _SAMPLES = "samples/"
 _MEMBERS = frozenset(("version", "status", "eval"))
 _ATTACHMENT = "attachment://"
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
-"""Correct, incorrect, partial, no answer, as Inspect's `value_to_float` takes them."""
+"""Correct, incorrect, partial, no answer, by Inspect's `value_to_float`."""
 _LEAST, _MOST = 1e-100, 1e100
-"""Scores that traces can have."""
+"""The smallest and largest score of a trace, without sign."""
 _REFUSED = frozenset(("reject", "terminate"))
 _APPROVERS = {"human": DecidedBy.PERSON, "auto": DecidedBy.RULE}
-"""Inspect's own approvers (`approval/_human/approver.py`, `approval/_auto.py`), and who decides in them."""
+"""Who decides in Inspect's own approvers (`approval/_human/approver.py`, `approval/_auto.py`)."""
 _SILENT = frozenset(
     """
     checkpoint compaction info logger sample_init sample_limit sandbox score score_edit span_end state step store
@@ -50,7 +50,7 @@ _SILENT = frozenset(
 
 
 class _Event(Struct):
-    """The members of an event that say something about agents, calls or tokens."""
+    """The members of an event that concern agents, calls or tokens."""
 
     event: Any = None
     span_id: Any = None
@@ -89,14 +89,8 @@ class _Sample(Struct):
     events: list[_Event] = []
 
 
-class _Header(Struct):
-    task: str = ""
-    run: str = ""
-    version: str = ""
-
-
 def recognises(beginning: Head) -> bool:
-    """Return True if a file that begins like this is a log of Inspect, by the members of its archive or document."""
+    """Return True for the beginning of a log of Inspect, by the members of its archive or document."""
     if beginning.text.startswith(_ZIP):
         return any(name in beginning.text for name in (*_HEADERS, _SAMPLES + "1"))
     return beginning.outline >= _MEMBERS and '"eval_id"' in beginning.text
@@ -108,12 +102,12 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         with Opened(file) as opened:
             is_archive = opened.first().text.startswith(_ZIP)
         is_empty, failures = True, list[DataFileError]()
-        for header, where, line, sample in _archived(file, failures) if is_archive else _documented(file):
+        for about, where, line, sample in _archived(file, failures) if is_archive else _documented(file):
             if sample is None:
                 failures.append(DataFileError(f"{quote(where)} is not a sample"))
                 continue
             with suppress(EmptyLogError):
-                yield _Reading(sample, where, line, privacy).trace(header)
+                yield _SampleReader(sample, where, line, privacy).trace(about)
                 is_empty = False
         if failures:
             raise failures[0]
@@ -121,13 +115,18 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
             raise EmptyLogError(f"no sample with a model call or a tool call in {quote(file.name)}")
 
 
-def _archived(file: LogFile, failures: list[DataFileError]) -> Iterator[tuple[_Header, str, int, _Sample | None]]:
-    """Yield the samples of an archive, one in memory at a time; those of a run that died are there without a header."""
-    from orchtrace_corpus.trace.importers.core.archives import Archive  # which takes long to load
+_Placed = tuple[dict[str, Any], str, int, _Sample | None]
+"""A sample, or None for a record that is none, with what its log says about the evaluation, and its file and line."""
+
+
+def _archived(file: LogFile, failures: list[DataFileError]) -> Iterator[_Placed]:
+    """Yield the samples of an archive, one in memory at a time; a run that was interrupted has no header."""
+    # not at the top: `zipfile` takes long to import
+    from orchtrace_corpus.trace.importers.core.archives import Archive
 
     with Archive(file) as archive:
         name = next((name for name in _HEADERS if name in archive.names), "")
-        header = _header(mapping(parts.decoded(archive.read(name) if name else b"null")).get("eval"))
+        header = mapping(parts.decoded(archive.read(name) if name else b"null"))
         for name in archive.names:
             if name.startswith(_SAMPLES) and name.endswith(".json"):
                 try:
@@ -136,23 +135,17 @@ def _archived(file: LogFile, failures: list[DataFileError]) -> Iterator[tuple[_H
                     failures.append(error)
                     continue
                 sample = parts.decoded(data, _Sample) or parts.lenient(parts.decoded(data), _Sample)
-                yield header, masked(f"{file.name}/{name}"), 1, sample
+                yield mapping(header.get("eval")), masked(f"{file.name}/{name}"), 1, sample
 
 
-def _documented(file: LogFile) -> Iterator[tuple[_Header, str, int, _Sample | None]]:
+def _documented(file: LogFile) -> Iterator[_Placed]:
     members = document(file).members()
-    header = _header(members["eval"].value() if "eval" in members else None)
+    about = mapping(members["eval"].value() if "eval" in members else None)
     for part in members["samples"].elements() if "samples" in members else ():
-        yield header, file.name, part.line, part.value(_Sample) or parts.lenient(part.value(), _Sample)
+        yield about, file.name, part.line, part.value(_Sample) or parts.lenient(part.value(), _Sample)
 
 
-def _header(value: Any) -> _Header:
-    about = mapping(value)
-    version = string(mapping(about.get("packages")).get("inspect_ai"))
-    return _Header(string(about.get("task")), string(about.get("run_id")) or string(about.get("eval_id")), version)
-
-
-class _Reading:
+class _SampleReader:
     """Reads the events of a sample into spans."""
 
     def __init__(self, sample: _Sample, file: str, line: int, privacy: Privacy) -> None:
@@ -163,15 +156,18 @@ class _Reading:
             string(event.id): event for event in sample.events if event.event == "span_begin" and string(event.id)
         }
         self._spans: list[Span] = []
-        self._ends = {string(one.id): instant(one.timestamp) for one in sample.events if one.event == "span_end"}
+        self._ends = {
+            string(event.id): instant(event.timestamp) for event in sample.events if event.event == "span_end"
+        }
         self._calls = self._tool_spans()
         self._total = 0
 
-    def trace(self, header: _Header) -> Trace:
-        """Return the trace."""
+    def trace(self, about: Mapping[str, Any]) -> Trace:
+        """Return the trace, given what the log says about the evaluation."""
         sample, run = self._sample, self._run
-        name = f"{header.task} {_label(sample.id)}".strip()
-        bundle = Bundle(string(sample.uuid) or f"{name} {_label(sample.epoch)}", name, "inspect_ai", header.version)
+        name = f"{string(about.get('task'))} {_label(sample.id)}".strip()
+        version = string(mapping(about.get("packages")).get("inspect_ai"))
+        bundle = Bundle(string(sample.uuid) or f"{name} {_label(sample.epoch)}", name, "inspect_ai", version)
         self._read()
         bundle.spans = self._spans
         from orchtrace_corpus.trace.importers.spans.events import write_events
@@ -184,22 +180,23 @@ class _Reading:
             run.report.note(Problem.RESTATED_DIFFERS, f"{self._file}:{self._line}")
         trace = run.trace(topology=topology)
         epoch = sample.epoch if type(sample.epoch) is int and 0 <= sample.epoch < 2**53 else None
-        trace.run = RunOf(" ".join(filter(None, (masked(header.run), masked(name)))), epoch)
+        run_id = string(about.get("run_id")) or string(about.get("eval_id"))
+        trace.run = RunOf(" ".join(filter(None, (masked(run_id), masked(name)))), epoch)
         self._grade(trace)
         return trace
 
     def _grade(self, trace: Trace) -> None:
-        """Scores are outcomes; what the sample took is a figure of the log, with and without waiting."""
+        """Add the scores, which are outcomes, and the stated times of the sample, with and without waiting."""
         scores, letters = dict[str, float](), dict[str, float]()
         for name, score in mapping(self._sample.scores).items():
             value = mapping(score).get("value")
             values = value if isinstance(value, dict) else {"": value}
             for inner, mark in values.items():
-                called = masked(f"{name}.{inner}" if inner else name)
+                score_name = masked(f"{name}.{inner}" if inner else name)
                 if isinstance(mark, int | float) and (mark == 0 or _LEAST <= abs(mark) <= _MOST):
-                    scores[called] = float(mark)
+                    scores[score_name] = float(mark)
                 elif isinstance(mark, str) and mark in _GRADES:
-                    scores[called] = letters[called] = _GRADES[mark]
+                    scores[score_name] = letters[score_name] = _GRADES[mark]
         grade(trace, scores)
         if len(letters) == 1:
             trace.metrics.setdefault("task_success", *letters.values())
@@ -208,7 +205,7 @@ class _Reading:
                 trace.metrics[f"{name}_s"] = seconds
 
     def _tool_spans(self) -> dict[int, str]:
-        """Return the span of each call, by its event's number: by the agent in it, else the next of that name there."""
+        """Return the spans of calls by the index of their event: that around its agent, else the next of its tool."""
         waiting: dict[tuple[str, str], list[str]] = {}
         for name, begun in self._opened.items():
             if begun.type == "tool":
@@ -217,32 +214,32 @@ class _Reading:
         for index, event in enumerate(self._sample.events):
             fits = waiting.get((string(event.span_id), string(event.function)), []) if event.event == "tool" else []
             if fits:
-                of_agent = self._above(string(event.agent_span_id), ())
-                span_of[index] = fits.pop(fits.index(of_agent) if of_agent in fits else 0)
+                around_agent = self._above(string(event.agent_span_id))
+                span_of[index] = fits.pop(fits.index(around_agent) if around_agent in fits else 0)
         return span_of
 
-    def _above(self, name: str, passed: Sequence[str]) -> str:
-        """Return the span around another, but for those of some types."""
-        passed_by = {name}
+    def _above(self, name: str, skipped: Sequence[str] = ()) -> str:
+        """Return the next span around another that is of none of the skipped types."""
+        reached = {name}
         while name := string(self._opened[name].parent_id) if name in self._opened else "":
-            if name in passed_by or name not in self._opened or self._opened[name].type not in passed:
+            if name in reached or name not in self._opened or self._opened[name].type not in skipped:
                 break
-            passed_by.add(name)
+            reached.add(name)
         return name
 
     def _wrappers(self) -> set[str]:
-        """Return the agents' spans that merely hold another one: what `collect` opens around each of its agents."""
+        """Return the agents' spans that hold nothing but another one, as `collect` opens around its agents."""
         inside: dict[str, list[Any]] = {}
         for event in self._sample.events:
             if event.event == "span_begin":
                 inside.setdefault(string(event.parent_id), []).append(event.type)
             elif string(event.event) not in _SILENT:
                 inside.setdefault(string(event.span_id), []).append(None)
-        return {name for name, of in inside.items() if of == ["agent"]}
+        return {name for name, types in inside.items() if types == ["agent"]}
 
-    def _span(self, name: str, parent: str, kind: Kind, called: str, event: _Event) -> Span:
+    def _span(self, span_id: str, parent: str, kind: Kind, name: str, event: _Event) -> Span:
         begin, end = instant(event.timestamp), instant(event.completed)
-        span = Span(name, parent, kind, called, self._file, self._line, start=begin, end=end)
+        span = Span(span_id, parent, kind, name, self._file, self._line, start=begin, end=end)
         self._spans.append(span)
         return span
 
@@ -263,21 +260,21 @@ class _Reading:
                 if name and name not in tools and event.type != "handoff":
                     is_agent = event.type == "agent" and name not in wrappers
                     parent = self._above(name, ("handoff",)) or root.id
-                    of = self._span(name, parent, Kind.AGENT if is_agent else Kind.CHAIN, string(event.name), event)
-                    of.is_named, of.end = is_agent, self._ends.get(name)
+                    span = self._span(name, parent, Kind.AGENT if is_agent else Kind.CHAIN, string(event.name), event)
+                    span.is_named, span.end = is_agent, self._ends.get(name)
             elif kind == "model":
                 self._take_answer(index, event, around or root.id)
             elif kind == "tool":
                 self._take_call(index, event, around or root.id)
             elif kind == "approval":
-                called = string(event.approver) or "approval"
-                guard = self._span(f"#{index}", around or root.id, Kind.GUARDRAIL, called, event)
+                approver = string(event.approver) or "approval"
+                guard = self._span(f"#{index}", around or root.id, Kind.GUARDRAIL, approver, event)
                 guard.end = guard.start
                 guard.is_triggered, guard.more = string(event.decision) in _REFUSED, {}
                 if event.decision in tuple(GateDecision):
                     guard.more["decision"] = GateDecision(event.decision)
-                if called in _APPROVERS:
-                    guard.more["decided_by"] = _APPROVERS[called]
+                if approver in _APPROVERS:
+                    guard.more["decided_by"] = _APPROVERS[approver]
             elif kind == "input":
                 person = self._span(f"#{index}", around or root.id, Kind.PERSON, "", event)
                 person.end, person.output = person.start, self._reference(parts.decoded(event.input))
@@ -324,24 +321,24 @@ class _Reading:
             call.is_error, call.error_type = True, string(mapping(event.error).get("type")) or "tool_error"
 
     def _reference(self, content: Any) -> str:
-        """Return what is kept of a content; long texts stand among the attachments."""
+        """Return the reference to a content, whose long texts are among the attachments."""
         return self._privacy.reference(self._resolved(content) if self._privacy.keep_content else content)
 
     def _resolved(self, content: Any) -> Any:
         if isinstance(content, str) and content.startswith(_ATTACHMENT):
             return self._attachments.get(content.removeprefix(_ATTACHMENT), content)
-        if isinstance(content, list):  # of parts of a message, each an object
+        if isinstance(content, list):  # the parts of a message, each an object
             return [
                 {**part, "text": self._resolved(part.get("text"))} if isinstance(part, dict) else part
                 for part in content
             ]
-        if isinstance(content, dict):  # of arguments
+        if isinstance(content, dict):  # arguments
             return {name: self._resolved(part) if isinstance(part, str) else part for name, part in content.items()}
         return content
 
 
 def _counts(usage: Any) -> Usage | None:
-    """Token counts, the input with all that came from and went to caches."""
+    """Return token counts, the input with the tokens from and to caches."""
     if not isinstance(usage, Mapping):
         return None
     names = ("input_tokens", "output_tokens", "input_tokens_cache_read", "input_tokens_cache_write", "reasoning_tokens")
@@ -353,10 +350,10 @@ def _counts(usage: Any) -> Usage | None:
 
 
 def _duration(value: Any) -> float | None:
-    """Return a number of seconds; None for what is none."""
+    """Return a number of seconds; None for any other value."""
     return round(float(value), 6) if type(value) in (int, float) and 0 <= value < 1e12 else None
 
 
 def _label(value: Any) -> str:
-    """Return an id of a sample or an epoch, which is a number or a text."""
+    """Return the id of a sample or an epoch, a number or a text, as text."""
     return str(value) if type(value) in (int, str) else ""

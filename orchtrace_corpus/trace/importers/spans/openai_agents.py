@@ -23,7 +23,6 @@ from orchtrace_corpus.trace.importers.spans.span import Kind, Span
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
 
-_FORM = "openai_agents"
 _OBJECTS = ("trace", "trace.span")
 
 _KINDS = {"agent": Kind.AGENT, "function": Kind.TOOL, "handoff": Kind.HANDOFF, "guardrail": Kind.GUARDRAIL}
@@ -86,7 +85,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     for file in files:
         for item, line in items_of(file, gathering.report, _Item, ("data",)):
             _gather(item, file.name, line, privacy, gathering)
-    yield from gathering.traces(_FORM, "openai-agents")
+    yield from gathering.traces("openai_agents", "openai-agents")
 
 
 def _is_object(value: Any) -> bool:

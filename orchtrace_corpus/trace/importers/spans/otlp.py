@@ -1,8 +1,7 @@
-"""The attributes of OpenTelemetry spans: what they say of agents, models and tools, in any of their dialects.
+"""OpenTelemetry spans of agents, models and tools, as OTLP JSON, with attributes in any of their dialects.
 
-GenAI semantic conventions (`gen_ai.*`) have changed names; OpenInference (`openinference.span.kind`, `llm.*`) and
-OpenLLMetry (`traceloop.*`) have their own. One span may carry several dialects: they say the same thing twice,
-and it is taken once.
+The GenAI semantic conventions (`gen_ai.*`) have changed names; OpenInference (`openinference.span.kind`, `llm.*`) and
+OpenLLMetry (`traceloop.*`) have their own. A span that has several dialects states the same value several times.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +37,7 @@ _BY_OPERATION |= dict.fromkeys(("execute_tool", "embeddings", "retrieval"), Kind
 _BY_TRACELOOP = {"agent": Kind.AGENT, "tool": Kind.TOOL, "task": Kind.CHAIN, "workflow": Kind.CHAIN}
 
 _DIALECTS = ("openinference.span.kind", "traceloop.span.kind", "llm.request.type", "gen_ai.operation.name")
-"""The attribute by which each dialect says what a span is."""
+"""The attribute of each dialect that states the kind of a span."""
 
 _AGENT = ("agent.name", "gen_ai.agent.name", "agent_name")
 _TOOL = ("tool.name", "gen_ai.tool.name", "traceloop.entity.name")
@@ -84,7 +83,7 @@ _READ = frozenset(
     | _OF_GENAI
     | _OF_OPENINFERENCE
 )
-"""The attributes that are read; all others are passed over undecoded."""
+"""The attributes that are read; all others are skipped undecoded."""
 
 
 class _Attribute(Struct):
@@ -97,7 +96,7 @@ class _Attribute(Struct):
 def _describe(
     span: Span, known: dict[str, Any], status: Mapping[str, Any], events: Raw, privacy: Privacy, report: ImportReport
 ) -> None:
-    """Complete a span, of which ids, name, place and times are known, by what its attributes say."""
+    """Complete a span, which has its ids, name, place and times, from its attributes."""
     title = span.name
     span.kind, span.unknown = _kind(known, title)
     span.agent = agent = first_text(known, _AGENT)
@@ -126,7 +125,7 @@ def _describe(
         span.follows = string(known.get("graph.node.parent_id"))
         span.model = first_text(known, _MODEL)
     elif span.kind is Kind.CHAIN:
-        span.name = title.removeprefix("custom ")  # as GenAI titles what programs add themselves
+        span.name = title.removeprefix("custom ")  # in the title of spans that programs add themselves
     elif span.kind is Kind.HANDOFF:
         span.target = first_text(known, _TARGET) or title.removeprefix(_HANDOFF)
 
@@ -139,7 +138,7 @@ def _reference(known: dict[str, Any], names: tuple[str, ...], privacy: Privacy) 
 
 
 def _usage(known: Mapping[str, Any], span: Span, report: ImportReport) -> Usage | None:
-    """Token counts in either dialect; the conventions of GenAI go before those of OpenInference."""
+    """Return the token counts by the conventions of GenAI, else by those of OpenInference."""
     usages = []
     for names, kinds in ((_OF_GENAI, _GENAI_USAGE), (_OF_OPENINFERENCE, _OPENINFERENCE_USAGE)):
         if not names.isdisjoint(known) and (usage := _counts(known, kinds)) is not None:
@@ -150,7 +149,7 @@ def _usage(known: Mapping[str, Any], span: Span, report: ImportReport) -> Usage 
 
 
 def _calls(known: dict[str, Any], privacy: Privacy) -> tuple[Call, ...]:
-    """Return the tool calls that a model's answer asks for, from the first dialect that has any."""
+    """Return the tool calls of a model's answer, from the first dialect that has any."""
     calls = tuple(_flat_calls(known, privacy))
     for answer in ("gen_ai.output.messages", "output.value"):
         calls = calls or calls_of(_content(known, answer), privacy)
@@ -158,19 +157,19 @@ def _calls(known: dict[str, Any], privacy: Privacy) -> tuple[Call, ...]:
 
 
 def _plain(attributes: list[_Attribute] | None) -> dict[str, Any]:
-    """Return the attributes that are read, by name, with plain values; contents, which may be large, stay undecoded."""
+    """Return the values of the attributes that are read, by name; contents, which may be large, stay undecoded."""
     values: dict[str, Any] = {}
-    for each in attributes or ():
-        name = each.key
+    for attribute in attributes or ():
+        name = attribute.key
         if name in _CONTENTS:
-            values[name] = each.value
+            values[name] = attribute.value
         elif name in _READ or (name.startswith(_FLAT) and (".tool_call." in name or ".tool_calls." in name)):
-            values[name] = _value(decoded(each.value))
+            values[name] = _value(decoded(attribute.value))
     return values
 
 
 def _content(known: dict[str, Any], name: str) -> Any:
-    """Return what stands under the name of a content, which is decoded when it is first asked for."""
+    """Return the content of an attribute, which is decoded on first use."""
     value = known.get(name)
     if isinstance(value, Raw):
         value = known[name] = _value(decoded(value))
@@ -178,34 +177,31 @@ def _content(known: dict[str, Any], name: str) -> Any:
 
 
 def _value(value: Any) -> Any:
-    """Return the value of an attribute (`AnyValue`): its only member says which type it is."""
-    if not isinstance(value, dict):
-        return None
-    for kind, content in value.items():
+    """Return the plain value of an `AnyValue`, an object whose only member is named by its type."""
+    for kind, content in mapping(value).items():
         if kind not in _NESTED:
             return content
         inner = items(mapping(content).get("values"))
         if kind.startswith("array"):
-            return [_value(each) for each in inner]
-        return {string(each.get("key")): _value(each.get("value")) for each in map(mapping, inner)}
+            return [_value(element) for element in inner]
+        return {string(member.get("key")): _value(member.get("value")) for member in map(mapping, inner)}
     return None
 
 
 def _kind(known: Mapping[str, Any], title: str) -> tuple[Kind, str]:
-    """Return what a span stands for, and what it calls itself if that is unknown."""
+    """Return the kind of a span, and its kind in the log if that is unknown."""
     if first_text(known, _TARGET):
-        calls = known.get("gen_ai.transfer.mode") == "return_to_caller"
-        return (Kind.TOOL if calls else Kind.HANDOFF), ""
-    own_kind = string(known.get("openinference.span.kind"))
-    if own_kind:
+        is_call = known.get("gen_ai.transfer.mode") == "return_to_caller"
+        return (Kind.TOOL if is_call else Kind.HANDOFF), ""
+    if own_kind := string(known.get("openinference.span.kind")):
         kind = _BY_OPENINFERENCE.get(own_kind.upper())
-        if kind is Kind.TOOL and title.startswith(_HANDOFF) and not first_text(known, _TOOL):
-            kind = Kind.HANDOFF
-        return kind or Kind.CHAIN, "" if kind else f"span of kind {masked(own_kind)[:50]}"
-    operation = string(known.get("gen_ai.operation.name"))
-    if operation:
+        if kind is None:
+            return Kind.CHAIN, f"span of kind {masked(own_kind)[:50]}"
+        is_handoff = kind is Kind.TOOL and title.startswith(_HANDOFF) and not first_text(known, _TOOL)
+        return (Kind.HANDOFF if is_handoff else kind), ""
+    if operation := string(known.get("gen_ai.operation.name")):
         kind = _BY_OPERATION.get(operation)
-        return kind or Kind.CHAIN, "" if kind else f"operation {masked(operation)[:50]}"
+        return (kind, "") if kind is not None else (Kind.CHAIN, f"operation {masked(operation)[:50]}")
     if (entity := known.get("traceloop.span.kind")) in _BY_TRACELOOP:
         return _BY_TRACELOOP[entity], ""
     if known.get("gen_ai.tool.call.id") or known.get("gen_ai.tool.name"):
@@ -217,21 +213,22 @@ def _kind(known: Mapping[str, Any], title: str) -> tuple[Kind, str]:
 
 
 def _counts(known: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> Usage | None:
-    found: dict[str, int] = {}
+    """Return the counts under the names of one convention; None if there is none."""
+    counts: dict[str, int] = {}
     for kind, attributes in names.items():
         for attribute in attributes:
             if (value := known.get(attribute)) is None:
                 continue
             if type(value) is str and value.isascii() and value.isdigit() and len(value) < _MOST_DIGITS:
-                value = int(value)  # as the JSON of Protobuf has numbers of 64 bits
+                value = int(value)  # Protobuf writes numbers of 64 bits as text in JSON
             if (tokens := count(value)) is not None:
-                found[kind] = tokens
+                counts[kind] = tokens
                 break
-    return Usage(**found) if found else None
+    return Usage(**counts) if counts else None
 
 
 def _error(status: Mapping[str, Any], events: Raw, known: Mapping[str, Any]) -> tuple[bool, str]:
-    """Return True for a span that failed, with the kind of error."""
+    """Return True if a span failed, and the kind of error."""
     error_type = first_text(known, _ERROR)
     if not error_type and status.get("code") not in (2, "2", "STATUS_CODE_ERROR", "ERROR"):
         return False, ""
@@ -244,6 +241,7 @@ def _error(status: Mapping[str, Any], events: Raw, known: Mapping[str, Any]) -> 
 
 
 def _routes(output: Any) -> tuple[str, ...]:
+    """Return the nodes that run next, by the output of a LangGraph task as text."""
     if not isinstance(output, str):
         return ()
     if output.startswith("{"):
@@ -252,7 +250,7 @@ def _routes(output: Any) -> tuple[str, ...]:
 
 
 def _flat_calls(known: Mapping[str, Any], privacy: Privacy) -> Iterator[Call]:
-    """Yield calls whose parts are attributes, such as `llm.output_messages.0.message.tool_calls.0.tool_call.id`."""
+    """Yield calls with an attribute for each part: `llm.output_messages.0.message.tool_calls.0.tool_call.id`."""
     calls: dict[str, dict[str, Any]] = {}
     for name, value in known.items():
         for beginning, middle in _FLAT_CALLS if name.startswith(_FLAT) else ():
@@ -267,7 +265,6 @@ def _flat_calls(known: Mapping[str, Any], privacy: Privacy) -> Iterator[Call]:
             yield Call(string(parts.get("id")), string(parts["name"]), privacy.reference(parts.get("arguments")))
 
 
-_FORM = "otlp"
 _RESOURCES = ("resourceSpans", "resource_spans", "batches")
 _SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans")
 _SPAN = {"spanId", "span_id"}
@@ -307,11 +304,11 @@ class _ResourceSpans(Struct, rename="camel"):
 
     def __post_init__(self) -> None:
         if self.scope_spans is None:
-            raise ValueError("no spans, or under a name of old")
+            raise ValueError("no spans, or under an old name")
 
 
 class _Request(_Span, rename="camel"):
-    """A request full of spans, or a span."""
+    """A request of several spans, or a span."""
 
     resource_spans: list[_ResourceSpans] | None = None
 
@@ -326,7 +323,8 @@ class _Program(NamedTuple):
     library: str = ""
 
 
-_Found = tuple[_Span | None, int, _Program]
+_Placed = tuple[_Span | None, int, _Program]
+"""A span with its line and program; None for a record that is no span."""
 
 
 def recognises(beginning: Head) -> bool:
@@ -342,11 +340,11 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         for request, at in records(file, gathering.report, _Request):
             for span, line, program in _spans(request, at):
                 _gather(span, file.name, line, program, privacy, gathering)
-    yield from gathering.traces(_FORM, "opentelemetry")
+    yield from gathering.traces("otlp", "opentelemetry")
 
 
-def _spans(value: Any, line: int) -> Iterator[_Found]:
-    """Yield the spans of a record, each with its line and its program; None for what is no span."""
+def _spans(value: Any, line: int) -> Iterator[_Placed]:
+    """Yield the spans of a record."""
     if not isinstance(value, _Request):
         yield from _spans_of_another_shape(value)
     elif value.resource_spans is None:
@@ -359,8 +357,8 @@ def _spans(value: Any, line: int) -> Iterator[_Found]:
                     yield span, line, program
 
 
-def _spans_of_another_shape(top: Part) -> Iterator[_Found]:
-    """Yield the same of a document, of Protobuf's names, or of a request in which something is strange."""
+def _spans_of_another_shape(top: Part) -> Iterator[_Placed]:
+    """Yield the spans of a document, and of a request that has Protobuf's names or does not fit."""
     for part in top.elements() if top.is_array else (top,):
         members = part.members()
         name = next((name for name in _RESOURCES if name in members and members[name].is_array), "")
@@ -369,7 +367,7 @@ def _spans_of_another_shape(top: Part) -> Iterator[_Found]:
             continue
         for resource in members[name].elements():
             of_resource = resource.members()
-            source = _resource(of_resource["resource"]) if "resource" in of_resource else None
+            source = _attributed(of_resource["resource"]) if "resource" in of_resource else None
             inside = next((name for name in _SCOPES if name in of_resource), "")
             for scope in of_resource[inside].elements() if inside else ():
                 of_scope = scope.members()
@@ -379,29 +377,29 @@ def _spans_of_another_shape(top: Part) -> Iterator[_Found]:
 
 
 def _fitted(part: Part) -> _Span | None:
-    """Return a span, also where its names are those of Protobuf, or its attributes an object."""
+    """Return a span, also one with Protobuf's names, or with an object of attributes."""
     span: _Span | None = part.value(_Span)
     if span is None or span.span_id is None:
         names = dict(zip(_Span.__struct_fields__, _Span.__struct_encode_fields__, strict=True))
         renamed = {names.get(name, name): value for name, value in mapping(part.value()).items()}
-        span = decoded(encoded(_with_plain(renamed)), _Span)
+        span = decoded(encoded(_with_attribute_list(renamed)), _Span)
     return span
 
 
-def _resource(part: Part) -> _Attributed | None:
-    resource: _Attributed | None = part.value(_Attributed)
-    return resource or decoded(encoded(_with_plain(part.value())), _Attributed)
+def _attributed(part: Part) -> _Attributed | None:
+    attributed: _Attributed | None = part.value(_Attributed)
+    return attributed or decoded(encoded(_with_attribute_list(part.value())), _Attributed)
 
 
 def _program(resource: _Attributed | None, scope: _Scope | None) -> _Program:
-    """Return the program by the name of its service, else by that of its instrumentation."""
+    """Return the program, named by its service, else by its instrumentation."""
     service = string(_plain(resource.attributes).get("service.name")) if resource else ""
     name, version = (string(scope.name), string(scope.version)) if scope else ("", "")
     return _Program(name if service.startswith("unknown_service") else service, version, name)
 
 
-def _with_plain(value: Any) -> Any:
-    """Return an object of which the attributes are a list, as OTLP has them, not an object."""
+def _with_attribute_list(value: Any) -> Any:
+    """Return an object with its attributes as a list, as OTLP has them."""
     attributes = mapping(value).get("attributes")
     if isinstance(attributes, dict):
         return {**value, "attributes": [{"key": name, "value": {"": content}} for name, content in attributes.items()]}
@@ -420,7 +418,7 @@ def _gather(
         bundle.system, bundle.version = program.system, program.version
     known = _plain(span.attributes)
     logged = _identifier(span.parent_span_id)
-    # The next GenAI span above, in files of Visual Studio.
+    # the next GenAI span above, in files of Visual Studio
     virtual = _identifier(known["virtual_parent.genai"]) if "virtual_parent.genai" in known else ""
     start, end = _moment(span.start_time_unix_nano), _moment(span.end_time_unix_nano)
     read = Span(name, virtual or logged, CHAIN, string(span.name), file, line, logged, start, end)
@@ -430,13 +428,13 @@ def _gather(
 
 
 def _identifier(value: Any) -> str:
-    """Return an id in hex, however it is written; empty for none, which is also written as zeros."""
+    """Return an id in hexadecimal; empty for none, which may be written as zeros."""
     if not isinstance(value, str):
         return ""
     return _in_hex(value) if len(value) <= _LONGEST_ID else value
 
 
-@lru_cache(maxsize=1_000)  # that of a trace, or of a parent, stands at many spans
+@lru_cache(maxsize=1_000)  # many spans have the same trace or parent
 def _in_hex(text: str) -> str:
     if len(text) in (16, 32):
         text = text.lower()
@@ -449,7 +447,7 @@ def _in_hex(text: str) -> str:
 
 
 def _moment(value: Any) -> float | None:
-    """Return a time in nanoseconds since 1970, as a number or as text, in seconds."""
+    """Return a time in seconds, given in nanoseconds since 1970 as a number or a text."""
     if type(value) is str and value.isascii() and value.isdigit() and len(value) < 25:
         value = int(value)
     return instant(value, 1e9) if type(value) is not str else None
