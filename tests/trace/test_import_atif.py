@@ -411,6 +411,24 @@ def test_events_are_on_the_lines_of_their_steps(tmp_path: Path) -> None:
     assert {event["source"]["line"] for event in trace_of(tmp_path)["events"]} == {1}
 
 
+def test_sub_agents_of_sub_agents_are_on_their_lines_before_their_parents_siblings(tmp_path: Path) -> None:
+    deep = trajectory(step("agent", **spent(1, 1)), name="deep", trajectory_id="d")
+    first = trajectory(
+        step("agent", **spent(1, 1)), name="first", trajectory_id="f", subagent_trajectories=[deep]
+    )  # fmt: skip
+    second = trajectory(step("agent", **spent(1, 1)), name="second", trajectory_id="s")
+    document = trajectory(step("agent", **spent(1, 1)), subagent_trajectories=[first, second])
+    text = json.dumps(document, indent=2)
+    (tmp_path / "t.json").write_text(text, "utf-8")
+    lines = [number for number, line in enumerate(text.split("\n"), 1) if '"step_id": ' in line]
+
+    assert {
+        event["agent"]: event["source"]["line"]
+        for event in trace_of(tmp_path)["events"]
+        if event["type"] == "inference"
+    } == dict(zip(("lead", "first", "deep", "second"), lines, strict=True))
+
+
 # What is no trajectory, or damaged
 
 

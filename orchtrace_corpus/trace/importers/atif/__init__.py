@@ -1,7 +1,7 @@
 """ATIF trajectories, the Agent Trajectory Interchange Format: an agent, with its sub-agents embedded or in other files.
 
-A session is put together here: which call delegated to which trajectory, what continues it, what came back. A
-trajectory that we have exported ourselves is restored from its steps and what it keeps in `extra`.
+The trajectories of a session are linked here: by the calls that delegate to others, and by files that continue others.
+A trajectory that this package exported is restored from its steps and its `extra`.
 """
 
 import os
@@ -14,7 +14,14 @@ from msgspec import DecodeError
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote_path
-from orchtrace_corpus.trace.importers.atif.reading import Delegation, Notification, Trajectory, below, decode, lines
+from orchtrace_corpus.trace.importers.atif.reading import (
+    Delegation,
+    Notification,
+    Trajectory,
+    below,
+    decode,
+    read_trajectories,
+)
 from orchtrace_corpus.trace.importers.atif.restoration import restore
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
@@ -33,12 +40,12 @@ _NEVER = float("inf")
 _VERSION = re.compile(r'"schema_version"\s*:\s*"(?:ATIF-v)?\d+\.\d+"')
 _NAMING = (b'"trajectory_path"', b'"continued_trajectory_ref"')  # the members that name files
 _PIECE_BYTES = 256 * 1024
-_OVERLAP = max(map(len, _NAMING))  # so much of a piece is looked at with the next one, too: a name may lie across both
+_OVERLAP = max(map(len, _NAMING))  # the end of a piece that is searched again with the next one: a name may span both
 _FILE = re.compile(rb'"(?:trajectory_path|continued_trajectory_ref)"\s*:\s*("(?:[^"\\]|\\.){1,1000}")')
 
 
 def recognises(beginning: Head) -> bool:
-    """Return True if a file that begins like this is an ATIF trajectory, by its version or by members it must have."""
+    """Return True for the beginning of an ATIF trajectory, by its version or by members that all have."""
     names = beginning.outline
     if "schema_version" in names and _VERSION.search(beginning.text):
         return "agent" in names or "steps" in names
@@ -48,13 +55,13 @@ def recognises(beginning: Head) -> bool:
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """Return what ties a trajectory to others: the files that it names. Many programs give all sessions the same id."""
+    """Return the files that a trajectory names; session ids are no ties: many programs give all the same."""
     further = _named_files(opened.file, opened.contents()) if _names_files(opened) else ()
     return [os.path.realpath(opened.file.path), *further]
 
 
 def _names_files(opened: Opened) -> bool:
-    """Return True if a trajectory names files: read piece by piece, which takes half as long as the whole."""
+    """Return True if a trajectory names files; reading in pieces takes half the time of reading all at once."""
     buffer, at = bytearray(_OVERLAP + _PIECE_BYTES), 0
     piece = memoryview(buffer)[_OVERLAP:]
     try:
@@ -69,7 +76,7 @@ def _names_files(opened: Opened) -> bool:
 
 
 def beside(opened: Opened) -> Sequence[LogFile]:
-    """Return the files that a trajectory names, and those that these name, where they are there."""
+    """Return the existing files that a trajectory names, and those that these name."""
     files: dict[str, LogFile] = {}
     waiting = deque([opened.file])
     while waiting:
@@ -82,7 +89,7 @@ def beside(opened: Opened) -> Sequence[LogFile]:
 
 
 def _named_files(file: LogFile, data: bytes) -> list[str]:
-    """Return the files that a trajectory names, with all folders; none outside its own folder."""
+    """Return the full paths of the files that a trajectory names inside its own folder."""
     if not any(name in data for name in _NAMING):
         return []
     names = (string(decoded(raw)) for raw in dict.fromkeys(_FILE.findall(data)))
@@ -90,14 +97,14 @@ def _named_files(file: LogFile, data: bytes) -> list[str]:
 
 
 def _path_beside(file: LogFile, name: str) -> str:
-    """Return the path of a file that a trajectory names; empty for none, and for one outside its folder."""
+    """Return the path of a file that a trajectory names; empty for no name and for a file outside its folder."""
     folder = os.path.dirname(os.path.realpath(file.path))
     path = os.path.realpath(os.path.join(folder, name)) if name and "\0" not in name else ""
     return path if path.startswith(folder + os.sep) else ""
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield the traces of trajectories that name one another: one for each that no other names."""
+    """Yield a trace for each trajectory that no other names, with all that it names."""
     for session in _sessions(files) if len(files) > 1 else (files,):
         run = Run("atif", privacy)
         trees: dict[str, Trajectory] = {}
@@ -111,16 +118,13 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
             if is_ours and (trace := restore(data, file, privacy, run.report)) is not None:
                 yield trace
                 break
-            path, at = os.path.realpath(file.path), lines(data, document)
-            trees[path] = Trajectory(file, document, at, "", run)
-            for tree in below([trees[path]]):
-                tree.embed(at)
+            trees[os.path.realpath(file.path)] = read_trajectories(file, data, document, run)
         else:
             yield _Session(trees, run).trace()
 
 
 def _sessions(files: Sequence[LogFile]) -> Iterator[list[LogFile]]:
-    """Yield the files by session: each that no other names, with all those that it leads to."""
+    """Yield the files of each session: one that no other names, with all that it names directly or by others."""
     by_path = {os.path.realpath(file.path): file for file in files}
     named = {path: _named_files(file, logs.contents(file)) for path, file in by_path.items()}
     for session in families({path: [name for name in names if name in by_path] for path, names in named.items()}):
@@ -128,19 +132,19 @@ def _sessions(files: Sequence[LogFile]) -> Iterator[list[LogFile]]:
 
 
 class _Session:
-    """Links the trajectories of one session, given by their files; the first is that of the agent that people ask."""
+    """Links the trajectories of a session, given by their files; the first is that of the agent that people ask."""
 
     def __init__(self, trees: Mapping[str, Trajectory], run: Run) -> None:
         self._run, self._trees = run, trees
         self._all = list(below(list(trees.values())))
         self._first = self._all[0]
-        # By the `id` of a trajectory, as references to one another would keep them all in memory:
-        self._homes = {id(child): tree for tree in self._all for child in tree.children}  # what it is embedded in
-        self._heads: dict[int, Trajectory] = {}  # what it continues, from the beginning
-        self._parents: dict[int, Trajectory] = {}  # that of the agent that spawned its agent
-        self._spawns: dict[str, steps.ToolCall] = {}  # by the key of the agent spawned
+        # by the `id` of a trajectory, as references to one another would keep them all in memory
+        self._homes = {id(child): tree for tree in self._all for child in tree.children}  # the trajectory around it
+        self._heads: dict[int, Trajectory] = {}  # the first trajectory that it continues
+        self._parents: dict[int, Trajectory] = {}  # the trajectory of the agent that spawned its agent
+        self._spawns: dict[str, steps.ToolCall] = {}  # by the key of the spawned agent
         self._spawning: set[int] = set()  # calls that have spawned an agent, by `id`
-        self._delegations: list[tuple[Trajectory, Delegation, str]] = []  # with who delegates, and to whom
+        self._delegations: list[tuple[Trajectory, Delegation, str]] = []  # with parent and key of the sub-agent
         self._continue()
         self._link_subagents()
 
@@ -148,7 +152,7 @@ class _Session:
         return self._heads.get(id(tree), tree)
 
     def _continue(self) -> None:
-        """Put the steps of a trajectory that continues another behind those of the other."""
+        """Add the steps of a trajectory that continues another behind those of the other."""
         for tree in self._all:
             further = self._trees.get(_path_beside(tree.file, tree.continued))
             head = self._head(tree)
@@ -160,13 +164,13 @@ class _Session:
             further.thread.steps = []
 
     def _link_subagents(self) -> None:
-        """Find who spawned whom: by the references, else by where a trajectory is embedded."""
+        """Find the parent of each agent: by references, else the trajectory in which its own is embedded."""
         self._add(self._first, self._first.name)
         self._first.thread.is_root = True
         for tree in self._all:
             for reference in tree.references:
                 child = self._resolve(tree, reference)
-                if child is None:  # its trajectory is not there
+                if child is None:  # its trajectory is missing
                     key = f"absent {len(self._run.agents)}"
                     stem = masked_path(os.path.basename(reference.path).removesuffix(".json"))
                     name = masked(reference.id) or reference.name or stem or "agent"
@@ -194,7 +198,7 @@ class _Session:
         self._run.agent(tree.thread.key, name or "agent", role)
 
     def _resolve(self, tree: Trajectory, reference: Delegation) -> Trajectory | None:
-        """Return the trajectory that a reference means: embedded here or around it, or in a file."""
+        """Return the trajectory that a reference names: in a file, or embedded in this one or one around it."""
         child = self._trees.get(_path_beside(tree.file, reference.path))
         home: Trajectory | None = tree
         while child is None and home is not None and reference.id:
@@ -202,13 +206,14 @@ class _Session:
         return child
 
     def _is_above(self, tree: Trajectory, other: Trajectory) -> bool:
+        """Return True for an ancestor of another trajectory, and for one that cannot be spawned."""
         above: Trajectory | None = self._head(other)
         while above is not None and above is not tree:
             above = self._parents.get(id(above))
         return above is tree or tree is self._first or id(tree) in self._heads
 
     def _adopt(self, tree: Trajectory, child: Trajectory, role: str = "") -> None:
-        """Make a trajectory that of a sub-agent, which is asked by the agent that spawned it and not by a person."""
+        """Make a trajectory that of a sub-agent, whose inputs come from its parent and not from a person."""
         name = child.name if child.name not in ("", self._first.name) else masked(child.id) or child.name
         self._add(child, name, role)
         self._parents[id(child)] = self._head(tree)
@@ -218,7 +223,7 @@ class _Session:
         ]
 
     def _spawn(self, tree: Trajectory, child: str, call: steps.ToolCall | None, step: steps.Step) -> None:
-        """Let an agent spawn another, by a call of its own or, where there is none, before a step."""
+        """Add a spawn by a call of the parent or, if there is none, before a step."""
         parent = self._head(tree).thread
         if call is None or id(call) in self._spawning:
             call = steps.ToolCall(step.time, step.place, step.order - 0.5, is_inferred=True)
@@ -228,9 +233,9 @@ class _Session:
         self._run.spawn(child, parent.key, call, waits=False)
 
     def _fill_times(self) -> Unit:
-        """Give every step a time; where none has one, they are counted, those of a sub-agent after its spawn."""
+        """Give every step a time; if none has one, number the steps, those of a sub-agent after its spawn."""
         for agent in self._run.agents.values():
-            agent.steps.sort(key=attrgetter("order"))  # spawns may have been put in between
+            agent.steps.sort(key=attrgetter("order"))  # spawns may have been added in between
         if any(tree.has_times for tree in self._all):
             for key, agent in self._run.agents.items():
                 undated = [step for step in agent.steps if step.time == NO_TIME]
@@ -256,26 +261,26 @@ class _Session:
         return Unit.STEP
 
     def _note_returns(self) -> None:
-        """Note what comes back from sub-agents: with the result of their call, or later, where they worked on."""
-        telling = {id(reference.step) for _, reference, _ in self._delegations}
-        after: dict[int, float] = {}  # for each step that tells of a sub-agent the time of the next that is later
+        """Note the returns of sub-agents: with the result of their call, or later if they worked on."""
+        referring = {id(reference.step) for _, reference, _ in self._delegations}
+        after: dict[int, float] = {}  # the time of the next later step, for each result that refers to a sub-agent
         for thread in {id(receiver): receiver.thread for receiver, _, _ in self._delegations}.values():
             later, before = _NEVER, _NEVER
             for step in reversed(thread.steps):
                 later, before = before if before > step.time else later, step.time
-                if id(step) in telling:
+                if id(step) in referring:
                     after[id(step)] = later
         notifications: dict[int, list[Notification]] = {}
         for tree in self._all:
             for notification in tree.notifications:
-                if (call := tree.calls.get(notification.call)) is not None:
+                if (call := tree.calls.get(notification.call_id)) is not None:
                     notifications.setdefault(id(call), []).append(notification)
         for _, reference, child in self._delegations:
             step, done = reference.step, self._run.agents[child].steps
-            later_words = notifications.get(id(reference.call), []) if done else []
-            for later_word in later_words:
-                self._run.returned(child, later_word.step, later_word.status, later_word.ref)
-            if later_words or not isinstance(step, steps.ToolResult):
+            received = notifications.get(id(reference.call), []) if done else []
+            for notification in received:
+                self._run.returned(child, notification.step, notification.status, notification.ref)
+            if received or not isinstance(step, steps.ToolResult):
                 continue
             if done:
                 last = max(done_step.last_time for done_step in done)
@@ -296,7 +301,7 @@ class _Session:
         return run.trace(unit=unit, nothing=f"no step of an agent in {first.file.name}")
 
     def _compare_totals(self) -> None:
-        """Compare totals, which are never counted: of a trajectory, of all below it, or of all that it continues."""
+        """Compare stated totals with the sums: of a trajectory, of all below it, or of all that it continues."""
         sums = {id(tree): tree.spent for tree in self._all}
         for tree in reversed(self._all):
             if (parent := self._parents.get(id(tree))) is not None:

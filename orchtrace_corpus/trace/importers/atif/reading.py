@@ -1,7 +1,7 @@
-"""An ATIF document as typed values, whatever is wrong with it, and on which lines its steps are.
+"""ATIF documents as typed values, and their steps as the transcripts of agents.
 
-Harbor, RFC 0001, Agent Trajectory Interchange Format, versions 1.0 to 1.8. Only members are decoded that say something
-about agents, calls or tokens, each of any kind of value where nothing depends on it.
+Harbor, RFC 0001, Agent Trajectory Interchange Format, versions 1.0 to 1.8. Only members that concern agents, calls or
+tokens are decoded; most of them may be of any kind.
 """
 
 import re
@@ -25,18 +25,18 @@ from orchtrace_corpus.trace.model.terms import Status
 from orchtrace_corpus.trace.model.trace import TokenRefs
 
 ABSENT = Raw(b"null")
-"""Stands for a member that is left undecoded, and is not there."""
+"""The value of an undecoded member that is absent."""
 
 
 class _Invocation(Struct, gc=False):
-    """The begin and the end of a call, in seconds since 1970, by NVIDIA's convention."""
+    """The begin and end of a call, in seconds since 1970, as NVIDIA writes them."""
 
     start_timestamp: Any = None
     end_timestamp: Any = None
 
 
 class _Extra(Struct, gc=False):
-    """The known members of `extra`, which are not those of ATIF."""
+    """The members of `extra` that programs add to ATIF."""
 
     invocation: _Invocation | None = None
     ancestry: Raw = ABSENT
@@ -55,7 +55,7 @@ class _Agent(Struct, gc=False):
 
 
 class _Metrics(Struct, gc=False):
-    """The members of `metrics`; lists of single tokens are left undecoded."""
+    """The members of `metrics`; lists of single tokens stay undecoded."""
 
     prompt_tokens: Any = None
     completion_tokens: Any = None
@@ -81,8 +81,6 @@ class _Reference(Struct, gc=False):
 
 
 class _Result(Struct, gc=False):
-    """The result of a call, or another observation."""
-
     source_call_id: Any = None
     content: Any = None
     subagent_trajectory_ref: list[_Reference] | None = None
@@ -94,8 +92,6 @@ class _Observation(Struct, gc=False):
 
 
 class _Step(Struct, gc=False):
-    """The members of a step that say something about agents, calls or tokens."""
-
     step_id: Any = None
     timestamp: Any = None
     source: Any = None
@@ -110,7 +106,7 @@ class _Step(Struct, gc=False):
 
 
 class Document(Struct, gc=False):
-    """The members of a trajectory, with those of its sub-agents."""
+    """A trajectory, with those of its sub-agents."""
 
     trajectory_id: Any = None
     session_id: Any = None
@@ -123,7 +119,7 @@ class Document(Struct, gc=False):
 
     @property
     def is_ours(self) -> bool:
-        """Return True if we have exported it, and it can be restored."""
+        """Return True if this package exported it."""
         return self.extra is not None and self.extra.orchtrace is not ABSENT
 
 
@@ -133,7 +129,7 @@ _BACKSLASH = ord("\\")
 
 
 def decode(data: bytes) -> Document:
-    """Return a document, whatever is wrong with it: members of another kind than they should be are left out."""
+    """Return a document without the members of a wrong kind."""
     try:
         return _DOCUMENT.decode(data)
     except (msgspec.ValidationError, UnicodeDecodeError):
@@ -144,9 +140,9 @@ def decode(data: bytes) -> Document:
 
 
 def lines(data: bytes, document: Document) -> Iterator[int]:
-    """Return the lines of all steps: those of a trajectory before those of its sub-agents, as all programs write them.
+    """Return the lines of all steps, those of a trajectory before those of its sub-agents, as all programs write them.
 
-    Where the text has them in another order, or holds further `step_id`, each is on the line of the document.
+    If the text has another order, or other members named `step_id`, all steps are on the first line.
     """
     places = []
     if b"\n" in data:
@@ -155,7 +151,7 @@ def lines(data: bytes, document: Document) -> Iterator[int]:
             at = mark.start()
             if data[at - 1] != _BACKSLASH:
                 text, before = data[before:at], at
-                line += len(text) - len(text.replace(b"\n", b""))  # `count` takes twice as long
+                line += len(text) - len(text.replace(b"\n", b""))  # twice as fast as `count`
                 places.append((line, int(mark[1])))
     expected = []
     waiting = [document]
@@ -170,70 +166,59 @@ def lines(data: bytes, document: Document) -> Iterator[int]:
 
 _CACHE_WRITES = ("cache_creation_input_tokens", "cache_write_tokens", "cache_creation_tokens")
 _REASONING = ("reasoning_tokens", "thoughts_tokens", "reasoning_output_tokens")
-"""By which names programs give, in `metrics.extra`, what ATIF has no field for."""
+"""The names in `metrics.extra` of counts that ATIF has no field for."""
 _NOTIFICATION = re.compile(r"\s*<task-notification>")
 _NUMBERS = (float, int)  # and not bool
 _NO_TOKENS = (ABSENT, ABSENT, ABSENT)
 _NOTHING = (None,) * 5
-_UNKNOWN = Status.UNKNOWN  # which Python 3.11 takes long to find
+_UNKNOWN = Status.UNKNOWN  # Python 3.11 is slow to look up a member
 
 
 class Delegation(NamedTuple):
-    """A sub-agent of which a result tells."""
+    """A reference from a result to a sub-agent's trajectory."""
 
-    step: steps.Step  # the result, or the step in which it stands
-    call: steps.ToolCall | None  # the call that delegated to it; None where there is none
-    id: str  # its `trajectory_id`; empty where the reference has none
-    path: str  # the file that it is in; empty where it is embedded
-    name: str  # what it is called, as far as the reference says
+    step: steps.Step  # the result
+    call: steps.ToolCall | None  # the call that delegated to the sub-agent; None if the log does not have it
+    id: str  # the `trajectory_id`; empty if the reference has none
+    path: str  # the file of the trajectory; empty for one in the same file
+    name: str  # the sub-agent's name; empty if the reference has none
 
 
 class Notification(NamedTuple):
-    """A step that tells of the end of a call that went on in the background."""
+    """A step that reports the end of a call in the background."""
 
     step: steps.Step
-    call: str
+    call_id: str
     status: Status
     ref: str
 
 
 class Trajectory:
-    """A trajectory as read.
-
-    Args:
-        file: The file.
-        document: Its members.
-        lines: The lines of its steps, and of those embedded in it.
-        path: The JSON pointer of the trajectory in its file.
-        run: The run that counts what it spent.
-    """
+    """The transcript of a trajectory, which is at a JSON pointer (`path`) in its file, and its links to others."""
 
     def __init__(self, file: LogFile, document: Document, lines: Iterator[int], path: str, run: Run) -> None:
         self.file = file
         self._run, self._pointer, self._privacy, self._report = run, path, run.privacy, run.report
         agent = document.agent or _Agent()
         self.id, self.session = string(document.trajectory_id), string(document.session_id)
-        self.name = masked(string(agent.name))  # what its agent is called
-        self.version = masked(string(agent.version))  # the version of the agent
+        self.name, self.version = masked(string(agent.name)), masked(string(agent.version))  # of its agent
         self._model = masked(string(agent.model_name))
-        # its steps; the agent's name is still empty
         self.thread = steps.Transcript("", key=f"{file.path}#{path}")
         if agent.extra is not None:
             self.thread.role = masked(string(agent.extra.subagent_name))
-        self.references: list[Delegation] = []  # the sub-agents of which it tells
-        self.notifications: list[Notification] = []  # the ends of calls in the background of which it tells
-        self.calls: dict[str, steps.ToolCall] = {}  # the calls by their ids
-        self.continued = string(document.continued_trajectory_ref)  # the file that continues it; empty where none does
+        self.references: list[Delegation] = []
+        self.notifications: list[Notification] = []
+        self.calls: dict[str, steps.ToolCall] = {}  # by their ids
+        self.continued = string(document.continued_trajectory_ref)  # the file that continues it; empty for none
         stated = mapping(document.final_metrics)
         put, got = count(stated.get("total_prompt_tokens")), count(stated.get("total_completion_tokens"))
-        # the prompt and completion tokens that `final_metrics` state; None where one of them is not stated
+        # prompt and completion tokens by `final_metrics`; None if one of them is not stated
         self.totals = None if put is None or got is None else (put, got)
-        self.spent = (0, 0)  # the prompt and completion tokens of its own steps
-        self.without = 0  # how many model calls have no usage
-        self.has_times = False  # whether any step has a time
-        self.children: list[Trajectory] = []  # those embedded in it
+        self.spent = (0, 0)  # prompt and completion tokens of its own steps
+        self.without = 0  # the number of model calls without usage
+        self.has_times = False  # True if any step has a time
+        self.children: list[Trajectory] = []  # the trajectories embedded in it
         self.by_id: dict[str, Trajectory] = {}  # the same by their ids
-        self._embedded = document.subagent_trajectories or []
         self._is_asked = self._has_ancestry = False
         self._report.records_read += len(document.steps)
         for index, step in enumerate(document.steps):
@@ -241,15 +226,8 @@ class Trajectory:
 
     @property
     def begin(self) -> steps.Place:
-        """Return where it begins, as far as its steps say."""
+        """Return the place of its first step."""
         return self.thread.steps[0].place if self.thread.steps else steps.Place(self.file.name, 1)
-
-    def embed(self, lines: Iterator[int]) -> None:
-        """Read the trajectories embedded in it."""
-        for index, embedded in enumerate(self._embedded):
-            child = Trajectory(self.file, embedded, lines, f"{self._pointer}/subagent_trajectories/{index}", self._run)
-            self.children.append(child)
-            self.by_id.setdefault(child.id, child)
 
     def _take(self, step: _Step, place: steps.Place, number: int) -> None:
         if step.is_copied_context is True:  # history of another trajectory, counted there
@@ -275,7 +253,7 @@ class Trajectory:
                 self._take_result(result, own, time, place)
 
     def _take_answer(self, step: _Step, time: float, place: steps.Place, number: int) -> steps.ModelCall | None:
-        """Return a step of the agent: one call of a model, or several; none where it says so."""
+        """Return the answer of a step of the agent; None if the step says that it called no model."""
         invocation = None
         if step.extra is not None:
             invocation = _invocation(step.extra)
@@ -289,7 +267,7 @@ class Trajectory:
             return None
         if not is_paid and step.llm_call_count is None:
             before = self.thread.steps[-1] if self.thread.steps else None
-            if isinstance(before, steps.ModelCall) and before.spent is not None:  # one answer, written as two steps
+            if isinstance(before, steps.ModelCall) and before.spent is not None:  # one answer in two steps
                 before.end, before.final = max(before.end, time), not step.tool_calls
                 return before
         model = masked(step.model_name) if type(step.model_name) is str else self._model
@@ -317,17 +295,17 @@ class Trajectory:
         return call
 
     def _token_refs(self, metrics: _Metrics, number: int) -> TokenRefs | None:
-        """Return where the single tokens of an answer are: a JSON pointer behind the name of the file."""
-        held = metrics.prompt_token_ids, metrics.completion_token_ids, metrics.logprobs
-        if held == _NO_TOKENS:
+        """Return the places of an answer's single tokens: a JSON pointer behind the name of the file."""
+        lists = metrics.prompt_token_ids, metrics.completion_token_ids, metrics.logprobs
+        if lists == _NO_TOKENS:
             return None
         place = f"{self.file.name}#{self._pointer}/steps/{number}/metrics"
         names = ("prompt_token_ids", "completion_token_ids", "logprobs")
-        marks = (bytes(memoryview(raw)[:1]) for raw in held)
-        return TokenRefs(*(f"{place}/{name}" if mark == b"[" else "" for name, mark in zip(names, marks, strict=True)))
+        is_list = (bytes(memoryview(raw)[:1]) == b"[" for raw in lists)
+        return TokenRefs(*(f"{place}/{name}" if there else "" for name, there in zip(names, is_list, strict=True)))
 
     def _take_input(self, step: _Step, time: float, place: steps.Place) -> None:
-        """Take what the agent is given to read: by a person first, later also by programs."""
+        """Add an input of the agent, from a person or a program."""
         text = string(step.message)
         ref = self._privacy.reference(step.message)
         if _NOTIFICATION.match(text):
@@ -335,55 +313,71 @@ class Trajectory:
             self.thread.add(note)
             for call_id, status in steps.notified(text):
                 self.notifications.append(Notification(note, call_id, status, ref))
-        elif self._has_ancestry and self._is_asked:  # NVIDIA's converter writes the input of each model call so
+        elif self._has_ancestry and self._is_asked:  # the input of a model call, as NVIDIA's converter writes it
             self.thread.add(steps.Note(time, place))
         else:
             self._is_asked = True
             self.thread.add(steps.UserInput(time, place, ref=ref))
 
     def _take_call(
-        self, one: _Call, call: steps.ModelCall | None, own: dict[str, steps.ToolCall], time: float, place: steps.Place
+        self, made: _Call, by: steps.ModelCall | None, own: dict[str, steps.ToolCall], time: float, place: steps.Place
     ) -> None:
-        use, tool = string(one.tool_call_id), masked(string(one.function_name))
-        tool_call = steps.ToolCall(time, place, call=call, id=masked(use), tool=tool)
-        tool_call.ref = self._privacy.reference(one.arguments)
-        invocation = _invocation(one.extra) if one.extra is not None else None
-        if invocation is not None and time != NO_TIME:
-            begin, end = invocation
-            tool_call.time = max(begin, time)
-            tool_call.more = {"run_time": round(end - begin, 6)}
-        if use in own:
+        call_id, tool = string(made.tool_call_id), masked(string(made.function_name))
+        if call_id in own:
             self._report.note(Problem.CALL_WRITTEN_TWICE, str(place))
             return
-        own[use] = tool_call
-        self.calls.setdefault(use, tool_call)
-        self.thread.add(tool_call)
+        call = steps.ToolCall(time, place, call=by, id=masked(call_id), tool=tool)
+        call.ref = self._privacy.reference(made.arguments)
+        invocation = _invocation(made.extra) if made.extra is not None else None
+        if invocation is not None and time != NO_TIME:
+            begin, end = invocation
+            call.time = max(begin, time)
+            call.more = {"run_time": round(end - begin, 6)}
+        own[call_id] = call
+        self.calls.setdefault(call_id, call)
+        self.thread.add(call)
 
-    def _take_result(self, result: _Result, own: Mapping[str, steps.ToolCall], time: float, place: steps.Place) -> None:
-        """Take the result of a call of this step or, as some programs write it, of an earlier one."""
-        use = string(result.source_call_id)
-        tool_call = own.get(use) or self.calls.get(use)
-        taken = steps.ToolResult(time, place, status=_UNKNOWN, ref=self._privacy.reference(result.content))
-        if tool_call is not None and tool_call.more is not None:
-            taken.time = tool_call.time + tool_call.more["run_time"]
-        if result.extra is not None:
-            status = steps.outcome(string(result.extra.status).lower())
-            if status is Status.ERROR or result.extra.is_error is True:
-                taken.status, taken.error = Status.ERROR, "tool_error"
+    def _take_result(self, made: _Result, own: Mapping[str, steps.ToolCall], time: float, place: steps.Place) -> None:
+        """Add the result of a call of this step or, as some programs write it, of an earlier one."""
+        call_id = string(made.source_call_id)
+        call = own.get(call_id) or self.calls.get(call_id)
+        result = steps.ToolResult(time, place, status=_UNKNOWN, ref=self._privacy.reference(made.content))
+        if call is not None and call.more is not None:
+            result.time = call.time + call.more["run_time"]
+        if made.extra is not None:
+            status = steps.outcome(string(made.extra.status).lower())
+            if status is Status.ERROR or made.extra.is_error is True:
+                result.status, result.error = Status.ERROR, "tool_error"
             elif status is Status.OK:
-                taken.status = Status.OK
-        self.thread.add(taken)
-        if tool_call is not None or use:
-            steps.join(tool_call, taken, self._report)
-        for reference in result.subagent_trajectory_ref or ():
-            further = reference.extra or _Extra()
-            name = string(further.agent_name) or string(further.subagent_name)
-            names = string(reference.trajectory_id), string(reference.trajectory_path)
-            self.references.append(Delegation(taken, tool_call, *names, masked(name)))
+                result.status = Status.OK
+        self.thread.add(result)
+        if call is not None or call_id:
+            steps.join(call, result, self._report)
+        for reference in made.subagent_trajectory_ref or ():
+            extra = reference.extra or _Extra()
+            name = masked(string(extra.agent_name) or string(extra.subagent_name))
+            trajectory_id, path = string(reference.trajectory_id), string(reference.trajectory_path)
+            self.references.append(Delegation(result, call, trajectory_id, path, name))
+
+
+def read_trajectories(file: LogFile, data: bytes, document: Document, run: Run) -> Trajectory:
+    """Return the trajectory of a document, with those embedded in it, which are read in the order of their lines."""
+    line_numbers, trees = lines(data, document), list[Trajectory]()
+    waiting: list[tuple[Document, str, Trajectory | None]] = [(document, "", None)]
+    while waiting:
+        document, path, around = waiting.pop()
+        tree = Trajectory(file, document, line_numbers, path, run)
+        trees.append(tree)
+        if around is not None:
+            around.children.append(tree)
+            around.by_id.setdefault(tree.id, tree)
+        embedded = enumerate(document.subagent_trajectories or ())
+        waiting += reversed([(child, f"{path}/subagent_trajectories/{index}", tree) for index, child in embedded])
+    return trees[0]
 
 
 def below(trajectories: list[Trajectory]) -> Iterator[Trajectory]:
-    """Trajectories and those embedded in them, each behind the one that it is embedded in."""
+    """Yield trajectories and those embedded in them, each behind the one around it."""
     waiting = list(reversed(trajectories))
     while waiting:
         yield (tree := waiting.pop())
@@ -391,7 +385,7 @@ def below(trajectories: list[Trajectory]) -> Iterator[Trajectory]:
 
 
 def _stated(metrics: _Metrics | None) -> tuple[Any, ...]:
-    """Return what metrics state: input, output, cache reads, cache writes, reasoning."""
+    """Return the stated counts: input, output, cache reads, cache writes, reasoning."""
     if metrics is None:
         return _NOTHING
     further = mapping(metrics.extra)
@@ -401,7 +395,7 @@ def _stated(metrics: _Metrics | None) -> tuple[Any, ...]:
 
 
 def _invocation(extra: _Extra) -> tuple[float, float] | None:
-    """Return when a call began and ended; None where it is not said."""
+    """Return the begin and end of a call; None if they are not stated."""
     invocation = extra.invocation
     if invocation is None:
         return None

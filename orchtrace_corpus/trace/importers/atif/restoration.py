@@ -1,7 +1,7 @@
-"""Restores what `exporters.atif` has written: events from the steps, calls and results that stand for them.
+"""Restore the traces that `exporters.atif` wrote: each step, call or result becomes an event again.
 
-Each of these objects says what ATIF has fields for, and keeps the rest of its event under one key in `extra`. Fields of
-ATIF go first, so that who edits a step edits its event.
+Each of these has the fields of its event that ATIF has, and the others under one key in `extra`. Fields of ATIF go
+first, so that editing a step edits its event.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,13 +18,13 @@ from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine,
 from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind
 
 KEY = "orchtrace"
-"""The key of `extra` under which an export keeps what ATIF has no field for."""
+"""The key in `extra` of the fields that ATIF does not have."""
 
 _HASH = "sha256:"
 
 
 def metrics_of(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metrics of a step that stands for an event; empty where it spent nothing that is known."""
+    """Return the metrics of the step of an event; empty if no tokens are known."""
     tokens = {kind: int(count) for kind, count in (event.get("tokens") or {}).items() if count is not None}
     kinds = tuple(tokens.get(kind) for kind in ("input", "cache_read", "cache_write"))
     metrics = {
@@ -42,7 +42,7 @@ def metrics_of(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fields_of_step(step: Mapping[str, Any], agent: Any) -> dict[str, Any]:
-    """Return what the own fields of a step say of its event."""
+    """Return the fields of an event that the fields of its step state."""
     fields: dict[str, Any] = {"agent": agent}
     if model := step.get("model_name"):
         fields["model"] = model
@@ -71,24 +71,24 @@ def fields_of_step(step: Mapping[str, Any], agent: Any) -> dict[str, Any]:
 
 
 def fields_of_call(call: Mapping[str, Any], agent: Any) -> dict[str, Any]:
-    """Return what the own fields of a tool call say of its event."""
+    """Return the fields of an event that the fields of its tool call state."""
     return {"agent": agent, "tool": call.get("function_name"), "call_id": call.get("tool_call_id")}
 
 
 def fields_of_result(result: Mapping[str, Any], agent: Any) -> dict[str, Any]:
-    """Return what the own fields of a result say of its event."""
+    """Return the fields of an event that the fields of its result state."""
     names = {"call_id": result.get("source_call_id"), "content_ref": result.get("content")}
     return {"agent": agent, **{name: value for name, value in names.items() if value}}
 
 
 def rest(event: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what has to be kept of an event beside what the fields of ATIF say; null where it lacks what they say."""
-    found = {name: value for name, value in event.items() if name not in said or said[name] != value}
-    return {**found, **{name: None for name in said if name not in event}}
+    """Return the fields of an event that ATIF does not state; null for a field that ATIF states and the event lacks."""
+    others = {name: value for name, value in event.items() if name not in said or said[name] != value}
+    return {**others, **{name: None for name in said if name not in event}}
 
 
 def restore(data: bytes, file: LogFile, privacy: Privacy, report: ImportReport) -> Trace | None:
-    """Return the trace that was exported to a document; None where it is no export of ours, or cannot be restored."""
+    """Return the trace that was exported to a document; None for any other document, and if it cannot be restored."""
     try:
         document = msgspec.json.decode(data)
     except UnicodeDecodeError:
@@ -117,7 +117,7 @@ def restore(data: bytes, file: LogFile, privacy: Privacy, report: ImportReport) 
 
 
 def _count(trace: Trace, file: LogFile, report: ImportReport, *, is_whole: bool) -> None:
-    """Give a trace a report of its own, and the total of the events that it still has."""
+    """Add an import report to a trace, and the total of the events that it still has."""
     report.records_read += len(trace.events)
     spent = 0.0
     for event in trace.events:
@@ -132,7 +132,7 @@ def _count(trace: Trace, file: LogFile, report: ImportReport, *, is_whole: bool)
 
 
 def _events(document: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the events of a trajectory and of its sub-agents, each with its number."""
+    """Yield the events of a trajectory and its sub-agents, each with its position in the trace."""
     waiting = [document]
     while waiting:
         tree = waiting.pop()
@@ -154,7 +154,7 @@ def _event(holder: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[tuple
 
 
 def _masked(value: Any, privacy: Privacy) -> Any:
-    """Return a value whose texts are masked, those of contents that are kept left as they are."""
+    """Return a value with all texts masked but the contents that are kept."""
     if isinstance(value, str):
         return masked(value)
     if isinstance(value, list):

@@ -21,7 +21,7 @@ from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Place, Purpose, Step, ToolCall, Transcript
 from orchtrace_corpus.trace.importers.core.transcript_events import add_events
-from orchtrace_corpus.trace.importers.core.usage import Usage, counts, divided, has_odd
+from orchtrace_corpus.trace.importers.core.usage import Usage, counts, divided
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.terms import Status, TokenBasis, Topology, Unit
 from orchtrace_corpus.trace.model.trace import Tokens, Trace
@@ -324,7 +324,8 @@ class Run:
             reasoning_apart: True if the output excludes reasoning.
         """
         known = counts(stated)
-        if known is not stated and has_odd(stated, known):
+        is_odd = (count is None and value is not None for count, value in zip(known, stated, strict=True))
+        if known is not stated and any(is_odd):
             self.report.note(Problem.USAGE_NO_NUMBER, str(call.place))
             self.miss_number(call)
         if known[0] is not None or known[1] is not None:

@@ -33,13 +33,6 @@ def counts(stated: tuple[Any, ...]) -> tuple[int | None, ...]:
     return stated
 
 
-def has_odd(stated: tuple[Any, ...], known: tuple[int | None, ...]) -> bool:
-    """Return True if a stated value is no count, given the `counts` of all."""
-    if known is stated:
-        return False
-    return any(count is None and value is not None for value, count in zip(stated, known, strict=True))
-
-
 _OF_INPUT = {"prompt_token_details", "prompt_tokens_details", "input_token_details", "input_tokens_details"}
 _OF_OUTPUT = {"completion_token_details", "completion_tokens_details", "output_token_details", "output_tokens_details"}
 _APART = frozenset(("cache_creation_input_tokens", "cache_read_input_tokens"))

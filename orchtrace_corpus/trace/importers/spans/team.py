@@ -104,21 +104,26 @@ class Team:
         """Give every agent's span an activation, and every act and bearer of tokens an owner."""
         tree, kinds = self._tree, self._meanings.kinds
         wrappers = [NOBODY] * len(self.owner)
+        names = [""] * len(self.owner)  # the name of the agent around, unless a tool is in between
         for index in tree.order:
-            parent, kind = tree.parents[index], kinds[index]
+            parent, kind, name = tree.parents[index], kinds[index], self._meanings.names[index]
             owner, wrapper = self.owner[parent], wrappers[parent]
+            if kind is AGENT and name and name == names[parent]:  # two instrumentations report one agent
+                kind = kinds[index] = CHAIN
+            names[index] = name if kind is AGENT else names[parent]
             if owner == NOBODY and kind not in (AGENT, CHAIN):
                 owner = self._without_span(index)
             elif owner == NOBODY and kind is CHAIN and index in bearers:
                 self.bearer_owner[index] = self._without_span(index)
             if kind is AGENT:
-                name = masked(self._meanings.names[index]) or "agent"
-                extent = tree.earliest[index], tree.latest[index]
+                name, extent = masked(name) or "agent", (tree.earliest[index], tree.latest[index])
                 activation = Activation(index, name, tree.starts[index], tree.ends[index], *extent, owner, wrapper)
                 owner, wrapper = len(self.activations), NOBODY
                 self.activations.append(activation)
             elif kind in (TOOL, GUARDRAIL) and self._meanings.has_agents[index]:
                 wrapper = index
+            if kind is TOOL:
+                names[index] = ""
             self.owner[index], wrappers[index] = owner, wrapper
         failed = next((index for index in tree.order if tree.spans[index].is_error), NOBODY)
         if not self.activations and failed != NOBODY:

@@ -199,7 +199,6 @@ class Meanings:
         tasks = _tasks(tree)
         self._make_agents_of_nodes(tree, tasks)
         self._unmask_wrappers(tree, set(tasks), with_tokens)
-        self._join_namesakes(tree)
 
     def first_act_in(self, index: int, tree: Tree) -> float:
         """Return when the first act inside a tool's span begins: from then on the tool only waits for its acts."""
@@ -260,19 +259,6 @@ class Meanings:
                 has_calls[parent] = True
             if has_named[index] or (kind is AGENT and tree.spans[index].is_named):
                 has_named[parent] = True
-
-    def _join_namesakes(self, tree: Tree) -> None:
-        """Keep one of two agents of the same name, one inside the other: two instrumentations report one agent."""
-        agent_of = [""] * len(self.has_acts)
-        for index in tree.order:
-            kind, around = self.kinds[index], agent_of[tree.parents[index]]
-            if kind is AGENT:
-                if around == self.names[index] and around:
-                    self.kinds[index] = CHAIN
-                around = self.names[index]
-            elif kind is TOOL:
-                around = ""
-            agent_of[index] = around
 
 
 def _tasks(tree: Tree) -> list[int]:
