@@ -1,7 +1,7 @@
-"""The orchestration sub-decisions that the events of a trace take: O1 spawn to O5 stop.
+"""Labels of the orchestration sub-decisions that events take: O1 spawn to O5 stop.
 
-Labels that the trace has already are kept, and its own word for who gave them. Otherwise one rule or more of
-`RULES` may fire on an event; each label names its rule.
+Labels in the trace are kept, with the rules that they name. Other events get a label for each rule of `RULES` that
+fires.
 """
 
 from collections.abc import Collection, Iterator
@@ -20,17 +20,11 @@ _DESPAWN, _SAFETY, _RETURN = EventType.DESPAWN, EventType.SAFETY, EventType.RETU
 _ERROR, _CANCELLED = Status.ERROR, Status.CANCELLED
 
 GIVEN = "given"
-"""Stands for the rule of a label that the trace brings along without one."""
+"""The rule of a label that the trace has without a rule."""
 
 
 class Label(Struct, frozen=True, gc=False):
-    """A sub-decision that an event takes, with the rule that says so.
-
-    Attributes:
-        event: The number of the event.
-        decision: The sub-decision.
-        rule: The rule.
-    """
+    """A sub-decision that an event takes, given by its index, and the rule that fired."""
 
     event: int
     decision: Decision
@@ -57,82 +51,80 @@ RULES: dict[str, tuple[Decision, str]] = {
 
 
 _ACTS = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.TOOL_CALL})
-"""The events that show that a step was not an agent's last word."""
+"""The acts: if one of them follows a step of an agent, the step is not the agent's last."""
 
 _RETURNING = (EdgeType.RETURN, EdgeType.AGGREGATE)
 
 
-def labels(trace: Trace | TraceView, asked: Collection[int] | None = None) -> list[Label]:
-    """All labels of a trace, by event.
-
-    Args:
-        trace: The trace.
-        asked: The numbers of its steps, where they are known.
+def labels(trace: Trace | TraceView, step_indices: Collection[int] | None = None) -> list[Label]:
+    """Return all labels of a trace by event; `step_indices` are the indices of its steps, if they are known.
 
     Raises:
-        CycleError: The edges go round in a circle.
+        CycleError: The edges form a cycle.
     """
     view = TraceView.of(trace)
-    events, among = view.trace.events, set(steps(view.trace) if asked is None else asked)
-    names = _fired(view)
-    for index in _joins(view.graph, among):
-        names[index] = (*names.get(index, ()), "join")
-    for index in _last_steps(view, among):
-        names[index] = (*names.get(index, ()), "last-step")
-    found = {index: [Label(index, RULES[name][0], name) for name in fired] for index, fired in names.items()}
+    events = view.trace.events
+    indices = set(steps(view.trace) if step_indices is None else step_indices)
+    rules_of = _rules_by_type(view)
+    for index in _joins(view.graph, indices):
+        rules_of[index] = (*rules_of.get(index, ()), "join")
+    for index in _last_steps(view, indices):
+        rules_of[index] = (*rules_of.get(index, ()), "last-step")
+    by_event = {index: [Label(index, RULES[rule][0], rule) for rule in rules] for index, rules in rules_of.items()}
     for index, event in enumerate(events):
         if event.sub_decisions:
-            rules = event.sub_decision_rules or {}
-            found[index] = [Label(index, decision, rules.get(decision, GIVEN)) for decision in event.sub_decisions]
-    return [label for index in sorted(found) for label in found[index]]
+            given_rules = event.sub_decision_rules or {}
+            by_event[index] = [
+                Label(index, decision, given_rules.get(decision, GIVEN)) for decision in event.sub_decisions
+            ]
+    return [label for index in sorted(by_event) for label in by_event[index]]
 
 
-def _fired(view: TraceView) -> dict[int, tuple[str, ...]]:
-    """The rules that events by themselves, and who spawned whom, fire; no two of an event give the same."""
+def _rules_by_type(view: TraceView) -> dict[int, tuple[str, ...]]:
+    """Return the rules that fire on events because of their type and fields, at most one for each sub-decision."""
     events, of_type = view.graph.events, view.graph.of_type
-    found: dict[int, tuple[str, ...]] = {}
+    rules: dict[int, tuple[str, ...]] = {}
     for index in of_type.get(_SPAWN, ()):
-        found[index] = ("spawn", "spawn-target") if events[index].role or events[index].content_ref else ("spawn",)
+        rules[index] = ("spawn", "spawn-target") if events[index].role or events[index].content_ref else ("spawn",)
     for index in of_type.get(_MESSAGE, ()):
         event = events[index]
         if event.target:
             is_down = view.lineage.is_above(event.sender or event.agent, event.target)
-            found[index] = ("send-down",) if is_down else ("message",)
+            rules[index] = ("send-down",) if is_down else ("message",)
     for index in of_type.get(_DECISION, ()):
         if events[index].target or events[index].tool:
-            found[index] = ("decide-target",)
-    found.update(dict.fromkeys(of_type.get(_AGGREGATE, ()), ("aggregate",)))
-    found.update(dict.fromkeys(of_type.get(_STOP, ()), ("stop",)))
+            rules[index] = ("decide-target",)
+    rules.update(dict.fromkeys(of_type.get(_AGGREGATE, ()), ("aggregate",)))
+    rules.update(dict.fromkeys(of_type.get(_STOP, ()), ("stop",)))
     for index in of_type.get(_DESPAWN, ()):
         event = events[index]
         if event.target not in ("", event.agent) and not event.inferred:
-            found[index] = ("end-other",)
+            rules[index] = ("end-other",)
     for index in of_type.get(_SAFETY, ()):
         if events[index].status in (_ERROR, _CANCELLED):
-            found[index] = ("abort",)
-    return found
+            rules[index] = ("abort",)
+    return rules
 
 
-def _joins(of: Graph, asked: Collection[int]) -> set[int]:
-    """Steps that are no aggregate, but that a return to their agent leads to."""
-    aggregates = set(of.of_type.get(_AGGREGATE, ()))
-    steps_reached = [place for place, target in enumerate(of.targets) if target in asked and target not in aggregates]
-    found, returned = set(), _RETURN
-    for place in steps_reached:
-        source, target = of.sources[place], of.targets[place]
-        is_other = of.agents[source] != of.agents[target]
-        if is_other and (of.events[source].type is returned or of.edges[place].type in _RETURNING):
-            found.add(target)
-    return found
+def _joins(graph: Graph, step_indices: Collection[int]) -> set[int]:
+    """Return the steps, other than aggregates, that the return of another agent leads to."""
+    aggregates = set(graph.of_type.get(_AGGREGATE, ()))
+    joins, returned = set(), _RETURN  # a local name, since the loop is long
+    for source, target, edge in zip(graph.sources, graph.targets, graph.edges, strict=True):
+        if target not in step_indices or target in aggregates or graph.agents[source] == graph.agents[target]:
+            continue
+        if graph.events[source].type is returned or edge.type in _RETURNING:
+            joins.add(target)
+    return joins
 
 
-def _last_steps(view: TraceView, asked: set[int]) -> Iterator[int]:
-    """The last steps of agents that nobody spawned and that log no stop; a step that leads to an act is none."""
+def _last_steps(view: TraceView, step_indices: set[int]) -> Iterator[int]:
+    """Yield the last steps of agents without a parent and without a stop; a step that an act follows does not count."""
     parents, stops = view.lifecycle.parents, view.lifecycle.stops
     last: dict[str, int] = {}
     agents, of_type = view.graph.agents, view.graph.of_type
-    acting = asked.union(*[of_type.get(kind, ()) for kind in _ACTS])
+    acting = step_indices.union(*[of_type.get(kind, ()) for kind in _ACTS])
     for index in view.sequence:
         if index in acting and (agent := agents[index]) not in parents and agent not in stops:
             last[agent] = index
-    yield from (index for index in last.values() if index in asked)
+    yield from (index for index in last.values() if index in step_indices)

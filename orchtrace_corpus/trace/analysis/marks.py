@@ -1,4 +1,4 @@
-"""Marks that a log lacks and its reader can give: which tools bring content from outside, which have side effects."""
+"""Marks that a user adds to a log: the tools that bring untrusted content, and the tools with side effects."""
 
 from collections.abc import Collection
 
@@ -8,18 +8,18 @@ from orchtrace_corpus.trace.model.trace import Trace
 
 
 class Marks(NamedTuple):
-    """Tools by name, as the logs have them.
+    """The names of tools, as in the logs.
 
     Attributes:
         untrusted: The tools whose results are not trusted.
-        effectful: The tools with side effects, and only these; None leaves the trace as it is.
+        effectful: All tools with side effects; None keeps those that the trace names.
     """
 
     untrusted: Collection[str] = ()
     effectful: Collection[str] | None = None
 
     def apply(self, trace: Trace) -> None:
-        """Mark the results of the untrusted tools, and name the effectful ones."""
+        """Mark the results of untrusted tools in a trace, and set its effectful tools."""
         if self.effectful is not None:
             trace.effectful_tools = tuple(sorted(self.effectful))
         if not self.untrusted:

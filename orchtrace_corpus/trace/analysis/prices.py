@@ -1,7 +1,7 @@
-"""Prices tokens by a dated table of the user, or by those of the package genai-prices.
+"""Computes the costs of tokens from a dated price table of the user, or from the package genai-prices.
 
-None is shipped with us, since prices change and differ. The user's table is YAML, or JSON, in US dollars for a
-million tokens:
+This package has no price table of its own, since prices change and differ. The user's table is YAML or JSON, in US
+dollars for a million tokens:
 
     date: 2026-05-04
     currency: USD
@@ -9,12 +9,12 @@ million tokens:
       some-model: {input: 3, output: 15, cache_read: 0.3, cache_write: 3.75, cache_write_1h: 6}
       another-model: {input: 0.5, output: 2}
 
-What is written to a cache that keeps it for an hour costs `cache_write_1h`. Where the table has none, it is priced by
-`cache_write`, and the cost is "at least".
+Tokens written to a cache for an hour cost `cache_write_1h`. If the table has no such price, they cost `cache_write`,
+and the total is "at least".
 
-A model that the table names without the date of its snapshot stands for all its snapshots: `some-model` for
-`some-model-20260101`, too. Reasoning is a part of the output, and paid as such. A cost is null where it is not
-known: the model or a kind of its tokens has no price, or the log gives no input and no output.
+A model without a date in the table stands for all its dated snapshots: `some-model` also for `some-model-20260101`.
+Reasoning is a part of the output, with the same price. A cost is null if it is unknown: the model or a kind of its
+tokens has no price, or the log states no input or no output.
 """
 
 import re
@@ -35,7 +35,7 @@ from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind
 from orchtrace_corpus.trace.view.timing import SECONDS
 
 KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
-"""The kinds of tokens that have a price; those of reasoning are part of the output."""
+"""The kinds of tokens that have a price; reasoning is a part of the output."""
 
 _HOUR = "cache_write_1h"
 
@@ -48,8 +48,8 @@ class Prices(NamedTuple):
     """A price table.
 
     Attributes:
-        date: The day of which the prices are.
-        models: For each model the price of a million tokens by kind, in US dollars.
+        date: The day of the prices.
+        models: For each model, the price of a million tokens by kind, in US dollars.
     """
 
     date: str
@@ -57,15 +57,15 @@ class Prices(NamedTuple):
 
     @property
     def source(self) -> str:
-        """Return the maintainer of the table; empty, since it is the user."""
+        """The package that the prices are from; empty for a table of the user."""
         return ""
 
     def of(self, model: str) -> Mapping[str, float] | None:
-        """The prices of a model, or of the model whose dated snapshot it is; None where it has none."""
+        """Return the prices of a model, or of the model whose dated snapshot it is; None if it has none."""
         return self.models.get(self.name_of(model))
 
     def name_of(self, model: str) -> str:
-        """Return the name of a model in the table, with or without its date; empty if the table lacks it."""
+        """Return the name of a model, without the date of a snapshot that the table does not name."""
         snapshot = None if model in self.models else re.fullmatch(_SNAPSHOT, model)
         return snapshot[1] if snapshot else model
 
@@ -74,34 +74,33 @@ class Prices(NamedTuple):
 
         Args:
             model: The model.
-            tokens: Its tokens by kind. A log that knows no cache, or a model that writes nothing, has no such
-                kind; one that is there but null is unknown.
-            moment: When they were spent, which makes no difference to this table.
+            tokens: Its tokens by kind. A kind that is missing was not used, and a kind with null is unknown.
+            moment: When they were spent; this table has one price for all times.
         """
         del moment
         prices = self.of(model)
-        spent = _known(tokens)
-        if prices is None or spent is None:
+        amounts = _disjoint_amounts(tokens)
+        if prices is None or amounts is None:
             return None
         if _HOUR not in prices:
-            spent = _without_hour(spent)
-        if any(number and kind not in prices for kind, number in spent.items()):
+            amounts = _without_hour(amounts)
+        if any(amount and kind not in prices for kind, amount in amounts.items()):
             return None
-        return round(sum(number * prices[kind] for kind, number in spent.items() if number) / 1_000_000, 9)
+        return round(sum(amount * prices[kind] for kind, amount in amounts.items() if amount) / 1_000_000, 9)
 
     def has_hour(self, model: str, moment: datetime | None = None) -> bool:
-        """Return True if the table has a price of a model for what caches keep for an hour."""
+        """Return True if the table has a price of a model for cache writes for an hour."""
         del moment
         return _HOUR in (self.of(model) or {})
 
 
 class PackagePrices(NamedTuple):
-    """The prices of the package genai-prices, which names models by many names, and knows tiers and changes.
+    """The prices of the package genai-prices, which knows many names of models, and tiers and changes of prices.
 
-    A tier is that of one answer by its context; the price is the one of the time of the answer.
+    The tier of an answer depends on the size of its context, and the price on the time of the answer.
 
     Attributes:
-        date: The day of the last change of a price that the package knows, and that has come.
+        date: The day of the last change of a price so far.
         source: The package and its version.
     """
 
@@ -110,11 +109,11 @@ class PackagePrices(NamedTuple):
 
     @property
     def models(self) -> Mapping[str, Mapping[str, float]]:
-        """No table of models that a run could lack."""
+        """Empty, since the package prices far more models than any run has."""
         return {}
 
     def name_of(self, model: str) -> str:
-        """The model as it is: the package knows it by its own rules."""
+        """Return the model unchanged, since the package recognises its names."""
         return model
 
     def cost(self, model: str, tokens: Mapping[str, float | None], moment: datetime | None = None) -> float | None:
@@ -123,47 +122,45 @@ class PackagePrices(NamedTuple):
         Args:
             model: The model.
             tokens: Its tokens by kind, as for `Prices`.
-            moment: When they were spent; the day of the table where that is unknown.
+            moment: When they were spent; the day of the table if unknown.
         """
         from genai_prices import Usage
 
         moment = moment or datetime.fromisoformat(self.date).replace(tzinfo=UTC)
-        found, spent = _looked_up(model), _known(tokens)
-        if found is None or spent is None:
+        provider_and_model, amounts = _look_up(model), _disjoint_amounts(tokens)
+        if provider_and_model is None or amounts is None:
             return None
-        provider, known = found
-        prices = known.get_prices(moment)
+        provider, known_model = provider_and_model
+        prices = known_model.get_prices(moment)
         if getattr(prices, f"{_HOUR}_mtok", None) is None:
-            spent = _without_hour(spent)
-        if any(number and getattr(prices, f"{kind}_mtok", None) is None for kind, number in spent.items()):
+            amounts = _without_hour(amounts)
+        if any(amount and getattr(prices, f"{kind}_mtok", None) is None for kind, amount in amounts.items()):
             return None
-        number = {kind: int(spent.get(kind, 0)) for kind in KINDS}
-        written = number["cache_write"] + number[_HOUR]  # which the package counts with the part that it is of
+        counts = {kind: int(amounts.get(kind, 0)) for kind in KINDS}
+        written = counts["cache_write"] + counts[_HOUR]  # the package counts one-hour writes as cache writes, too
         usage = Usage(
-            input_tokens=number["input"] + number["cache_read"] + written,  # and caches as input
-            cache_read_tokens=number["cache_read"],
+            input_tokens=counts["input"] + counts["cache_read"] + written,  # and all cache tokens as input, too
+            cache_read_tokens=counts["cache_read"],
             cache_write_tokens=written,
-            output_tokens=number["output"],
-            **({f"{_HOUR}_tokens": number[_HOUR]} if number[_HOUR] else {}),
+            output_tokens=counts["output"],
+            **({f"{_HOUR}_tokens": counts[_HOUR]} if counts[_HOUR] else {}),
         )
-        return round(float(known.calc_price(usage, provider, genai_request_timestamp=moment).total_price), 9)
+        return round(float(known_model.calc_price(usage, provider, genai_request_timestamp=moment).total_price), 9)
 
     def has_hour(self, model: str, moment: datetime | None = None) -> bool:
-        """Return True if the package has a price of a model for what caches keep for an hour."""
-        found = _looked_up(model)
+        """Return True if the package has a price of a model for cache writes for an hour."""
+        provider_and_model = _look_up(model)
+        if provider_and_model is None:
+            return False
         moment = moment or datetime.fromisoformat(self.date).replace(tzinfo=UTC)
-        return found is not None and getattr(found[1].get_prices(moment), f"{_HOUR}_mtok", None) is not None
+        return getattr(provider_and_model[1].get_prices(moment), f"{_HOUR}_mtok", None) is not None
 
 
 AnyPrices: TypeAlias = Prices | PackagePrices
-"""A source of prices."""
 
 
 def load_package(today: date) -> PackagePrices:
-    """The prices of the package genai-prices, which the extra `prices` installs.
-
-    Args:
-        today: The day; changes that are announced for later are not what the prices are of.
+    """Return the prices of the package genai-prices; changes after today do not count for their date.
 
     Raises:
         DataFileError: The package is not installed.
@@ -187,40 +184,40 @@ def load_package(today: date) -> PackagePrices:
 
 
 @cache
-def _looked_up(model: str) -> tuple[Any, Any] | None:
-    """The provider of a model and what the package knows of the model; None where it knows neither."""
+def _look_up(model: str) -> tuple[Any, Any] | None:
+    """Return the provider of a model, and the model, as the package has them; None if it does not know the model."""
     from genai_prices.data_snapshot import get_snapshot
 
     try:
-        found: tuple[Any, Any] = get_snapshot().find_provider_model(model, None, None, None)
+        provider_and_model: tuple[Any, Any] = get_snapshot().find_provider_model(model, None, None, None)
     except LookupError:
         return None
-    return found
+    return provider_and_model
 
 
-def _known(tokens: Mapping[str, float | None]) -> dict[str, float] | None:
-    """The tokens by kind, none counted twice; None where none are stated, or one of the numbers is unknown."""
+def _disjoint_amounts(tokens: Mapping[str, float | None]) -> dict[str, float] | None:
+    """Return the tokens by kind, each counted once; None if none are stated, or the amount of a kind is unknown."""
     stated = {kind: tokens[kind] for kind in KINDS if kind in tokens}
-    spent = {kind: number for kind, number in stated.items() if number is not None}
-    if not spent or len(spent) < len(stated):
+    amounts = {kind: amount for kind, amount in stated.items() if amount is not None}
+    if not amounts or len(amounts) < len(stated):
         return None
-    if _HOUR in spent:
-        spent["cache_write"] = max(spent.get("cache_write", 0.0) - spent[_HOUR], 0.0)
-    return spent
+    if _HOUR in amounts:  # logs count one-hour writes as cache writes, too
+        amounts["cache_write"] = max(amounts.get("cache_write", 0.0) - amounts[_HOUR], 0.0)
+    return amounts
 
 
-def _without_hour(spent: dict[str, float]) -> dict[str, float]:
-    """The same tokens, all that was written to caches taken as kept for five minutes."""
-    if _HOUR not in spent:
-        return spent
-    return {**spent, "cache_write": spent.get("cache_write", 0.0) + spent[_HOUR], _HOUR: 0.0}
+def _without_hour(amounts: dict[str, float]) -> dict[str, float]:
+    """Return the tokens with one-hour cache writes as ordinary cache writes."""
+    if _HOUR not in amounts:
+        return amounts
+    return {**amounts, "cache_write": amounts.get("cache_write", 0.0) + amounts[_HOUR], _HOUR: 0.0}
 
 
 def load(path: str) -> Prices:
     """Read a price table.
 
     Raises:
-        DataFileError: It cannot be read, or says something else than it should; the message says where.
+        DataFileError: It cannot be read, or has a mistake; the message says where.
     """
     file = read(path, printable(path, limit=300))
     root = file.root()
@@ -237,64 +234,62 @@ def load(path: str) -> Prices:
         raise _error(file, fields["date"], f"{quote(day)} is not a date such as 2026-05-04")
     if currency != "USD":
         raise _error(file, fields["currency"], f"prices are in USD, not in {quote(currency)}")
-    models = {}
-    named = _fields(file, fields["models"], "models", ())
-    if not named:
+    nodes = _fields(file, fields["models"], "models", ())
+    if not nodes:
         raise _error(file, fields["models"], "'models' names no model")
-    for model, node in named.items():
+    models = {}
+    for model, node in nodes.items():
         prices = _fields(file, node, f"the prices of {quote(model)}", KINDS)
-        models[model] = {kind: _amount(file, price) for kind, price in prices.items()}
+        models[model] = {kind: _price(file, price) for kind, price in prices.items()}
     return Prices(day, models)
 
 
 def apply(prices: AnyPrices, trace: Trace) -> None:
-    """Put costs on the events of a trace, and say in its report by which prices, and what has none.
+    """Set the costs of the events of a trace, and describe the prices in its import report.
 
-    The report's `prices` has the day of the table and whose it is, the first and the last day of the run, how many
-    events have a cost, how many have none, by model, how many cost more since there is no price for caches that keep
-    for an hour, and which models of the table the run does not have. Costs that the trace had before are not mixed with
-    these; the report has the sum of those that its log states.
-
-    Args:
-        prices: The prices.
-        trace: The trace.
+    The report's `prices` has the day and the source of the prices, the first and the last day of the run, the number
+    of events with a cost, the numbers of those without by model and of those without a price for one-hour cache
+    writes, and the models of the table that the run does not have. Costs that the trace had before are replaced; the
+    report has the sum of those that its log states.
     """
-    stated = _stated(trace)
+    stated = _stated_cost(trace)
     priced = 0
     unpriced: dict[str, int] = {}
-    hourless: dict[str, int] = {}
+    without_hour: dict[str, int] = {}
     moment_of = _moments(trace)
-    met = {prices.name_of(event.model) for event in trace.events}
+    models = {prices.name_of(event.model) for event in trace.events}
     for event in trace.events:
         event.cost_usd = None
         tokens = event.tokens
         if not isinstance(tokens, Tokens) or event.copied_context:
             continue
         is_whole = event.type not in ASKED or (tokens.input is not None and tokens.output is not None)
-        spent, moment = by_kind(tokens), moment_of(event.t)
-        if is_whole and spent and not any(spent.values()):
-            event.cost_usd = 0.0  # whatever a token of the model costs, and whether or not a model was asked
+        amounts, moment = by_kind(tokens), moment_of(event.t)
+        if is_whole and amounts and not any(amounts.values()):
+            event.cost_usd = 0.0  # whatever the price is
         elif is_whole:
-            event.cost_usd = prices.cost(event.model, spent, moment)
+            event.cost_usd = prices.cost(event.model, amounts, moment)
         name = event.model or "(no model)"
         if event.cost_usd is None:
             unpriced[name] = unpriced.get(name, 0) + 1
             continue
         priced += 1
         if tokens.cache_write_1h and not prices.has_hour(event.model, moment):
-            hourless[name] = hourless.get(name, 0) + 1
-    used = {"date": prices.date, "currency": "USD", **_days(trace), "events": priced, "without": unpriced}
-    used |= {"without_hour": hourless} if hourless else {}
-    used |= {"source": prices.source} if prices.source else {}
-    used["unused"] = [model for model in prices.models if model not in met]
-    trace.import_report["prices"] = used | stated
+            without_hour[name] = without_hour.get(name, 0) + 1
+    report = {"date": prices.date, "currency": "USD", **_days(trace), "events": priced, "without": unpriced}
+    if without_hour:
+        report["without_hour"] = without_hour
+    if prices.source:
+        report["source"] = prices.source
+    report["unused"] = [model for model in prices.models if model not in models]
+    trace.import_report["prices"] = report | stated
 
 
-def _stated(trace: Trace) -> dict[str, Any]:
-    """Return the cost that the log of a trace states, for the report; nothing if it states none."""
-    known = (report_of(trace) or ImportReport()).prices
-    if known is not None:
-        total, is_whole = known.stated_usd, known.has_all_stated
+def _stated_cost(trace: Trace) -> dict[str, Any]:
+    """Return the cost that the log of a trace states, for the report; empty if it states none."""
+    previous = (report_of(trace) or ImportReport()).prices
+    if previous is not None:
+        total, is_whole = previous.stated_usd, previous.has_all_stated
     else:
         costs = [event.cost_usd for event in trace.events if event.cost_usd is not None and not event.copied_context]
         total, is_whole = (sum(costs) if costs else None), has_all_costs(trace)
@@ -302,7 +297,7 @@ def _stated(trace: Trace) -> dict[str, Any]:
 
 
 def _moments(trace: Trace) -> Callable[[float], datetime | None]:
-    """A function that says when a time of a trace was; None where the trace has no date, or the time no calendar."""
+    """Return a function from a time of a trace to its date and time; None without a date, or beyond the calendar."""
     seconds = SECONDS[trace.clock.unit]
     try:
         first = datetime.fromisoformat(trace.clock.epoch or "").astimezone(UTC)
@@ -319,7 +314,7 @@ def _moments(trace: Trace) -> Callable[[float], datetime | None]:
 
 
 def _days(trace: Trace) -> dict[str, str]:
-    """The first and the last day of a run, in UTC; nothing where it has no date."""
+    """Return the first and the last day of a run, in UTC; empty if it has no date."""
     try:
         first = datetime.fromisoformat(trace.clock.epoch or "").astimezone(UTC)
         last = first + timedelta(seconds=trace.costs.get("wall_clock_s") or 0.0)
@@ -351,12 +346,7 @@ def _is_date(text: str) -> bool:
         return False
 
 
-def _amount(file: YamlFile, node: Node) -> float:
-    """A price.
-
-    Raises:
-        DataFileError: It is none, or one that depends on something else.
-    """
+def _price(file: YamlFile, node: Node) -> float:
     if not isinstance(node, Scalar):
         message = "a price is one number; of prices in tiers, or by the hour, give the one that holds for your runs"
         raise _error(file, node, message)

@@ -1,4 +1,4 @@
-"""A trace run again: the state of the team after each event."""
+"""The replay of a trace: the state of the team after each event."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -14,15 +14,15 @@ from orchtrace_corpus.trace.view import TraceView
 class State:
     """The state of a run after an event.
 
-    Who and what there is at that moment is looked up when it is asked for, in time that grows with how many they
-    are, so that a long run is replayed in time that grows with its events; the numbers are at hand.
+    Counters are stored. Names of agents, calls and messages are looked up on use, in time that grows with their number,
+    so that a replay takes time that grows with the number of events.
 
     Attributes:
-        step: The number of the event in the replay, from 1 on.
+        step: The number of the event in the replay, from 1.
         event: The event.
-        counts: How many agents live, how many calls are open, how many messages are in flight.
-        tokens: The tokens spent so far; what was merely copied is not counted.
-        without_tokens: How many inferences, decisions and aggregates so far have no tokens; `tokens` lacks theirs.
+        counts: The numbers of live agents, of open calls, and of messages in flight.
+        tokens: The tokens spent so far, without copied context.
+        without_tokens: The number of inferences, decisions and aggregates so far that state no tokens.
         cost_usd: The costs stated so far; None before the first.
     """
 
@@ -39,12 +39,12 @@ class State:
 
     @property
     def live(self) -> tuple[str, ...]:
-        """The agents alive: spawned or having acted, and neither despawned nor stopped."""
+        """The agents that were spawned or have acted, and have neither been despawned nor stopped."""
         return self._team.live.at(self.step)
 
     @property
     def open_calls(self) -> tuple[str, ...]:
-        """The ids of the tool calls that wait for their result: `call_id`, else the event's id."""
+        """The tool calls without a result so far, by their `call_id`, or else the event's id."""
         return self._team.open_calls.at(self.step)
 
     @property
@@ -54,9 +54,9 @@ class State:
 
     @property
     def changes(self) -> tuple[Sequence[tuple[int, str]], ...]:
-        """All that came and went until the replay is where it is: of `live`, `open_calls` and `in_flight`.
+        """The changes of `live`, `open_calls` and `in_flight` up to the last step that was replayed.
 
-        Each is a step and a name, by step; a name that was there goes, and one that was not comes.
+        Each change is a step and a name, which is removed if it was present, and else added.
         """
         return self._team.live.changes, self._team.open_calls.changes, self._team.in_flight.changes
 
@@ -72,71 +72,66 @@ class State:
 
 
 def replay(trace: Trace | TraceView) -> Iterator[State]:
-    """The states of a trace, one after each event, in time order wherever the edges allow it.
-
-    The same trace gives the same states, and the first events of a trace give the first states.
+    """Yield the state after each event, by time wherever the edges allow it.
 
     Raises:
-        CycleError: The edges go round in a circle.
+        CycleError: The edges form a cycle.
     """
     view = TraceView.of(trace)
-    of = view.graph
-    read: dict[int, list[int]] = {}
-    answers: dict[int, list[int]] = {}
-    for source, target, edge in zip(of.sources, of.targets, of.edges, strict=True):
-        if of.events[source].type is EventType.MESSAGE:
-            read.setdefault(target, []).append(source)
-        elif edge.type is EdgeType.TOOL and of.events[source].type is EventType.TOOL_CALL:
-            answers.setdefault(target, []).append(source)
+    graph, events = view.graph, view.graph.events
+    messages_to: dict[int, list[str]] = {}  # for each event, the messages that it depends on
+    calls_to: dict[int, list[str]] = {}  # and the calls that it answers
+    for source, target, edge in zip(graph.sources, graph.targets, graph.edges, strict=True):
+        if events[source].type is EventType.MESSAGE:
+            messages_to.setdefault(target, []).append(events[source].id)
+        elif edge.type is EdgeType.TOOL and events[source].type is EventType.TOOL_CALL:
+            calls_to.setdefault(target, []).append(_call_name(events[source]))
     team = _Team()
     for step, index in enumerate(view.sequence, 1):
-        messages = [of.events[source].id for source in read.get(index, ())]
-        answered = [_call(of.events[source]) for source in answers.get(index, ())]
-        yield team.after(step, of.events[index], messages, answered)
+        yield team.after(step, events[index], messages_to.get(index, ()), calls_to.get(index, ()))
 
 
 class _Presence:
     """The names that are present after each step.
 
-    Every coming and going is written down, and all names whenever there have been as many of them since as
-    there are names now. So what was there at a step is found in time that grows with what was there, and everything
-    written down with the comings and goings.
+    Every change is recorded, and all present names after as many changes as there are names. So the names at a step
+    are found in time that grows with their number, and the records grow only with the number of changes.
 
     Attributes:
-        changes: Every coming and going: its step, and the name, which comes if it was not there.
+        changes: The step and the name of every change; the name is added if it was absent, and else removed.
     """
 
     def __init__(self) -> None:
         self._now: dict[str, None] = {}
         self.changes: list[tuple[int, str]] = []
-        self._known: list[tuple[int, int, tuple[str, ...]]] = [(0, 0, ())]  # step, changes until then, names
+        self._snapshots: list[tuple[int, int, tuple[str, ...]]] = [(0, 0, ())]  # step, changes until then, names
 
     def __len__(self) -> int:
         return len(self._now)
 
     def change(self, name: str, step: int, *, present: bool) -> None:
-        """Write down that a name has come, or has gone; nothing where it is as it was."""
+        """Record that a name is now present or absent, if that is a change."""
         if (name in self._now) is present:
             return
         _toggle(self._now, name)
         self.changes.append((step, name))
-        if len(self.changes) - self._known[-1][1] >= len(self._now):
-            self._known.append((step, len(self.changes), tuple(self._now)))
+        if len(self.changes) - self._snapshots[-1][1] >= len(self._now):
+            self._snapshots.append((step, len(self.changes), tuple(self._now)))
 
     def at(self, step: int) -> tuple[str, ...]:
         """Return the names present after a step, in order of arrival."""
-        if not self.changes or self.changes[-1][0] <= step:  # so it is for whoever looks at each state as it comes
+        if not self.changes or self.changes[-1][0] <= step:  # the usual case: each state is read as it is yielded
             return tuple(self._now)
-        _, place, names = self._known[bisect_right(self._known, step, key=itemgetter(0)) - 1]
-        found = dict.fromkeys(names)
+        _, place, names = self._snapshots[bisect_right(self._snapshots, step, key=itemgetter(0)) - 1]
+        present = dict.fromkeys(names)
         while place < len(self.changes) and self.changes[place][0] <= step:
-            _toggle(found, self.changes[place][1])
+            _toggle(present, self.changes[place][1])
             place += 1
-        return tuple(found)
+        return tuple(present)
 
 
 def _toggle(names: dict[str, None], name: str) -> None:
-    """Take a name out if it is there, else put it at the end."""
+    """Remove a name if it is present, else add it at the end."""
     if name in names:
         del names[name]
     else:
@@ -144,7 +139,7 @@ def _toggle(names: dict[str, None], name: str) -> None:
 
 
 class _Team:
-    """The team while its run goes on."""
+    """The state of the team, which changes during the replay."""
 
     def __init__(self) -> None:
         self.live = _Presence()
@@ -154,10 +149,10 @@ class _Team:
         self.without_tokens = 0
         self.cost_usd: float | None = None
 
-    def after(self, step: int, event: Event, read: list[str], answered: list[str]) -> State:
-        """Go on by an event, which depends on the messages `read` and answers the calls `answered`, by its edges."""
+    def after(self, step: int, event: Event, messages: Sequence[str], calls: Sequence[str]) -> State:
+        """Return the state after an event to which edges lead from some messages and tool calls."""
         kind = event.type
-        for message in read:
+        for message in messages:
             self.in_flight.change(message, step, present=False)
         if kind is EventType.DESPAWN:
             self.live.change(event.target or event.agent, step, present=False)
@@ -168,9 +163,9 @@ class _Team:
         elif kind is EventType.MESSAGE:
             self.in_flight.change(event.id, step, present=True)
         elif kind is EventType.TOOL_CALL:
-            self.open_calls.change(_call(event), step, present=True)
+            self.open_calls.change(_call_name(event), step, present=True)
         elif kind is EventType.TOOL_RESULT:
-            for call in (event.call_id, *answered):
+            for call in (event.call_id, *calls):
                 self.open_calls.change(call, step, present=False)
         if not event.copied_context:
             if isinstance(event.tokens, Tokens) and event.tokens.is_known:
@@ -182,5 +177,5 @@ class _Team:
         return State(step, event, self)
 
 
-def _call(event: Event) -> str:
+def _call_name(event: Event) -> str:
     return event.call_id or event.id

@@ -1,11 +1,11 @@
-"""A run, or two side by side, as one HTML file: no network, nothing beside it, useful without script.
+"""A run, or two side by side, as one HTML file that needs no network and no other file, and works without scripts.
 
-The tables are HTML; the timeline and the replay are drawn by `timeline.js` and `replay.js` from the columns of the run,
-which stand in the page as data. What is in a log is text wherever it stands, and runs nowhere.
+The tables are HTML. The scripts `timeline.js` and `replay.js` draw the timeline and the replay from the columns of the
+run, which are in the page as data. Text from logs is never markup or script.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -18,7 +18,7 @@ from orchtrace_corpus.trace.diagnosis.comparison import Difference, compare, lar
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis
 from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.page.columns import axis_breaks, columns
-from orchtrace_corpus.trace.page.tables import MOST_ROWS, Figure, Table, Tables
+from orchtrace_corpus.trace.page.tables import MAX_ROWS, Figure, Table, Tables, typeset
 from orchtrace_corpus.trace.render import findings, graph
 from orchtrace_corpus.trace.render.names import counted, duration, money, names_in
 from orchtrace_corpus.trace.render.sentences import Sentences
@@ -28,24 +28,24 @@ from orchtrace_corpus.trace.view.timing import WORKING
 LANE = 26
 """The height in pixels of a lane of the timeline."""
 
-_MOST_LANES = 18
-"""So many lanes are seen at once; for more, the timeline scrolls."""
+_MAX_LANES = 18
+"""The number of lanes that are visible at once; for more, the timeline scrolls."""
 
-_MOST_DIFFERENCES = 5
-"""So many differences are said in a sentence."""
+_MAX_DIFFERENCES = 5
+"""The number of differences that are described in sentences."""
 
-_LEAST_DENSE = 60
-"""With more arrows, or more agents than lanes are seen, a profile of the activity is above the lanes."""
+_MAX_ARROWS = 60
+"""With more arrows, or more agents than visible lanes, a profile of the activity is above the lanes."""
 
-_TITLE_LIMIT = 110
+_MAX_TITLE = 110
 _SAFE = ":/=,;()!*+-"
 _SCRIPTS = ("timeline.js", "replay.js")
 _COMMENT = re.compile(r"/\*.*?\*/|(?:^|(?<=[;{,]) )// [^\n]*", re.DOTALL | re.MULTILINE)
-"""A comment of a style, or of a script: before a line, or behind a statement."""
+"""A comment of a style sheet or script: a block, a line, or after a statement."""
 
 
 class Block(NamedTuple):
-    """Tables about one thing: the name of its place in the page, its heading, and its tables that are not empty."""
+    """A section of the page: the name of its anchor, its heading, and its tables."""
 
     name: str
     heading: str
@@ -53,7 +53,7 @@ class Block(NamedTuple):
 
 
 class Headline(NamedTuple):
-    """A main figure of a run: its name, its value, and a remark on it."""
+    """A main figure of a run: its name, its value, and a remark."""
 
     name: str
     text: str
@@ -61,7 +61,7 @@ class Headline(NamedTuple):
 
 
 class LegendEntry(NamedTuple):
-    """An entry of the legend of the timeline: how it looks, its sign if it has one, and its meaning."""
+    """An entry of the legend of the timeline: its CSS classes, its sign if it has one, and its meaning."""
 
     look: str
     sign: str
@@ -72,24 +72,24 @@ class RunPage(NamedTuple):
     """A run, as the template shows it.
 
     Attributes:
-        side: `a`, or `b` for the second of two.
-        form: What it was read from.
+        side: `a`, or `b` for the second of two runs.
+        form: The format that it was read from.
         name: Its name.
-        title: Its task, where contents are allowed; else how many agents and how long.
+        title: Its task if contents are shown, else the number of its agents and its time.
         figures: Its main figures.
-        head: How many agents and events, and how long.
-        saving: What would shorten it most; empty if nothing took time.
-        sentences: What the screen says, each with a label; empty where it goes on.
-        calls: The first of its calls by cost and by time.
-        blocks: Its other tables.
-        events: The table of the events that others link to.
-        picture: Its timeline for browsers without scripts, as a `data:` address.
-        steps: How many events it has.
-        lanes: How many lanes are drawn at first.
-        agents: How many lanes there are if each agent has its own.
+        head: A sentence on its agents, events and time.
+        saving: A sentence on the change that would shorten it most; empty if nothing took time.
+        sentences: The sentences of `corpus trace doctor`, each with a label, which is empty if the text before goes on.
+        calls: The tables of its costliest and longest calls.
+        blocks: The other tables.
+        events: The table of the events that other tables link to.
+        picture: Its timeline for browsers without scripts, as a `data:` URL.
+        steps: The number of its events.
+        lanes: The number of lanes that are drawn at first.
+        agents: The number of lanes if each agent has its own.
         has_groups: Whether some of its agents can share a lane.
-        is_dense: Whether a profile of its activity is above the lanes.
-        data: Its columns, for the script.
+        is_dense: Whether a profile of the activity is above the lanes.
+        data: Its columns, for the scripts.
     """
 
     side: str
@@ -113,48 +113,49 @@ class RunPage(NamedTuple):
 
     @property
     def has_many(self) -> bool:
-        """Return True if not all agents are seen at once."""
-        return self.agents > _MOST_LANES
+        """True if there are more agents than visible lanes."""
+        return self.agents > _MAX_LANES
 
     @property
     def groups_at_first(self) -> bool:
-        """Return True if agents that do the same share a lane before anybody asks for it."""
+        """True if agents share lanes when the page is opened."""
         return self.has_groups and self.has_many
 
 
 def page(runs: Sequence[Diagnosis], *, with_content: bool = False) -> str:
-    """The page of a run, or of two side by side.
+    """Return the HTML page of a run, or of two runs side by side.
 
     Args:
-        runs: One or two.
-        with_content: Whether the page holds the contents of events, as far as the traces have them.
+        runs: One run, or two.
+        with_content: Whether the page has the contents of events that the traces have.
 
     Raises:
-        CycleError: The edges of one of them go round in a circle.
+        CycleError: The edges of a run form a cycle.
     """
     sides = "ab"[: len(runs)]
     shown = [_run(side, run, sides, with_content=with_content) for side, run in zip(sides, runs, strict=True)]
     script = _compact("\n".join(text_beside(__file__, name) for name in _SCRIPTS))
     style = "\n".join((_compact(html.style_sheet()), _compact(text_beside(__file__, "run.css")), *map(_heights, shown)))
     policy = html.content_security_policy([html.source_hash(script)], [html.source_hash(style)], ["data:"])
-    differences, largest, faster = None, list[str](), verdict(runs[0].summary, runs[-1].summary)
+    table, sentences = None, list[str]()
+    faster = verdict(runs[0].summary, runs[-1].summary)
     if any(run.waited for run in runs):
-        times = [_plain(duration(run.summary.elapsed + run.waited, run.summary.unit)) for run in runs]
+        times = [typeset(duration(run.summary.elapsed + run.waited, run.summary.unit)) for run in runs]
         faster += f" On the clock, waiting for people included: A {times[0]}, B {times[-1]}."
     if len(runs) == 2:
-        one, other = (run.view for run in runs)
-        found = largest_first(compare(one, other, (names_in(one), names_in(other))))
-        differences = _differences(found, shown)
-        largest = [_said(one) for one in found if one.change is not None][:_MOST_DIFFERENCES]
-    data = [one.data for one in shown]
+        before, after = (run.view for run in runs)
+        differences = largest_first(compare(before, after, (names_in(before), names_in(after))))
+        table = _difference_table(differences, shown)
+        sentences = [_difference_sentence(each) for each in differences if each.change is not None][:_MAX_DIFFERENCES]
+    data = [run.data for run in shown]
     template = html.environment(__file__).get_template("run.html.jinja")
     return template.render(
         policy=policy,
-        icon=_address(text_beside(__file__, "icon.svg")),
+        icon=_data_url(text_beside(__file__, "icon.svg")),
         runs=shown,
         lane=LANE,
-        differences=differences,
-        largest=largest,
+        differences=table,
+        largest=sentences,
         verdict=faster,
         style=style,
         script=script,
@@ -171,56 +172,59 @@ def _run(side: str, run: Diagnosis, sides: str, *, with_content: bool) -> RunPag
     lines = [*sentences.paragraphs(), *sentences.lever()]
     data = columns(run, sentences.names, with_content=with_content)
     agents, groups = len(run.view.agents), data["agents"]["group"]
-    members = [group for group in groups if group >= 0] if isinstance(groups, list) else []
-    lanes = agents - len(members) + len(set(members)) if agents > _MOST_LANES else agents
+    grouped = [group for group in groups if group >= 0] if isinstance(groups, list) else []
+    lanes = agents
+    if agents > _MAX_LANES:
+        lanes = agents - len(grouped) + len(set(grouped))
     return RunPage(
-        side,
-        run.origin.form,
-        printable(run.summary.name, limit=200),
-        _title(run, "" if len(sides) > 1 else "A run of ", with_content=with_content),
-        _figures(run),
-        _plain(sentences.head()),
-        _plain(sentences.saving()),
-        tuple((label, _plain(text)) for label, text in lines if label != findings.MORE),  # the page has links instead
-        calls,
-        blocks,
-        tables.events(),
-        _address(graph.timeline(run.view)),
-        len(run.view.trace.events),
-        lanes,
-        agents,
-        bool(members),
-        agents > _MOST_LANES or len(data["arrows"]["event"]) > _LEAST_DENSE,
-        data,
+        side=side,
+        form=run.origin.form,
+        name=printable(run.summary.name, limit=200),
+        title=_title(run, "" if len(sides) > 1 else "A run of ", with_content=with_content),
+        figures=_figures(run),
+        head=typeset(sentences.head()),
+        saving=typeset(sentences.saving()),
+        # The page has links to events instead of a hint how to show one.
+        sentences=tuple((label, typeset(text)) for label, text in lines if label != findings.MORE),
+        calls=calls,
+        blocks=blocks,
+        events=tables.events(),
+        picture=_data_url(graph.timeline(run.view)),
+        steps=len(run.view.trace.events),
+        lanes=lanes,
+        agents=agents,
+        has_groups=bool(grouped),
+        is_dense=agents > _MAX_LANES or len(data["arrows"]["event"]) > _MAX_ARROWS,
+        data=data,
     )
 
 
-def _address(svg: str) -> str:
-    """A picture as an address; unlike base64, escapes stay small in a page that is compressed."""
+def _data_url(svg: str) -> str:
+    """Return a picture as a `data:` URL with escapes, which are smaller than base64 in a compressed page."""
     return f"data:image/svg+xml,{quote(svg, safe=_SAFE)}"
 
 
 def _compact(source: str) -> str:
-    """A script or a style without its comments and indentation, which readers of the page have no use for."""
+    """Return a script or a style sheet without comments and indentation."""
     lines = [line.strip() for line in source.splitlines()]
     return "\n".join(filter(None, _COMMENT.sub("", "\n".join(lines)).splitlines()))
 
 
 def _title(run: Diagnosis, opening: str, *, with_content: bool) -> str:
-    """The task of a run where contents are allowed and known; else its size and its time, which betray nothing."""
+    """Return the task of a run if contents are shown and it is known; else its number of agents and its time."""
     task = first_words(run.view.trace) if with_content else ""
     if task:
-        return printable(task, limit=_TITLE_LIMIT)
+        return printable(task, limit=_MAX_TITLE)
     summary = run.summary
-    took = f", {_plain(duration(summary.elapsed, summary.unit))}" if summary.elapsed else ""
+    took = f", {typeset(duration(summary.elapsed, summary.unit))}" if summary.elapsed else ""
     return f"{opening}{counted(summary.agents, 'agent')}{took}"
 
 
 def _figures(run: Diagnosis) -> tuple[Headline, ...]:
-    """The figures above the timeline: time, agents, tokens, and the cost, or where that is unknown the events."""
+    """Return the figures above the timeline: time, agents, tokens, and the cost or, if it is unknown, the events."""
     summary = run.summary
     elapsed, waited, on_the_clock = (
-        _plain(duration(time, summary.unit)) for time in (summary.elapsed, run.waited, summary.elapsed + run.waited)
+        typeset(duration(time, summary.unit)) for time in (summary.elapsed, run.waited, summary.elapsed + run.waited)
     )
     times = [Headline("elapsed", elapsed, "")]
     if run.waited:
@@ -255,7 +259,7 @@ def _figures(run: Diagnosis) -> tuple[Headline, ...]:
 
 
 def _legend(runs: Sequence[Diagnosis]) -> Iterator[LegendEntry]:
-    """Yield what occurs in the timeline of any of the runs."""
+    """Yield the legend of all that occurs in the timelines of the runs."""
     types = {kind for run in runs for kind in run.view.graph.of_type}
     entries = (
         (types & (WORKING - {EventType.TOOL_CALL}), "key model", "", "model"),
@@ -277,41 +281,39 @@ def _legend(runs: Sequence[Diagnosis]) -> Iterator[LegendEntry]:
 
 
 def _blocks(tables: Tables) -> Iterator[Block]:
-    """Return the blocks of the page below the calls, in their order."""
+    """Yield the blocks of the page below the calls, in their order."""
     yield Block("figures", "Figures", (tables.figures(),))
     yield Block("agents", "Agents", (tables.agents(),))
-    yield Block("critical", "Critical path", _filled([tables.critical_path()]))
-    yield Block("between", "Between agents", _filled(tables.between()))
-    yield Block("ledger", "Ledger", _filled(tables.ledger()))
+    yield Block("critical", "Critical path", _without_empty([tables.critical_path()]))
+    yield Block("between", "Between agents", _without_empty(tables.between()))
+    yield Block("ledger", "Ledger", _without_empty(tables.ledger()))
     yield Block("measures", "Measures", (tables.measures(),))
-    yield Block("problems", "Problems", _filled(tables.problems()))
+    yield Block("problems", "Problems", _without_empty(tables.problems()))
 
 
-def _filled(tables: Iterator[Table] | list[Table]) -> tuple[Table, ...]:
+def _without_empty(tables: Iterable[Table]) -> tuple[Table, ...]:
     return tuple(table for table in tables if table.rows)
 
 
-def _plain(text: str) -> str:
-    """A sentence whose units stay with their numbers, with arrows that no line breaks."""
-    return text.replace("\ue000", "\u00a0").replace(" -> ", " → ")
-
-
 def _heights(run: RunPage) -> str:
-    """The heights of the timeline, so that nothing moves when it is drawn; one lane more for a chosen agent."""
-    reserved = min(run.lanes + (run.lanes < run.agents), _MOST_LANES) * LANE
-    most = min(run.agents + run.has_groups, _MOST_LANES) * LANE
+    """Return the style of the timeline's height, so that nothing moves when it is drawn.
+
+    If agents share lanes, there is room for one more lane, of an agent that is selected.
+    """
+    reserved = min(run.lanes + (run.lanes < run.agents), _MAX_LANES) * LANE
+    most = min(run.agents + run.has_groups, _MAX_LANES) * LANE
     return f"#{run.side}-lanes{{min-height:{reserved + 2}px;max-height:{most + 2}px}}"
 
 
-def _differences(differences: Sequence[Difference], runs: Sequence[RunPage]) -> Table:
+def _difference_table(differences: Sequence[Difference], runs: Sequence[RunPage]) -> Table:
     rows = tuple(
         (
             printable(_label(difference)),
-            *map(_side, (difference.before, difference.after, difference.change)),
+            *map(_cell, (difference.before, difference.after, difference.change)),
             difference.unit.strip("1"),
             difference.part,
         )
-        for difference in differences[:MOST_ROWS]
+        for difference in differences[:MAX_ROWS]
     )
     notes = [f"{name}: {run.name}." for name, run in zip("AB", runs, strict=True)]
     notes += ["Empty: not stated or not known."]
@@ -325,26 +327,26 @@ _LABELS = {
     "tools": "calls of {}", "models": "events of the model {}", "statuses": "events that ended {}",
     "decisions": "sub-decisions to {}", "events": "{} events", "edges": "{} edges", "handovers": "{}", "declared": "{}",
 }  # fmt: skip
-"""The names of differences, by their part."""
-_CODED = frozenset(("costs", "measures", "statuses", "decisions", "events", "edges"))
-"""The parts whose names are words joined by underscores, and no text of a log."""
+"""The labels of differences, by their part."""
+_WITH_UNDERSCORES = frozenset(("costs", "measures", "statuses", "decisions", "events", "edges"))
+"""The parts whose names are terms of this package, and not text from logs."""
 
 
 def _label(difference: Difference) -> str:
-    """Return the name of a difference."""
     if difference.part == "findings":
         for kind, noun in findings.NOUNS.items():
             ending = difference.name.removeprefix(kind.value)
             if ending != difference.name:
                 return noun + {"_seconds": ": time", "_tokens": ": tokens"}.get(ending, "")
-    name = difference.name.replace("_", " ") if difference.part in _CODED else difference.name.replace(" -> ", " → ")
-    if (difference.part, name) == ("measures", "waited"):
-        name = "waited for people"
+    if (difference.part, difference.name) == ("measures", "waited"):
+        return "waited for people"
+    name = difference.name.replace(" -> ", " → ")
+    if difference.part in _WITH_UNDERSCORES:
+        name = difference.name.replace("_", " ")
     return _LABELS[difference.part].format(name)
 
 
-def _said(difference: Difference) -> str:
-    """A difference as a sentence."""
+def _difference_sentence(difference: Difference) -> str:
     before = _amount(difference.before, difference.unit)
     after = _amount(difference.after, difference.unit)
     change = ""
@@ -357,11 +359,11 @@ def _amount(value: float | str | None, unit: str) -> str:
     if value is None or isinstance(value, str):
         return printable(value or "not known")
     if unit in ("s", "step"):
-        return _plain(duration(value, unit))
+        return typeset(duration(value, unit))
     return f"{money(value)} USD" if unit == "usd" else f"{value:,.6g}"
 
 
-def _side(value: float | str | None) -> str | Figure:
+def _cell(value: float | str | None) -> str | Figure:
     if value is None or isinstance(value, str):
         return printable(value or "")
     return Figure(f"{value:,.15g}" if value == int(value) else f"{value:,.6g}", value)

@@ -1,11 +1,11 @@
-"""A run as columns of numbers, for the script of its page: compact, and built in time that grows with its events.
+"""A run as columns of numbers, for the script of its HTML page.
 
-Events are in the order of their replay, and everywhere known by their place in it, from 0 on. Times are from the
-beginning of the run, waits for people taken out. A column whose values are all the same is that one value.
+Events are in the order of the replay, and are referred to by their place in it, from 0. Times are from the begin of
+the run, without waits for people. A column of equal values is that one value.
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import IntFlag
 from itertools import pairwise
 from math import floor, log10
@@ -16,26 +16,29 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.analysis.replay import replay
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis
 from orchtrace_corpus.trace.model.terms import EventType, Status
-from orchtrace_corpus.trace.model.trace import Event, Source
+from orchtrace_corpus.trace.model.trace import Source
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.graph import positions
 
 _ENDS = frozenset((EventType.RETURN, EventType.STOP, EventType.DESPAWN))
 _ARROWS = (EventType.SPAWN, EventType.RETURN, EventType.MESSAGE)
-_NAME_LIMIT = 200
+_MAX_NAME = 200
 
-LEAST_GROUP = 4
-"""So many sub-agents that do the same can share a lane."""
+MIN_GROUP = 4
+"""The least number of sub-agents of one role that can share a lane."""
 
-_LEAST_BREAK = 0.2
-_MOST_REST = 0.5
+_MIN_BREAK = 0.2
+"""The least share of the time that can be left out of the axis as one part."""
+
+_MAX_REST = 0.5
+"""The largest share of the time that may remain for parts to be left out."""
+
 _BREAK_SHARE = 0.12
-"""The axis is broken where parts of this share of the time leave that much of it; each then looks as long as this
-share of what is left."""
+"""The place of each part that is left out, as a share of the time that remains."""
 
 
 class Flag(IntFlag):
-    """The flags of an event beside its type."""
+    """The flags of an event."""
 
     WORK = 1
     OPEN = 2
@@ -44,15 +47,7 @@ class Flag(IntFlag):
 
 
 class WaitInterval(NamedTuple):
-    """One time in which an agent waited for another.
-
-    Attributes:
-        agent: Who waited.
-        awaited: For whom.
-        begin: Since when, in the unit of the timing.
-        end: Until when.
-        event: The number of the event with which it ended.
-    """
+    """An interval in which an agent waited for another, and the index of the event with which it ended."""
 
     agent: str
     awaited: str
@@ -62,18 +57,13 @@ class WaitInterval(NamedTuple):
 
 
 def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: bool) -> dict[str, Any]:
-    """The run, as JSON can hold it.
-
-    Args:
-        diagnosis: What is known of the run.
-        names: What its agents are called.
-        with_content: Whether the contents of its events are in it, as far as the trace has them.
-    """
+    """Return a run as columns that JSON can hold, with the contents of its events only if that is wanted."""
     view, times = diagnosis.view, diagnosis.view.timing
     strings, place = _Strings(), positions(times.sequence)
-    agents = {one.agent: index for index, one in enumerate(view.agents)}
+    agents = {agent.agent: index for index, agent in enumerate(view.agents)}
     clock = _Clock(times.begin, times.elapsed)
-    events = [view.trace.events[number] for number in times.sequence]
+    events = [view.trace.events[index] for index in times.sequence]
+    sources = [event.source if isinstance(event.source, Source) else Source() for event in events]
     chain = diagnosis.path.chain
     waits = list(wait_intervals(diagnosis))
     arrows = list(_arrows(diagnosis, agents))
@@ -83,95 +73,97 @@ def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: boo
         "types": [kind.value for kind in EventType],
         "statuses": [status.value for status in Status],
         "agents": {
-            "name": [names[one.agent] for one in view.agents],
-            "id": [printable(one.agent, limit=_NAME_LIMIT) for one in view.agents],
-            "depth": [one.depth for one in view.agents],
-            "begin": [clock.moment(one.begin) for one in view.agents],
-            "end": [clock.moment(one.end) for one in view.agents],
-            "person": _column([int(one.agent in diagnosis.people) for one in view.agents]),
-            "role": _column([strings.number(one.role) for one in view.agents]),
+            "name": [names[agent.agent] for agent in view.agents],
+            "id": [printable(agent.agent, limit=_MAX_NAME) for agent in view.agents],
+            "depth": [agent.depth for agent in view.agents],
+            "begin": [clock.moment(agent.begin) for agent in view.agents],
+            "end": [clock.moment(agent.end) for agent in view.agents],
+            "person": _column([int(agent.agent in diagnosis.people) for agent in view.agents]),
+            "role": _column([strings.index(agent.role) for agent in view.agents]),
             "group": _column(agent_groups(view.agents, diagnosis.people)),
         },
         "events": {
-            "id": [printable(event.id, limit=_NAME_LIMIT) for event in events],
+            "id": [printable(event.id, limit=_MAX_NAME) for event in events],
             "agent": _column([agents[event.agent] for event in events]),
             "type": _column([_TYPE_PLACES[event.type] for event in events]),
             "status": _column([_STATUS_PLACES[event.status] for event in events]),
-            "start": [clock.moment(times.starts[number]) for number in times.sequence],
-            "took": _column([_short(times.ends[number] - times.starts[number]) for number in times.sequence]),
+            "start": [clock.moment(times.starts[index]) for index in times.sequence],
+            "took": _column([_six_digits(times.ends[index] - times.starts[index]) for index in times.sequence]),
             "flags": _column(_flags(diagnosis)),
-            "tool": _column([strings.number(event.tool) for event in events]),
-            "model": _column([strings.number(event.model) for event in events]),
-            "target": _column([strings.number(names.get(event.target, event.target)) for event in events]),
-            "error": _column([strings.number(event.error_type) for event in events]),
-            **_sources(events, strings),
+            "tool": _column([strings.index(event.tool) for event in events]),
+            "model": _column([strings.index(event.model) for event in events]),
+            "target": _column([strings.index(names.get(event.target, event.target)) for event in events]),
+            "error": _column([strings.index(event.error_type) for event in events]),
+            "file": _column([strings.index(source.file) for source in sources]),
+            "line": _column([int(source.line or 0) for source in sources]),
             **({"content": _column([event.content_ref for event in events])} if with_content else {}),
         },
         "edges": [[place[n] for n in times.graph.sources], [place[n] for n in times.graph.targets]],
         "arrows": {
-            "event": [place[number] for number, _, _ in arrows],
+            "event": [place[index] for index, _, _ in arrows],
             "agent": [agent for _, agent, _ in arrows],
             "arrival": [clock.moment(moment) for _, _, moment in arrows],
         },
         "critical": {
-            "event": [place[number] for number in chain.events],
-            "worked": [_short(part) for part in chain.parts],
-            "gap": [_short(gap) for gap in chain.gaps],
+            "event": [place[index] for index in chain.events],
+            "worked": [_six_digits(part) for part in chain.parts],
+            "gap": [_six_digits(gap) for gap in chain.gaps],
         },
         "waits": {
             "agent": [agents[wait.agent] for wait in waits],
-            "awaited": [agents[one.awaited] for one in waits],
-            "begin": [clock.moment(one.begin) for one in waits],
-            "end": [clock.moment(one.end) for one in waits],
+            "awaited": [agents[wait.awaited] for wait in waits],
+            "begin": [clock.moment(wait.begin) for wait in waits],
+            "end": [clock.moment(wait.end) for wait in waits],
         },
         "replay": _replay(diagnosis, names, strings, place),
-        "strings": strings.known(),
+        "strings": strings.texts(),
     }
 
 
 def agent_groups(agents: Sequence[AgentSpan], people: Collection[str]) -> list[int]:
-    """Return for each agent the group that it is in, from 0 on; -1 where it is in none.
+    """Return the group of each agent, from 0; -1 if it is in none.
 
-    A group is of sub-agents of one parent and one role that spawned nobody, `LEAST_GROUP` of them or more.
+    A group has at least `MIN_GROUP` sub-agents of one parent and one role that spawned no agent.
     """
     members: dict[tuple[str, str], list[int]] = {}
-    above: list[str] = []
+    ancestors: list[str] = []
     for place, agent in enumerate(agents):
-        del above[agent.depth :]
+        del ancestors[agent.depth :]
         has_children = place + 1 < len(agents) and agents[place + 1].depth > agent.depth
-        if above and not has_children and agent.agent not in people:
-            members.setdefault((above[-1], agent.role), []).append(place)
-        above.append(agent.agent)
+        if ancestors and not has_children and agent.agent not in people:
+            members.setdefault((ancestors[-1], agent.role), []).append(place)
+        ancestors.append(agent.agent)
     groups = [-1] * len(agents)
-    for index, places in enumerate(group for group in members.values() if len(group) >= LEAST_GROUP):
+    for index, places in enumerate(group for group in members.values() if len(group) >= MIN_GROUP):
         for place in places:
             groups[place] = index
     return groups
 
 
 def axis_breaks(runs: Sequence[Mapping[str, Any]]) -> list[list[float]]:
-    """Return the parts of the time, common to all runs, in which nothing but open calls goes on, if they take most.
+    """Return the parts of the time to leave out of the axis: in all runs, only open calls go on in them.
 
-    Each is its begin, its end, and the time that its place on a broken axis would have elsewhere.
+    Each has its begin, its end, and the length of its place on the axis as a time. If too much time would remain, there
+    are none.
     """
     elapsed = max(run["elapsed"] for run in runs)
     calls = [call for run in runs for call in _calls(run)]
     moments = sorted({0, elapsed, *(moment for begin, end, _ in calls for moment in (begin, end))})
     quiet = []
     for begin, end in pairwise(moments):
-        if end - begin < _LEAST_BREAK * elapsed:
+        if end - begin < _MIN_BREAK * elapsed:
             continue
         during = [is_open for first, last, is_open in calls if first <= begin and last >= end]
         if during and all(during):
             quiet.append((begin, end))
     rest = elapsed - sum(end - begin for begin, end in quiet)
-    if not 0 < rest <= _MOST_REST * elapsed:
+    if not 0 < rest <= _MAX_REST * elapsed:
         return []
-    return [[begin, end, _short(rest * _BREAK_SHARE)] for begin, end in quiet]
+    return [[begin, end, _six_digits(rest * _BREAK_SHARE)] for begin, end in quiet]
 
 
 def _calls(run: Mapping[str, Any]) -> Iterator[tuple[float, float, bool]]:
-    """Yield begin, end and whether it is an open call of each event of the columns of a run."""
+    """Yield the begin and the end of each event in the columns of a run, and True if it is an open call."""
     events = run["events"]
     length = len(events["start"])
     took, flags = (
@@ -181,12 +173,12 @@ def _calls(run: Mapping[str, Any]) -> Iterator[tuple[float, float, bool]]:
         yield begin, round(begin + time, 6), bool(flag & Flag.OPEN)
 
 
-_TYPE_PLACES = {kind: number for number, kind in enumerate(EventType)}
-_STATUS_PLACES = {status: number for number, status in enumerate(Status)}
+_TYPE_PLACES = {kind: place for place, kind in enumerate(EventType)}
+_STATUS_PLACES = {status: place for place, status in enumerate(Status)}
 
 
 class _Clock:
-    """Moments from the beginning of a run on, to a billionth of its time or a millionth of a second."""
+    """Rounds moments from the begin of a run to a billionth of its time, or to a millionth of a second."""
 
     def __init__(self, begin: float, elapsed: float) -> None:
         self._begin = begin
@@ -197,104 +189,99 @@ class _Clock:
 
 
 class _Strings:
-    """A table of texts, each once; the first is empty."""
+    """A list of distinct texts; the first is empty."""
 
     def __init__(self) -> None:
-        self._numbers = {"": 0}
+        self._indices = {"": 0}
 
-    def number(self, text: str) -> int:
-        return self._numbers.setdefault(text, len(self._numbers))
+    def index(self, text: str) -> int:
+        return self._indices.setdefault(text, len(self._indices))
 
-    def known(self) -> list[str]:
-        return [printable(text, limit=_NAME_LIMIT) for text in self._numbers]
+    def texts(self) -> list[str]:
+        return [printable(text, limit=_MAX_NAME) for text in self._indices]
 
 
-def _short(time: float) -> float:
-    """A duration to six digits."""
+def _six_digits(time: float) -> float:
     return _whole(float(f"{time:.6g}"))
 
 
-def _whole(number: float) -> float:
-    """A number without a needless fraction."""
-    return int(number) if number == int(number) else number
+def _whole(figure: float) -> float:
+    """Return a figure without a needless fraction."""
+    return int(figure) if figure == int(figure) else figure
 
 
 def _column(values: list[Any]) -> Any:
-    """A column; where all its values are the same, that one value."""
+    """Return values as a column, which is a single value if all are equal."""
     return values[0] if values and values.count(values[0]) == len(values) else values
 
 
 def _flags(diagnosis: Diagnosis) -> list[int]:
     view, times = diagnosis.view, diagnosis.view.timing
     flags = [int(Flag.WORK) if works > 0 else 0 for works in times.works]
-    opened = [open_call.event for open_call in view.open_calls]
+    opened = [call.event for call in view.open_calls]
     for indices, flag in ((opened, Flag.OPEN), (diagnosis.assumed, Flag.ASSUMED), (times.off_clock, Flag.OFF_CLOCK)):
         for index in indices:
             flags[index] |= flag
     return [flags[index] for index in times.sequence]
 
 
-def _sources(events: Sequence[Event], strings: _Strings) -> dict[str, Any]:
-    sources = [event.source if isinstance(event.source, Source) else Source() for event in events]
-    return {
-        "file": _column([strings.number(source.file) for source in sources]),
-        "line": _column([int(one.line or 0) for one in sources]),
-    }
-
-
 def _arrows(diagnosis: Diagnosis, agents: Mapping[str, int]) -> Iterator[tuple[int, int, float]]:
-    """Spawns, returns and messages from one agent to another: event, the other, and when it arrives there.
+    """Yield the spawns, returns and messages between agents: the event, the other agent, and the time of arrival.
 
-    It arrives with the first event of the other that an edge leads to; a spawn, where there is none, with the other's
-    next event. What nothing says the arrival of arrives at once.
+    An arrow arrives with the first event of the other agent that an edge leads to; without such an edge, a spawn
+    arrives with the agent's next event, and anything else at once.
     """
     view, times = diagnosis.view, diagnosis.view.timing
-    events, parents = view.trace.events, view.lifecycle.parents
-    arrivals: dict[int, float] = {}
-    targets = {n: events[n].target for kind in _ARROWS for n in times.graph.of_type.get(kind, ())}
-    for index in times.graph.of_type.get(EventType.RETURN, ()):
+    graph, events, parents = times.graph, view.trace.events, view.lifecycle.parents
+    targets = {index: events[index].target for kind in _ARROWS for index in graph.of_type.get(kind, ())}
+    for index in graph.of_type.get(EventType.RETURN, ()):
         targets[index] = targets[index] or parents.get(events[index].agent, "")
-    for source, later in zip(times.graph.sources, times.graph.targets, strict=True):
+    arrivals: dict[int, float] = {}
+    for source, later in zip(graph.sources, graph.targets, strict=True):
         if events[later].agent == targets.get(source):
             arrivals[source] = min(times.starts[later], arrivals.get(source, times.starts[later]))
     for index, target in targets.items():
-        if target in agents and target != events[index].agent and index not in times.off_clock:
-            begin = times.starts[index]
-            if index not in arrivals and events[index].type is EventType.SPAWN:
-                own = times.by_agent.get(target, [])
-                following = bisect_left(own, begin, key=times.starts.__getitem__)
-                begin = times.starts[own[following]] if following < len(own) else begin
-            yield index, agents[target], arrivals.get(index, begin)
+        if target not in agents or target == events[index].agent or index in times.off_clock:
+            continue
+        arrival = arrivals.get(index)
+        if arrival is None:
+            arrival = times.starts[index]
+            if events[index].type is EventType.SPAWN:
+                own_events = times.by_agent.get(target, [])
+                following = bisect_left(own_events, arrival, key=times.starts.__getitem__)
+                if following < len(own_events):
+                    arrival = times.starts[own_events[following]]
+        yield index, agents[target], arrival
 
 
 def wait_intervals(diagnosis: Diagnosis) -> Iterator[WaitInterval]:
-    """The single times behind `diagnosis.between.waits`, whose lengths add up to theirs."""
+    """Yield the single intervals of `diagnosis.between.waits`, which has their sums."""
     view, times = diagnosis.view, diagnosis.view.timing
     events, starts, ends = view.trace.events, times.starts, times.ends
-    waits = {(one.agent, event): one for one in diagnosis.between.waits for event in one.events}
-    for agent in dict.fromkeys(one.agent for one in diagnosis.between.waits):
-        free = -1.0
+    waits = {(wait.agent, event): wait for wait in diagnosis.between.waits for event in wait.events}
+    for agent in dict.fromkeys(wait.agent for wait in diagnosis.between.waits):
+        free_since = -1.0
         for index in times.by_agent[agent]:
             if wait := waits.get((agent, index)):
-                others = [n for n in times.incoming[index] if events[n].agent == wait.awaited]
-                until = max(min(ends[n], starts[index]) for n in others)
-                yield WaitInterval(agent, wait.awaited, free, until, index)
-            free = -1.0 if events[index].type in _ENDS else max(free, ends[index])
+                awaited = [n for n in times.incoming[index] if events[n].agent == wait.awaited]
+                until = max(min(ends[n], starts[index]) for n in awaited)
+                yield WaitInterval(agent, wait.awaited, free_since, until, index)
+            free_since = -1.0 if events[index].type in _ENDS else max(free_since, ends[index])
 
 
 def _replay(
     diagnosis: Diagnosis, names: Mapping[str, str], strings: _Strings, place: Sequence[int]
 ) -> dict[str, list[Any] | Any]:
-    """Return what each event adds to tokens and costs, and the agents and calls that begin and end with it.
+    """Return what each event adds to tokens and costs, and when agents, calls and messages begin and end.
 
-    Tokens that are not known where a model was asked are null. Agents are texts, calls and messages events.
+    Unknown tokens of a model call are null. Agents are given as texts, calls and messages as events.
     """
     view = diagnosis.view
     tokens: list[float | None] = []
-    spent, lacking, state = 0.0, 0, None
+    spent, without_tokens, state = 0.0, 0, None
     for state in replay(view):
-        tokens.append(None if state.without_tokens > lacking else _whole(state.tokens - spent))
-        spent, lacking = state.tokens, state.without_tokens
+        tokens.append(None if state.without_tokens > without_tokens else _whole(state.tokens - spent))
+        spent, without_tokens = state.tokens, state.without_tokens
     calls: dict[str, int] = {}
     for index in view.graph.of_type.get(EventType.TOOL_CALL, ()):
         event = view.trace.events[index]
@@ -302,14 +289,13 @@ def _replay(
     live, opened, in_flight = state.changes if state is not None else ((), (), ())
     costs = [None if event.copied_context else event.cost_usd for event in view.trace.events]
 
-    def changes(found: Iterable[tuple[int, str]], known: Mapping[str, int]) -> list[list[int]]:
-        pairs = [(step - 1, known[name]) for step, name in found]
-        return [[step for step, _ in pairs], [what for _, what in pairs]]
+    def columns_of(changes: Sequence[tuple[int, str]], numbers: Mapping[str, int]) -> list[list[int]]:
+        return [[step - 1 for step, _ in changes], [numbers[name] for _, name in changes]]
 
     return {
         "tokens": _column(tokens),
         "cost": _column([costs[index] for index in view.sequence]),
-        "live": changes(live, {name: strings.number(names.get(name, name)) for _, name in live}),
-        "calls": changes(opened, calls),
-        "messages": changes(in_flight, {name: place[view.graph.indices[name]] for _, name in in_flight}),
+        "live": columns_of(live, {name: strings.index(names.get(name, name)) for _, name in live}),
+        "calls": columns_of(opened, calls),
+        "messages": columns_of(in_flight, {name: place[view.graph.indices[name]] for _, name in in_flight}),
     }

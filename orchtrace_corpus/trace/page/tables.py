@@ -1,4 +1,4 @@
-"""A run as tables for its page: what the screen and the JSON of `corpus trace doctor` say, with links to events."""
+"""The tables of a run for its HTML page, with links to events."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -16,17 +16,17 @@ from orchtrace_corpus.trace.model.terms import EventType, Status
 from orchtrace_corpus.trace.model.trace import Event, Source
 from orchtrace_corpus.trace.render import measures as render
 from orchtrace_corpus.trace.render.ledger import KINDS as KIND_WORDS
-from orchtrace_corpus.trace.render.names import counted, duration, money
+from orchtrace_corpus.trace.render.names import UNBREAKABLE, counted, duration, money
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.graph import positions
 
-MOST_ROWS = 1000
-"""So many rows of a table are on the page; the JSON has them all."""
+MAX_ROWS = 1000
+"""The number of rows of a table on the page; the JSON of `corpus trace doctor` has all rows."""
 
 SHOWN_ROWS = 10
-"""So many rows are seen at a time; without scripts, the first."""
+"""The number of rows of a table that are visible at a time; without scripts, these are the first."""
 
-_MOST_LINKS = 5
+_MAX_LINKS = 5
 _ALL = "corpus trace doctor --format json has all."
 
 
@@ -38,14 +38,14 @@ class Link(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A number as it is shown, and exactly as the JSON has it."""
+    """A figure as text, and its exact value."""
 
     text: str
     value: float
 
 
 class Name(NamedTuple):
-    """An agent of a tree: its name, and how many agents are above it."""
+    """The name of an agent in a tree, and the number of its ancestors."""
 
     text: str
     depth: int
@@ -55,16 +55,16 @@ Cell: TypeAlias = str | Figure | Name | tuple[Link, ...]
 
 
 class Table(NamedTuple):
-    """Rows of cells under named columns; the first cell of a row is what it is about.
+    """A table of the page.
 
     Attributes:
-        title: What it shows.
+        title: The title.
         columns: The names of the columns.
-        rows: The rows.
-        notes: Sentences below it.
-        calls: By which column the script sorts all calls into this table; empty for other tables.
-        total: How many rows there would be, where the script has all.
-        is_whole: Whether all rows are seen at once.
+        rows: The rows; the first cell is what the row is about.
+        notes: Sentences below the table.
+        calls: The column by which the script sorts all calls into this table; empty for other tables.
+        total: The number of all calls; 0 for other tables.
+        is_whole: Whether all rows are visible at once.
     """
 
     title: str
@@ -77,7 +77,7 @@ class Table(NamedTuple):
 
     @property
     def shown(self) -> tuple[tuple[Cell, ...], ...]:
-        """The rows that are seen at first."""
+        """The rows that are visible at first."""
         return self.rows if self.is_whole else self.rows[:SHOWN_ROWS]
 
     @property
@@ -90,33 +90,32 @@ class Tables:
     """The tables of a run.
 
     Attributes:
-        named: The places in the replay of the events that the tables link to.
+        linked: The places in the replay of the events that the tables link to so far.
     """
 
     def __init__(self, diagnosis: Diagnosis, names: Mapping[str, str]) -> None:
         self._run, self._names = diagnosis, names
         self._events = diagnosis.view.trace.events
         self._places = positions(diagnosis.view.sequence)
-        self.named: set[int] = set()
+        self.linked: set[int] = set()
 
     def figures(self) -> Table:
-        """The figures of the run; two of each where open calls make a range."""
+        """Return the figures of the run; with open calls, both if they worked and if they only waited."""
         run, summary, path = self._run, self._run.summary, self._run.path
         worked, if_waiting = sum(run.view.timing.works), sum(run.view.timing_if_waiting.works)
         elapsed, known = summary.elapsed, partial(_known, is_least=path.unknown > 0)
-        notes = (f"{counted(path.unknown, 'call')} without an end: taken as 0 s.",) if path.unknown else ()
-        if run.waited:
-            notes = ("Elapsed leaves out the time waited for people.", *notes)
+        notes = ["Elapsed leaves out the time waited for people."] if run.waited else []
+        if path.unknown:
+            notes.append(f"{counted(path.unknown, 'call')} without an end: taken as 0 s.")
         rows: list[tuple[Cell, ...]] = [
             ("elapsed", self._time(elapsed), ""),
             ("waited for people", self._time(run.waited), ""),
-            ("worked", *map(known, self._range(worked, if_waiting))),
-            ("longest path of work", *map(known, self._range(path.span.length, path.span_if_waiting.length))),
+            ("worked", *(known(self._time(time)) for time in (worked, if_waiting))),
+            ("longest path of work", *(known(self._time(span.length)) for span in (path.span, path.span_if_waiting))),
         ]
         if elapsed:
             ratios = worked / elapsed, if_waiting / elapsed
-            shown = [Figure(f"{ratio:.3g}", ratio) for ratio in ratios]
-            rows.append(("speed-up", *map(known, shown)))
+            rows.append(("speed-up", *(known(Figure(f"{ratio:.3g}", ratio)) for ratio in ratios)))
         if (working := run.parallelism) and (waiting := run.parallelism_if_waiting):
             rows.append(("most at once", *map(known, (_count(working.most), _count(waiting.most)))))
             shares = (working.together, waiting.together), (working.alone, waiting.alone), (working.idle, waiting.idle)
@@ -132,13 +131,13 @@ class Tables:
         if run.cost.stated is not None:
             stated = _known(_money(run.cost.stated), is_least=not run.cost.has_all_stated)
             rows.append(("cost in USD that the log states", stated, ""))
+        columns: tuple[str, ...] = ("figure", "if open calls worked", "if they only waited")
         if not run.view.open_calls:
-            return Table("Figures", ("figure", "value"), tuple(row[:2] for row in rows), notes, is_whole=True)
-        columns = ("figure", "if open calls worked", "if they only waited")
-        return Table("Figures", columns, tuple(rows), notes, is_whole=True)
+            columns, rows = ("figure", "value"), [row[:2] for row in rows]
+        return Table("Figures", columns, tuple(rows), tuple(notes), is_whole=True)
 
     def calls(self) -> Iterator[Table]:
-        """Yield the first calls by cost, or by tokens where no cost is known, and by time."""
+        """Yield the first calls by cost, or by tokens if no cost is known, and by time."""
         works = self._run.view.timing.works
         spent, costs = dict[int, float](), dict[int, float]()
         for index, event in enumerate(self._events):
@@ -147,17 +146,16 @@ class Tables:
             if event.cost_usd and not event.copied_context:
                 costs[index] = event.cost_usd
         calls = [n for n in self._run.view.sequence if works[n] > 0 or spent.get(n) or n in costs]
-
         has_models = any(self._events[n].model for n in calls)
-        columns = {"event": True, "agent": True, "what": True, "model": has_models, "begins at": True, "lasts": True,
-                   "tokens": any(spent.values()), "USD": bool(costs)}  # fmt: skip
-        kept = [place for place, is_kept in enumerate(columns.values()) if is_kept]
-        heads = tuple(name for name, is_kept in columns.items() if is_kept)
+        is_shown = {"event": True, "agent": True, "what": True, "model": has_models, "begins at": True, "lasts": True,
+                    "tokens": any(spent.values()), "USD": bool(costs)}  # fmt: skip
+        kept = [place for place, is_kept in enumerate(is_shown.values()) if is_kept]
+        columns = tuple(name for name, is_kept in is_shown.items() if is_kept)
 
         def table(title: str, by: str, order: list[int]) -> Table:
             rows = ((*self._call(n), _number(spent.get(n)), _money(costs.get(n))) for n in order[:SHOWN_ROWS])
             cells = tuple(tuple(row[place] for place in kept) for row in rows)
-            return Table(title, heads, cells, calls=by, total=len(calls))
+            return Table(title, columns, cells, calls=by, total=len(calls))
 
         amounts = costs or spent
         if any(amounts.values()):
@@ -174,26 +172,27 @@ class Tables:
         )  # fmt: skip
 
     def agents(self) -> Table:
-        """The tree of the agents: what each did itself, and with all agents below it."""
+        """Return the tree of agents: the time, tokens and cost of each, and with all agents below it."""
         agents, times, costs = self._run.view.agents, self._run.view.agent_times, dict(self._run.cost.by_agent)
-        least = self._run.tokens.least
+        at_least = self._run.tokens.least
+        # For each agent: the time worked, tokens, cost, and how many agents have unknown tokens.
         own = [
-            (times[agent.agent].worked, agent.tokens, costs.get(agent.agent), float(agent.agent in least))
+            (times[agent.agent].worked, agent.tokens, costs.get(agent.agent), float(agent.agent in at_least))
             for agent in agents
         ]
         whole = [list(figures) for figures in own]
-        above: list[int] = []
+        ancestors: list[int] = []
         parents = []
-        for place, one in enumerate(agents):
-            del above[one.depth :]
-            parents.append(above[-1] if above else None)
-            above.append(place)
+        for place, agent in enumerate(agents):
+            del ancestors[agent.depth :]
+            parents.append(ancestors[-1] if ancestors else None)
+            ancestors.append(place)
         for place in range(len(agents) - 1, -1, -1):
             if (parent := parents[place]) is not None:
                 pairs = zip(whole[parent], whole[place], strict=True)
                 whole[parent] = [a if b is None else (a or 0.0) + b for a, b in pairs]
-        # Nobody worked more than with all below, so that whoever is shown is shown below its parents.
-        most = sorted(range(len(agents)), key=lambda place: (-(whole[place][0] or 0.0), place))[:MOST_ROWS]
+        # An agent with all below it worked no more than its parent with all below, so that parents are shown, too.
+        most = sorted(range(len(agents)), key=lambda place: (-(whole[place][0] or 0.0), place))[:MAX_ROWS]
         rows = [self._agent(agents[place], own[place], whole[place]) for place in sorted(most)]
         columns = ("agent", "role", "elapsed", "worked", "waited for agents", "idle", "open calls", "tokens", "USD",
                    "worked, with all below", "tokens, with all below", "USD, with all below")  # fmt: skip
@@ -207,7 +206,7 @@ class Tables:
     def _agent(
         self, agent_span: AgentSpan, own: Sequence[float | None], whole: Sequence[float | None]
     ) -> tuple[Cell, ...]:
-        """The row of an agent: what it worked and spent itself, and with all below it."""
+        """Return the row of an agent, from its own figures, and those with all agents below it."""
         spent = self._run.view.agent_times[agent_span.agent]
         return (
             Name(self._names[agent_span.agent], agent_span.depth),
@@ -222,47 +221,51 @@ class Tables:
         )
 
     def critical_path(self) -> Table:
-        """The steps of the critical path that take the most time, in their order."""
-        chain, opened = self._run.path.chain, {open_call.event for open_call in self._run.view.open_calls}
+        """Return the steps of the critical path that take the most time, in their order."""
+        chain, opened = self._run.path.chain, {call.event for call in self._run.view.open_calls}
         steps = [step for step in zip(chain.events, chain.parts, chain.gaps, strict=True) if step[1] or step[2]]
-        longest = sorted(range(len(steps)), key=lambda at: -(steps[at][1] + steps[at][2]))[:MOST_ROWS]
+        longest = sorted(range(len(steps)), key=lambda place: -(steps[place][1] + steps[place][2]))[:MAX_ROWS]
         rows: list[tuple[Cell, ...]] = []
-        for index, part, gap in (steps[at] for at in sorted(longest)):
+        for index, part, gap in (steps[place] for place in sorted(longest)):
             event = self._events[index]
-            remarks = ["perhaps waiting"] * (index in opened) + ["time assumed"] * (index in self._run.assumed)
-            rows.append((self._links([index]), self._name(event.agent), ", ".join([_act(event), *remarks]),
-                         self._time(part), self._time(gap) if gap else ""))  # fmt: skip
+            act = _act(event)
+            if index in opened:
+                act += ", perhaps waiting"
+            if index in self._run.assumed:
+                act += ", time assumed"
+            rows.append((self._links([index]), self._name(event.agent), act, self._time(part),
+                         self._time(gap) if gap else ""))  # fmt: skip
         notes = ["What the end of the run waited for, step by step. In a gap, nothing of the path happened."]
         if chain.after:
-            notes.append(f"Behind the last step: {_plain(duration(chain.after, self._run.summary.unit))}.")
+            notes.append(f"Behind the last step: {typeset(duration(chain.after, self._run.summary.unit))}.")
         if len(steps) > len(rows):
             notes.append(f"The longest {len(rows):,} of {len(steps):,} steps. {_ALL}")
         return _table("Critical path", ("event", "agent", "what", "worked", "gap before"), rows, notes)
 
     def between(self) -> Iterator[Table]:
-        """Return the problems between agents, waits, open calls, and the fill of contexts."""
+        """Yield the findings between agents, waits, open calls, waits within turns, and the sizes of contexts."""
         run = self._run
         rows: list[tuple[Cell, ...]] = [
             (_words(finding.kind), self._agents(finding.agents), printable(finding.tool, limit=60),
              self._time(finding.seconds), _number(finding.tokens), self._links(finding.events), _more(finding.events))
-            for finding in run.between.findings[:MOST_ROWS]
+            for finding in run.between.findings[:MAX_ROWS]
         ]  # fmt: skip
         columns = ("finding", "agents", "tool", "time", "tokens", "events", "more events")
-        yield _table("Findings between agents", columns, rows, all_=len(run.between.findings))
+        yield _table("Findings between agents", columns, rows, total=len(run.between.findings))
         rows = [
             (self._name(wait.agent), self._name(wait.awaited), self._time(wait.seconds), self._links(wait.events),
              _more(wait.events))
-            for wait in run.between.waits[:MOST_ROWS]
+            for wait in run.between.waits[:MAX_ROWS]
         ]  # fmt: skip
         yield _table("Waits", ("agent", "waited for", "time", "until", "more events"), rows,
-                     all_=len(run.between.waits))  # fmt: skip
+                     total=len(run.between.waits))  # fmt: skip
         works = run.view.timing.works
         opened = sorted(run.view.open_calls, key=lambda call: -works[call.event])
         rows = [
             (self._links([call.event]), self._name(self._events[call.event].agent),
              printable(self._events[call.event].tool, limit=60), self._time(works[call.event]), self._time(call.usual),
              _words(call.cause))
-            for call in opened[:MOST_ROWS]
+            for call in opened[:MAX_ROWS]
         ]  # fmt: skip
         notes = [
             "Perhaps they worked, perhaps they only waited for somebody; the log does not say.",
@@ -276,17 +279,17 @@ class Tables:
              Figure(f"{context.tokens / context.window:.0%}", context.tokens / context.window)
              if context.window else "",
              self._links(context.past_half), _more(context.past_half))
-            for context in run.between.contexts[:MOST_ROWS]
+            for context in run.between.contexts[:MAX_ROWS]
         ]  # fmt: skip
         columns = ("agent", "model", "largest context", "window", "share", "past half of it", "more events")
-        yield _table("Contexts in tokens", columns, rows, all_=len(run.between.contexts))
+        yield _table("Contexts in tokens", columns, rows, total=len(run.between.contexts))
 
     def _turns(self) -> Iterator[Table]:
-        """The calls that waited within turns that state their duration."""
+        """Yield the calls that waited within turns that state their duration, if there are any."""
         waits = [(wait, call) for wait in self._run.view.timing.stated.waits for call in wait.calls]
         waits.sort(key=lambda pair: -pair[1].most)
         rows = []
-        for wait, call in waits[:MOST_ROWS]:
+        for wait, call in waits[:MAX_ROWS]:
             event = self._events[call.event]
             who = self._links([call.event]), self._name(event.agent), printable(event.tool, limit=60)
             rows.append((*who, *map(self._time, (call.least, call.most, wait.seconds))))
@@ -296,7 +299,7 @@ class Tables:
             yield _table("Waits for people within turns", columns, rows, notes, len(waits))
 
     def ledger(self) -> Iterator[Table]:
-        """Return who spent tokens and money, and the account of each usage record of the log."""
+        """Yield the tokens and costs by role, model, type and tool, and the token ledger of the import."""
         trace = self._run.view.trace
         kinds = [KIND_WORDS[kind] for kind in KINDS]
         for by in ("role", "model", "type", "tool"):
@@ -320,45 +323,46 @@ class Tables:
             yield _table(f"Tokens by {by}", columns, rows, notes)
         report = report_of(trace)
         lines: list[tuple[Cell, ...]] = [
-            (printable(one.what or one.outcome, limit=160), _words(one.outcome), _count(one.records),
-             *(_number(one.tokens.get(kind)) for kind in KINDS), _number(one.tokens.get("total")))
-            for one in (report.entries() if report else ())
+            (printable(entry.what or entry.outcome, limit=160), _words(entry.outcome), _count(entry.records),
+             *(_number(entry.tokens.get(kind)) for kind in KINDS), _number(entry.tokens.get("total")))
+            for entry in (report.entries() if report else ())
         ]  # fmt: skip
         columns = ("usage records of the log", "outcome", "records", *kinds, "not divided")
         yield _table("Token ledger of the import", columns, lines)
 
     def measures(self) -> Table:
-        """The measures of the run, and a note on those that need one, such as why there is no value."""
+        """Return the measures of the run with notes, such as why there is no value."""
         rows: list[tuple[Cell, ...]] = []
-        for name, found in measure(self._run.view).items():
-            is_least = found.at_least is not None
-            value = _least(_number(found.at_least if is_least else found.value), is_least=is_least)
+        for name, result in measure(self._run.view).items():
+            is_least = result.at_least is not None
+            value = _least(_number(result.at_least if is_least else result.value), is_least=is_least)
             unit = render.unit_of(name, self._run.view.trace)
-            note = printable(found.reason, limit=300) or render.CLARIFICATIONS.get(name, "")
-            rows.append((name, value, _number(found.if_waiting), unit.strip("1"), note))
+            note = printable(result.reason, limit=300) or render.CLARIFICATIONS.get(name, "")
+            rows.append((name, value, _number(result.if_waiting), unit.strip("1"), note))
         columns = ("measure", "value", "if open calls only waited", "unit", "note")
         return _table("Measures", columns, rows)._replace(is_whole=True)
 
     def problems(self) -> Iterator[Table]:
-        """Events that failed, and what is wrong with the log."""
+        """Yield the events that failed, and the problems of the log."""
         failed = [n for n in self._run.view.sequence if self._events[n].status is Status.ERROR]
         rows: list[tuple[Cell, ...]] = [
             (self._links([n]), self._name(self._events[n].agent), _act(self._events[n]),
              printable(self._events[n].error_type, limit=60))
-            for n in failed[:MOST_ROWS]
+            for n in failed[:MAX_ROWS]
         ]  # fmt: skip
-        yield _table("Events that failed", ("event", "agent", "what", "error"), rows, all_=len(failed))
-        found = [problem for problem in self._run.problems if problem.kind is not ProblemKind.FAILED_EVENT]
-        of_log: list[tuple[Cell, ...]] = [
-            (printable(one.text, limit=160) or _words(one.kind), _count(one.number), printable(one.place, limit=160))
-            for one in found
-        ]
-        yield _table("Problems of the log", ("problem", "times", "first at"), of_log)
+        yield _table("Events that failed", ("event", "agent", "what", "error"), rows, total=len(failed))
+        rows = [
+            (printable(problem.text, limit=160) or _words(problem.kind), _count(problem.number),
+             printable(problem.place, limit=160))
+            for problem in self._run.problems
+            if problem.kind is not ProblemKind.FAILED_EVENT
+        ]  # fmt: skip
+        yield _table("Problems of the log", ("problem", "times", "first at"), rows)
 
     def events(self) -> Table:
-        """The events that the tables before link to."""
+        """Return the events that the other tables link to so far."""
         times, rows = self._run.view.timing, []
-        for place in sorted(self.named):
+        for place in sorted(self.linked):
             index = self._run.view.sequence[place]
             event, source = self._events[index], self._events[index].source
             at = f"{source.file}:{source.line}" if isinstance(source, Source) and source.file else ""
@@ -373,48 +377,37 @@ class Tables:
         columns = ("event", "step", "agent", "what", "to", "begins at", "lasts", "tokens", "status", "in the log")
         return Table("Events named above", columns, tuple(rows))
 
-    def _links(self, numbers: Iterable[int]) -> tuple[Link, ...]:
-        """Links to the first of some events."""
-        shown = list(numbers)[:_MOST_LINKS]
-        self.named.update(self._places[index] for index in shown)
+    def _links(self, indices: Iterable[int]) -> tuple[Link, ...]:
+        """Return links to the first of some events."""
+        shown = list(indices)[:_MAX_LINKS]
+        self.linked.update(self._places[index] for index in shown)
         return tuple(Link(self._places[n], printable(self._events[n].id, limit=60)) for n in shown)
 
     def _name(self, agent: str) -> str:
         return self._names.get(agent) or printable(agent, limit=60)
 
     def _agents(self, agents: Sequence[str]) -> str:
-        shown = ", ".join(map(self._name, agents[:_MOST_LINKS]))
-        return shown + (f" and {len(agents) - _MOST_LINKS:,} more" if len(agents) > _MOST_LINKS else "")
+        shown = ", ".join(map(self._name, agents[:_MAX_LINKS]))
+        return shown + (f" and {len(agents) - _MAX_LINKS:,} more" if len(agents) > _MAX_LINKS else "")
 
     def _time(self, time: float | None) -> Cell:
-        return "" if time is None else Figure(_plain(duration(time, self._run.summary.unit)), time)
-
-    def _range(self, most: float, least: float) -> tuple[Cell, Cell]:
-        return self._time(most), self._time(least)
+        return "" if time is None else Figure(typeset(duration(time, self._run.summary.unit)), time)
 
 
 def _table(
-    title: str, columns: Sequence[str], rows: Sequence[tuple[Cell, ...]], notes: Sequence[str] = (), all_: int = 0
+    title: str, columns: Sequence[str], rows: Sequence[tuple[Cell, ...]], notes: Sequence[str] = (), total: int = 0
 ) -> Table:
-    """The first rows of a table, with a note where there are more; columns in which every cell is empty are left out.
-
-    Args:
-        title: What it shows.
-        columns: The names of the columns.
-        rows: The rows.
-        notes: Sentences below it.
-        all_: How many rows there would be, where not all are given; else 0.
-    """
-    kept = [at for at in range(len(columns)) if any(row[at] not in ("", ()) for row in rows)]
-    shown = rows[:MOST_ROWS]
-    most = all_ or len(rows)
-    more = [f"The first {len(shown):,} of {most:,}. {_ALL}"] if most > len(shown) else []
-    cells = tuple(tuple(row[at] for at in kept) for row in shown)
-    return Table(title, tuple(columns[at] for at in kept), cells, (*notes, *more))
+    """Return a table without empty columns; if `total` rows are more than it has, a note says so."""
+    kept = [place for place in range(len(columns)) if any(row[place] not in ("", ()) for row in rows)]
+    shown = rows[:MAX_ROWS]
+    total = total or len(rows)
+    more = [f"The first {len(shown):,} of {total:,}. {_ALL}"] if total > len(shown) else []
+    cells = tuple(tuple(row[place] for place in kept) for row in shown)
+    return Table(title, tuple(columns[place] for place in kept), cells, (*notes, *more))
 
 
 def _more(events: Sequence[int]) -> Cell:
-    return _count(len(events) - _MOST_LINKS) if len(events) > _MOST_LINKS else ""
+    return _count(len(events) - _MAX_LINKS) if len(events) > _MAX_LINKS else ""
 
 
 def _act(event: Event) -> str:
@@ -427,17 +420,17 @@ def _words(value: str) -> str:
     return value.replace("_", " ")
 
 
-def _plain(text: str) -> str:
-    """A text whose words stay together."""
-    return text.replace("\ue000", "\u00a0")
+def typeset(text: str) -> str:
+    """Return a text with no-break spaces, so that units stay with their numbers, and with real arrows."""
+    return text.replace(UNBREAKABLE, "\u00a0").replace(" -> ", " → ")
 
 
-def _count(number: int) -> Figure:
-    return Figure(f"{number:,}", number)
+def _count(count: int) -> Figure:
+    return Figure(f"{count:,}", count)
 
 
-def _number(number: float | None) -> Cell:
-    return "" if number is None else Figure(f"{number:,.15g}" if number == int(number) else f"{number:,.6g}", number)
+def _number(value: float | None) -> Cell:
+    return "" if value is None else Figure(f"{value:,.15g}" if value == int(value) else f"{value:,.6g}", value)
 
 
 def _money(usd: float | None) -> Cell:
@@ -445,12 +438,12 @@ def _money(usd: float | None) -> Cell:
 
 
 def _least(cell: Cell, *, is_least: bool) -> Cell:
-    """A sum as far as it is known; empty where nothing of it is."""
+    """Return the known part of a sum; empty if nothing is known."""
     return _known(cell, is_least=is_least) if isinstance(cell, Figure) else ""
 
 
 def _known(cell: Cell, *, is_least: bool) -> Cell:
-    """A sum as far as it is known."""
+    """Return the known part of a sum; "unknown" if nothing is known."""
     if not isinstance(cell, Figure):
         return "unknown"
     return cell._replace(text=f"at least {cell.text}") if is_least else cell
