@@ -106,11 +106,6 @@ def rewarded_traces(
     """Return traces with the outcomes of a file, and the reward channel; outcomes that match no run are reported.
 
     Without a channel, it is `team`, or the only one that the traces have, which is reported.
-
-    Raises:
-        CommandUseError: Standard input is named twice; or no trace, or several, have the name.
-        DataFileError: A file cannot be read.
-        InvalidTraceError: All traces have errors; or no run has a reward, and an outcome matches none of them.
     """
     outcomes = logs.outcomes(outcomes_file)
     views = [view for _, view in sound_traces(session, documents_of(session, paths, name))]

@@ -142,12 +142,7 @@ def build(
 
 
 def _spark(engine: str, master: str, settings: Sequence[str]) -> "Spark | None":
-    """Return Spark with the settings of the options; None for the local engine.
-
-    Raises:
-        CommandUseError: The options contradict each other.
-        MissingLibraryError: pyspark is not installed.
-    """
+    """Return Spark with the settings of the options; None for the local engine."""
     if engine == "local":
         if master or settings:
             raise CommandUseError("--master and --spark-conf are for --engine spark")

@@ -1,21 +1,65 @@
-"""`corpus trace doctor`."""
+"""`corpus trace doctor`: a screen of one run, the differences of two, totals and a list of many."""
 
-from typing import TYPE_CHECKING, Annotated
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat, refuse_together, split_names
 from orchtrace_corpus.base.commands.session import Session
-from orchtrace_corpus.base.errors import CommandUseError
+from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import quote, suggestion
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text import Format
-from orchtrace_corpus.trace.cli import logs, screen
+from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.arguments import Cost, LogFormat, Name, Page, PriceTable
-from orchtrace_corpus.trace.cli.collection import Request
+from orchtrace_corpus.trace.cli.loading import Named, choose, deliver, documents_in_files, sound_traces
+from orchtrace_corpus.trace.diagnosis import diagnose, first_words, summarize
+from orchtrace_corpus.trace.diagnosis.values import Origin, Summary
+from orchtrace_corpus.trace.model.import_report import ImportReport, Prices, report_of
+from orchtrace_corpus.trace.model.trace import Source
+from orchtrace_corpus.trace.render import doctor as render
+from orchtrace_corpus.trace.render.imports import answers_without_ids
+from orchtrace_corpus.trace.view import TraceView
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a screen of one run needs no totals
     from datetime import tzinfo
 
+    from orchtrace_corpus.base.text.table import Table
     from orchtrace_corpus.trace.diagnosis.totals import Grouping
+    from orchtrace_corpus.trace.importers import Imported
+    from orchtrace_corpus.trace.model.trace import Trace
+
+Run: TypeAlias = tuple[TraceView, Origin]
+
+
+class Request(NamedTuple):
+    """The request to `corpus trace doctor`.
+
+    Attributes:
+        name: The name of the only session to show; empty for all.
+        form: The format of the logs; recognised if empty.
+        price: A function that sets costs; None if no prices are given.
+        limit: The most rows of a table.
+        output_format: The output format.
+        html: The HTML file to write; empty for none.
+        with_content: Whether contents are shown: in the HTML file, and the first words of runs in lists.
+        groupings: The groupings of totals, if only totals are shown.
+        zone: The time zone of days; None for the local one.
+        zone_name: The name of the time zone.
+    """
+
+    name: str = ""
+    form: str = ""
+    price: logs.Pricing | None = None
+    limit: int = 15
+    output_format: Format = Format.TABLE
+    html: str = ""
+    with_content: bool = False
+    groupings: "Sequence[Grouping]" = ()
+    zone: "tzinfo | None" = None
+    zone_name: str = ""
 
 
 def doctor(
@@ -99,15 +143,11 @@ def doctor(
         from orchtrace_corpus.trace.cli import recent
 
         return recent.show_list(session, request)
-    return screen.show(session, paths or (), request)
+    return show(session, paths or (), request)
 
 
 def _groupings(by: str) -> "tuple[Grouping, ...]":
-    """Return the groupings of totals with some names.
-
-    Raises:
-        CommandUseError: There is no such grouping.
-    """
+    """Return the groupings of totals with some names."""
     if not by:
         return ()
     from orchtrace_corpus.trace.diagnosis.totals import Grouping
@@ -121,11 +161,7 @@ def _groupings(by: str) -> "tuple[Grouping, ...]":
 
 
 def _time_zone(name: str) -> "tuple[tzinfo | None, str]":
-    """Return the time zone of a name, None for the local one, and what to call it.
-
-    Raises:
-        CommandUseError: There is no such zone.
-    """
+    """Return the time zone of a name, None for the local one, and what to call it."""
     if not name:
         import time
 
@@ -140,3 +176,284 @@ def _time_zone(name: str) -> "tuple[tzinfo | None, str]":
         return ZoneInfo(name), name
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise CommandUseError(f"there is no time zone {quote(name)}", "Names are those as Europe/Berlin.") from error
+
+
+def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
+    """Show where the time and the money of runs went, and return the exit code.
+
+    Without paths, it is the newest session of a known program, or the one that the request names.
+    """
+    logs.refuse_standard_input(paths)
+    inputs = logs.find_inputs(session, paths, request.form, is_log=True) if paths else _recent(session, request.name)
+    runs = _runs(session, paths, inputs, request)
+    if request.name:
+        candidates = (Named(view.trace.trace_id, origin.file, (view, origin)) for view, origin in runs)
+        runs = iter([choose(candidates, request.name)])
+    if request.html:
+        _write_page(session, runs, request)
+    elif request.groupings:
+        collected = Collected(request)
+        for run in runs:
+            collected.add(*run)
+        collected.show_totals(session)
+    elif request.output_format is Format.JSON:
+        _write_data(session, paths, runs, request)
+    else:
+        _show_runs(session, paths, runs, request)
+    return ExitCode.DONE
+
+
+def _recent(session: Session, name: str) -> logs.Inputs:
+    from orchtrace_corpus.trace.cli import recent
+
+    return recent.named(name) if name else recent.newest(session)
+
+
+def _runs(session: Session, paths: Sequence[str], inputs: logs.Inputs, request: Request) -> Iterator[Run]:
+    """Return the runs of traces and of logs; those of the kind of the first path come first."""
+    folder = os.path.join(paths[0], "") if paths else "\0"
+    log_files = (file.path for log_session in inputs.sessions for file in log_session.files)
+    begins_with_logs = any(file in paths[:1] or file.startswith(folder) for file in log_files)
+    of_traces, of_logs = _runs_of_traces(session, inputs, request), _runs_of_logs(session, inputs, request)
+    runs = chain(of_logs, of_traces) if begins_with_logs else chain(of_traces, of_logs)
+    first = next(runs, None)
+    if first is None:
+        raise DataFileError("there is no run that can be read")
+    return chain([first], runs)
+
+
+def _runs_of_logs(session: Session, inputs: logs.Inputs, request: Request) -> Iterator[Run]:
+    if not inputs.sessions:
+        return
+    folders = Folders()
+    privacy = logs.privacy(keep_content=request.with_content)
+    for imported, trace in logs.read_sessions(session, inputs.sessions, privacy, is_all=not inputs.traces):
+        yield run_of_log(imported, trace, folders, request)
+
+
+def _runs_of_traces(session: Session, inputs: logs.Inputs, request: Request) -> Iterator[Run]:
+    if not inputs.traces:
+        return
+    documents = documents_in_files(session, inputs.traces)
+    for document, view in sound_traces(session, documents, is_all=not inputs.sessions):
+        if request.price is not None:
+            request.price(view.trace)
+            view = TraceView(view.trace)
+        has_prices = request.price is not None or any(event.cost_usd is not None for event in view.trace.events)
+        yield view, Origin(file=document.path, has_prices=has_prices)
+
+
+def _write_page(session: Session, runs: Iterator[Run], request: Request) -> None:
+    """Write one run, or two side by side, as an HTML file."""
+    chosen = list(islice(runs, 3))
+    if len(chosen) > 2:
+        raise CommandUseError("a page shows one run or two, and there are more", "Choose one with --session.")
+    from orchtrace_corpus.trace.page import page  # imports all that draws
+
+    text = page([diagnose(*run) for run in chosen], with_content=request.with_content)
+    deliver(session, request.html, text)
+
+
+def _write_data(session: Session, paths: Sequence[str], runs: Iterator[Run], request: Request) -> None:
+    """Write the figures of all runs as JSON, each as soon as it is read, so that one run at a time is in memory.
+
+    If two paths are given and each is a single run, their differences follow.
+    """
+    from orchtrace_corpus.base.text.table import envelope_parts
+
+    collected, views = Collected(request), list[TraceView]()
+
+    def diagnosed() -> Iterator[dict[str, Any]]:
+        for view, origin in runs:
+            summary = collected.add(view, origin)
+            views[:] = [*views, view] if len(collected.summaries) <= 2 == len(paths) else []
+            words = {"first_words": summary.first_words or None} if request.with_content else {}
+            yield {**render.as_data(diagnose(view, origin)), **words}
+
+    def further() -> dict[str, object]:
+        sums: dict[str, object] = {"all": render.sums(collected.summaries, collected.totals.shared)}
+        if len(views) == 2:
+            from orchtrace_corpus.trace.diagnosis.comparison import compare
+            from orchtrace_corpus.trace.render.tables import difference_data
+
+            sums["differences"] = difference_data(compare(views[0], views[1]))
+        return {**sums, "totals": collected.data()}
+
+    for part in envelope_parts("trace-doctor", "sessions", diagnosed(), further):
+        session.output.write(part)
+
+
+def _show_runs(session: Session, paths: Sequence[str], runs: Iterator[Run], request: Request) -> None:
+    """Show one run on a screen, two runs of two paths as a comparison, and any others as totals and a list."""
+    first = list(islice(runs, 3 if len(paths) == 2 else 2))
+    if request.output_format is Format.TABLE and len(first) == 1:
+        _show_screen(session, first[0], request)
+        return
+    if request.output_format is Format.TABLE and len(first) == len(paths) == 2:
+        if request.with_content:
+            raise CommandUseError("a comparison shows no content", "Add --html FILE, or leave out --content.")
+        _show_comparison(session, paths, first)
+        return
+    collected = Collected(request)
+    while first:  # frees each run
+        collected.add(*first.pop(0))
+    for run in runs:
+        collected.add(*run)
+    width = session.output.width
+    session.show_tables([*collected.tables(width), collected.run_table(width)], "trace-sessions", request.output_format)
+
+
+def _show_screen(session: Session, run: Run, request: Request) -> None:
+    size = None
+    if session.output.width is not None:
+        import shutil
+
+        size = session.output.width, shutil.get_terminal_size().lines
+    diagnosis = diagnose(*run)
+    if request.with_content:
+        summary = diagnosis.summary._replace(first_words=first_words(diagnosis.view.trace))
+        diagnosis = diagnosis._replace(summary=summary)
+    lines = render.page(diagnosis, size, session.output.glyphs)
+    renamed = session.output.renamed  # so that commands have the name by which the program was started
+    session.output.show([tuple(span._replace(text=renamed(span.text)) for span in line) for line in lines])
+
+
+def _show_comparison(session: Session, paths: Sequence[str], runs: Sequence[Run]) -> None:
+    """Show the critical paths of two runs and their largest differences."""
+    from orchtrace_corpus.trace.diagnosis.comparison import compare
+    from orchtrace_corpus.trace.render.names import names_in
+    from orchtrace_corpus.trace.render.tables import MAX_DIFFERENCES, difference_table, path_table, verdict
+
+    (before, _), (after, _) = runs
+    summaries = summarize(before), summarize(after)
+    differences = compare(before, after, (names_in(before), names_in(after)))
+    sides = (paths[0], before.trace), (paths[1], after.trace)
+    table = difference_table(differences, sides, exact=False, most=MAX_DIFFERENCES)
+    if summaries[0].unit == summaries[1].unit:
+        tables = [path_table(*(diagnose(*run) for run in runs)), table]
+    else:
+        tables = [table._replace(title=verdict(*summaries))]
+    session.show_tables(tables, "trace-sessions", Format.TABLE)
+
+
+class Collected:
+    """The main figures and the totals of runs, which are added one after another.
+
+    Attributes:
+        summaries: The main figures of each run.
+        totals: The totals.
+        has_prices: Whether costs are known, or prices are given.
+        prices: The prices that costs were computed with; None if there are none.
+    """
+
+    def __init__(self, request: Request) -> None:
+        from orchtrace_corpus.trace.diagnosis.totals import Totals
+
+        self.summaries: list[Summary] = []
+        self.totals: Totals = Totals(request.zone)
+        self.has_prices = request.price is not None
+        self.prices: Prices | None = None
+        self._request = request
+
+    def add(self, view: TraceView, origin: Origin) -> Summary:
+        """Add a run, and return its main figures."""
+        day = self.totals.first_day(view)
+        summary = summarize(view, origin.file)._replace(folder=origin.folder, day=day)
+        if self._request.with_content:
+            summary = summary._replace(first_words=first_words(view.trace))
+        self.summaries.append(summary)
+        self.totals.add(view, summary, origin.answers)
+        self.has_prices |= summary.cost_usd is not None
+        if self._request.price is not None and self.prices is None:
+            self.prices = (report_of(view.trace) or ImportReport()).prices
+        return summary
+
+    def tables(self, width: int | None) -> "list[Table]":
+        """Return the totals as tables: by the groupings of the request in full, else by the usual ones in part."""
+        from orchtrace_corpus.trace.render import totals as render_totals
+
+        request = self._request
+        groupings = request.groupings or render_totals.USUAL
+        if request.output_format.is_exact:
+            return render_totals.exact_tables(self.totals, groupings)
+        limit = None if request.groupings else request.limit
+        breakdowns = {grouping: self.totals.by(grouping, limit) for grouping in groupings}
+        everything = self.totals.all()
+        tables = render_totals.tables(breakdowns, everything, has_prices=self.has_prices, width=width)
+        notes = [*render_totals.notes(breakdowns, everything, len(self.totals), request.zone_name, prices=self.prices)]
+        if request.groupings:  # else it is a note of the list of runs
+            notes += answers_without_ids(self.totals.shared)
+        return [*tables[:-1], tables[-1]._replace(notes=tuple(notes))]
+
+    def run_table(self, width: int | None) -> "Table":
+        """Return a table with a row for each run."""
+        request, projects = self._request, self.totals.projects
+        if request.output_format.is_exact:
+            return render.exact_overview(self.summaries, projects, with_content=request.with_content)
+        return render.overview(
+            self.summaries,
+            self.totals.shared,
+            projects=projects,
+            has_prices=self.has_prices,
+            most=request.limit,
+            width=width,
+            with_content=request.with_content,
+        )
+
+    def data(self) -> dict[str, Any]:
+        """Return the totals for programs."""
+        from orchtrace_corpus.trace.diagnosis.totals import Grouping
+        from orchtrace_corpus.trace.render import totals as render_totals
+
+        usual = (Grouping.DAY, Grouping.MONTH, Grouping.PROJECT, Grouping.MODEL)
+        return render_totals.data(self.totals, self._request.zone_name, self._request.groupings or usual)
+
+    def show_totals(self, session: Session) -> None:
+        """Show only the totals."""
+        request = self._request
+        if request.output_format is Format.JSON:
+            from orchtrace_corpus.base.text.table import envelope
+
+            session.output.write(envelope("trace-totals", self.data()))
+            return
+        session.show_tables(self.tables(session.output.width), "trace-totals", request.output_format)
+
+
+class Folders:
+    """Finds the folders in which sessions ran; a log file with many sessions is read once."""
+
+    def __init__(self) -> None:
+        self._by_file: dict[str, Mapping[str, str]] = {}  # for each file, the folders of its sessions
+
+    def of(self, form: str, paths: Sequence[str], trace: "Trace") -> str:
+        """Return the folder in which a session in some log files ran; empty if unknown."""
+        from orchtrace_corpus.trace.importers import homes, importer
+        from orchtrace_corpus.trace.importers.core.logs import LogFile
+
+        first_file = _first_file(trace)
+        path = next((path for path in paths if first_file and path.endswith(first_file)), paths[0])
+        read_folders = getattr(importer(form), "folders", None)
+        if read_folders is not None:
+            if path not in self._by_file:
+                self._by_file[path] = read_folders(LogFile(path, os.path.basename(path)))
+            if folder := self._by_file[path].get(trace.trace_id):
+                return homes.project_folder(folder)
+        return homes.folder_of(form, path)
+
+
+def _first_file(trace: "Trace") -> str:
+    """Return the log file of the first event; empty if unknown."""
+    source = trace.events[0].source if trace.events else None
+    return source.file if isinstance(source, Source) else ""
+
+
+def run_of_log(imported: "Imported", trace: "Trace", folders: Folders, request: Request) -> Run:
+    """Return an imported session with its costs and its origin."""
+    from orchtrace_corpus.trace.importers import title
+
+    if request.price is not None:
+        request.price(trace)
+    form = title(imported.form).partition(" (")[0]
+    has_prices = request.price is not None or any(event.cost_usd is not None for event in trace.events)
+    folder = folders.of(imported.form, imported.files, trace)
+    return TraceView(trace), Origin(form, _first_file(trace), has_prices, imported.answers, folder)

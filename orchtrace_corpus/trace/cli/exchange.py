@@ -1,5 +1,6 @@
 """`corpus trace diff` and `export`."""
 
+import os
 from enum import StrEnum
 from typing import Annotated
 
@@ -146,10 +147,15 @@ def export(
     session = Session(*ctx.obj)
     if profile in (Profile.VERL, Profile.AGENT_LIGHTNING, Profile.SKYRL):
         from orchtrace_corpus.trace.cli import training
+        from orchtrace_corpus.trace.cli.credit import rewarded_traces
 
         refuse_together(channel=bool(channel), spec=bool(spec))
-        source = training.Source(tuple(paths), name, channel, spec, outcomes_file, tokens, without_tokens)
-        return training.export(session, source, Shape(profile.value), division or Division.TURN, output)
+        views, channel = rewarded_traces(session, paths, name, outcomes_file, channel)
+        folder = tokens or (paths[0] if os.path.isdir(paths[0]) else os.path.dirname(paths[0]))
+        shape, division = Shape(profile.value), division or Division.TURN
+        return training.export(
+            session, views, channel, spec, folder, shape, division, output, without_ids=without_tokens
+        )
     if division or channel or spec or outcomes_file or tokens or without_tokens:
         hint = "--credit, --channel, --spec, --outcomes, --tokens, --without-tokens: for verl, agent-lightning, skyrl."
         raise CommandUseError(f"the profile {profile} writes no rewards of turns", hint)

@@ -122,11 +122,7 @@ def import_(
 
 
 def _write(session: Session, form: Form, path: str, traces: Iterable[Trace]) -> None:
-    """Write traces in a format.
-
-    Raises:
-        CommandUseError: There are several traces, and the format has room for only one.
-    """
+    """Write traces in a format."""
     if form is Form.PARQUET:
         from orchtrace_corpus.trace.dataset import tables
 
@@ -148,11 +144,7 @@ def _write(session: Session, form: Form, path: str, traces: Iterable[Trace]) -> 
 
 @contextmanager
 def _writer(session: Session, path: str) -> Iterator[Callable[[str], object]]:
-    """Provide a function that writes to standard output, or to a file that appears only when all is written.
-
-    Raises:
-        DataFileError: The file exists already, or cannot be written.
-    """
+    """Provide a function that writes to standard output, or to a file that appears only when all is written."""
     if not path:
         yield session.output.write
         return

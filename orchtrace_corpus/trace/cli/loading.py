@@ -9,12 +9,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from orchtrace_corpus.base.commands.session import Session
-from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
+from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError
 from orchtrace_corpus.base.files import new_file
-from orchtrace_corpus.base.findings import has_errors, printable, quote, quote_path
+from orchtrace_corpus.base.findings import printable, quote, quote_path
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.base.text import findings as render
-from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.model.decode import (
@@ -26,7 +24,7 @@ from orchtrace_corpus.trace.model.decode import (
     may_hold_traces,
     name_of,
 )
-from orchtrace_corpus.trace.model.store import is_unreadable, refusal
+from orchtrace_corpus.trace.model.store import refusal
 
 if TYPE_CHECKING:  # commands that only read logs check no traces
     from orchtrace_corpus.trace.analysis.outcomes import Outcome, Outcomes
@@ -54,10 +52,6 @@ def sound_traces(
     """Yield documents with their traces; traces with errors are left out and reported.
 
     With `is_all`, there is nothing else to show, so that it is an error if all traces have errors.
-
-    Raises:
-        DataFileError: No document can be read as JSON.
-        InvalidTraceError: All traces have errors; the message shows the first of them.
     """
     from orchtrace_corpus.trace import rules
 
@@ -72,10 +66,6 @@ def documents_of(session: Session, paths: Sequence[str], name: str = "") -> Iter
     """Yield the traces of files, folders and standard input as documents; logs are imported first.
 
     With a name, only the trace of that name, as in `choose`.
-
-    Raises:
-        CommandUseError: Standard input is named twice, or is a terminal; or no trace, or several, have the name.
-        DataFileError: A file cannot be read.
     """
     documents = _documents(session, paths)
     if name:
@@ -128,21 +118,13 @@ RunDocument: TypeAlias = "tuple[Document, Outcome | None]"
 
 
 def with_outcomes(documents: Iterable[Document], outcomes: "Outcomes | None") -> Iterator[RunDocument]:
-    """Yield documents with the outcomes of their runs.
-
-    Raises:
-        CommandUseError: An outcome matches two runs.
-    """
+    """Yield documents with the outcomes of their runs."""
     for document in documents:
         yield document, outcomes.take(name_of(document)) if outcomes else None
 
 
 def documents_in_files(session: Session, files: Sequence[str]) -> Iterator[Document]:
-    """Yield the documents of trace files; a large file is announced on a terminal.
-
-    Raises:
-        DataFileError: A file cannot be read.
-    """
+    """Yield the documents of trace files; a large file is announced on a terminal."""
     for file in files:
         size = os.path.getsize(file) if os.path.isfile(file) else 0
         if size > _LARGE_BYTES and session.output.talk_width is not None:
@@ -159,11 +141,7 @@ class Named(NamedTuple, Generic[Derived]):
 
 
 def choose(candidates: Iterable[Named[Derived]], name: str) -> Derived:
-    """Return the value of the only session with a name: by its file, its exact name, or the beginning of its name.
-
-    Raises:
-        CommandUseError: There is none, or there are several.
-    """
+    """Return the value of the only session with a name: by its file, its exact name, or the beginning of its name."""
     from orchtrace_corpus.trace.diagnosis import match
     from orchtrace_corpus.trace.diagnosis.values import Match
 
@@ -195,13 +173,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def one_trace(session: Session, path: str, name: str = "") -> tuple[Document, "TraceView"]:
-    """Return the only trace of a file, folder, log or standard input, or the one with a name, as in `choose`.
-
-    Raises:
-        CommandUseError: There are several traces and no name; or no trace, or several, have the name.
-        DataFileError: It cannot be read, or not as JSON.
-        InvalidTraceError: The trace has errors.
-    """
+    """Return the only trace of a file, folder, log or standard input, or the one with a name, as in `choose`."""
     documents = list(documents_of(session, [path], name))
     if len(documents) > 1:
         hint = f"Name one with --session: {_listed([name_of(document) for document in documents])}"
@@ -216,10 +188,6 @@ def derive_each(
     """Apply a function to each trace and its outcome, in several processes if there are many.
 
     The function must be importable by name, and its results must be picklable.
-
-    Raises:
-        DataFileError: A file cannot be read, or none as JSON.
-        InvalidTraceError: All traces have errors; the message shows the first of them.
     """
     from orchtrace_corpus.base.workers import in_order
 
@@ -281,52 +249,10 @@ class _Check:
         session.output.note(f"corpus: {text}; see corpus trace validate")
 
 
-def report(
-    session: Session,
-    paths: Sequence[str],
-    form: FindingsFormat = FindingsFormat.TEXT,
-    *,
-    strict: bool = False,
-    limit: int | None = None,
-    name: str = "",
-) -> ExitCode:
-    """Show every mistake in traces, and return the exit code.
-
-    Args:
-        session: Where they are shown.
-        paths: The traces.
-        form: The output format.
-        strict: Whether warnings count as errors.
-        limit: The most findings that are shown; None for all.
-        name: The name of the only trace to check, as in `choose`.
-
-    Raises:
-        CommandUseError: Standard input is named twice, or is a terminal.
-        DataFileError: A file cannot be read.
-    """
-    from orchtrace_corpus.trace import rules
-
-    result = rules.validate(documents_of(session, paths, name))
-    session.show_findings(result.findings, form, limit)
-    text = f"{render.summary(result.findings)} in {pluralize(result.traces, 'trace')}"
-    if result.schema_only:
-        where = "" if result.traces == 1 else f" in {result.schema_only} of them"
-        fixed = "it is" if len(result.findings) == 1 else "these are"
-        text += f"; the rules of the graph are checked{where} once {fixed} fixed"
-    session.output.note(text)
-    if is_unreadable(result.findings):
-        return ExitCode.UNREADABLE
-    fails = has_errors(result.findings) or (strict and result.findings)
-    return ExitCode.FINDINGS if fails else ExitCode.DONE
-
-
 def by_ending(path: str, endings: Mapping[str, Form], noun: str, option: str) -> Form:
     """Return the format for the ending of a file name, which is empty for standard output.
 
     `noun` and `option` name the output and the option for a format in messages.
-
-    Raises:
-        CommandUseError: No format has this ending.
     """
     ending = os.path.splitext(path.rstrip(os.sep))[1].lower()
     if ending not in endings:
@@ -344,11 +270,7 @@ def refuse_lines(path: str) -> None:
 
 
 def deliver(session: Session, path: str, text: str) -> None:
-    """Write a new file and report it; without a path, write to standard output.
-
-    Raises:
-        DataFileError: The file exists already, or cannot be written.
-    """
+    """Write a new file and report it; without a path, write to standard output."""
     if not path:
         session.output.write(text)
         return

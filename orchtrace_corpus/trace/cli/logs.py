@@ -46,9 +46,6 @@ def read_sessions(
         how: How contents are pseudonymised.
         is_shown: Whether a terminal shows the progress.
         is_all: Whether there is nothing else to read, so that it is an error if no session can be read.
-
-    Raises:
-        DataFileError: Nothing can be read; the message is about the first session.
     """
     from orchtrace_corpus.base.progress import Progress
     from orchtrace_corpus.trace import importers
@@ -111,12 +108,7 @@ def pricing(path: str, *, is_wanted: bool = False) -> Pricing | None:
 
 
 def price_table(path: str, *, is_wanted: bool = False) -> "AnyPrices | None":
-    """Return the price table of a file, or the prices of the package genai-prices if these are wanted; else None.
-
-    Raises:
-        CommandUseError: Both are wanted.
-        DataFileError: The table cannot be read, has mistakes, or has a future date; or the package is not installed.
-    """
+    """Return the price table of a file, or the prices of the package genai-prices if these are wanted; else None."""
     if path and is_wanted:
         raise CommandUseError("--prices and --cost contradict each other", "Give one of them.")
     if not path and not is_wanted:
@@ -134,11 +126,7 @@ def price_table(path: str, *, is_wanted: bool = False) -> "AnyPrices | None":
 
 
 def outcomes(path: str) -> "Outcomes | None":
-    """Return the outcomes of runs in a file; None without a file.
-
-    Raises:
-        DataFileError: The file cannot be read, or has mistakes.
-    """
+    """Return the outcomes of runs in a file; None without a file."""
     if not path:
         return None
     from orchtrace_corpus.trace.analysis.outcomes import Outcomes, load  # imports PyYAML
@@ -158,12 +146,7 @@ def report_unused(session: Session, outcomes: "Outcomes | None") -> None:
 
 
 def find_sessions(session: Session, paths: Sequence[str], form: str) -> list["importers.Session"]:
-    """Return the sessions in files and folders of logs, recognised or of a given format; report files that are no logs.
-
-    Raises:
-        CommandUseError: There is no such format, or standard input is named.
-        DataFileError: There is no log.
-    """
+    """Return the sessions in files and folders of logs, of a format if it is given; report files that are no logs."""
     refuse_standard_input(paths)
     from orchtrace_corpus.trace import importers
 
@@ -217,10 +200,6 @@ def find_inputs(session: Session, paths: Sequence[str], form: str = "", *, is_lo
         form: The format of all of them, which then are logs; recognised if empty.
         is_log: Whether a file of an unknown kind is refused as a log, if there is nothing else. Otherwise it counts
             as a trace, whose mistakes are shown.
-
-    Raises:
-        CommandUseError: There is no such format.
-        DataFileError: A path does not exist, a folder has no files, or nothing is a log.
     """
     traces: list[str] = []
     other_paths: list[str] = []  # that may hold logs
@@ -251,11 +230,7 @@ def find_inputs(session: Session, paths: Sequence[str], form: str = "", *, is_lo
 
 
 def _possible_traces(path: str) -> Iterator[str]:
-    """Yield a file, or the files in a folder that may hold traces; none if it has only logs with other endings.
-
-    Raises:
-        DataFileError: A folder has neither traces nor logs.
-    """
+    """Yield a file, or the files in a folder that may hold traces; none if it has only logs with other endings."""
     try:
         yield from trace_files(path)
     except DataFileError as error:

@@ -12,7 +12,7 @@ from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.base.text.table import envelope, records
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.cli import logs
-from orchtrace_corpus.trace.cli.collection import Collected, Folders, Request, run_of_log
+from orchtrace_corpus.trace.cli.doctor import Collected, Folders, Request, run_of_log
 from orchtrace_corpus.trace.importers import homes
 from orchtrace_corpus.trace.importers.homes import Recent
 from orchtrace_corpus.trace.render.recent import Listed, exact_list, list_table, program
@@ -23,11 +23,7 @@ MAX_READ_BYTES = 32 << 20
 
 
 def newest(session: Session) -> logs.Inputs:
-    """Return the session that was written last, with its sub-agents, and report which one it is.
-
-    Raises:
-        DataFileError: There is no session.
-    """
+    """Return the session that was written last, with its sub-agents, and report which one it is."""
     first = _recent()[0]
     project = os.path.basename(first.folder)
     where = f" in {printable(project, limit=100)}" if project else ""
@@ -38,12 +34,7 @@ def newest(session: Session) -> logs.Inputs:
 
 
 def named(name: str) -> logs.Inputs:
-    """Return the sessions below the home folder whose file or file name has a name; of many, the newest.
-
-    Raises:
-        CommandUseError: There is none.
-        DataFileError: There is no session at all.
-    """
+    """Return the sessions below the home folder whose file or file name has a name; of many, the newest."""
     recent_files = _recent()
     matches = [recent for recent in recent_files if _matches(recent, name)]
     # A database of OpenCode has many sessions, whose names are not in its file name.
@@ -79,9 +70,6 @@ def show_list(session: Session, request: Request) -> ExitCode:
     """List the newest sessions with their totals; if the request has groupings, show only the totals of all sessions.
 
     The limit of the request is the number of files that are listed.
-
-    Raises:
-        DataFileError: There is no session, or none that can be read.
     """
     recent_files = _recent()
     chosen = recent_files if request.groupings else recent_files[: request.limit]

@@ -1,14 +1,11 @@
 """`corpus trace export` for trainers: runs turn by turn, with warnings for training."""
 
-import os
 from collections.abc import Sequence
 
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import quote, quote_path
-from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import pluralize
-from orchtrace_corpus.trace.cli.credit import rewarded_traces
 from orchtrace_corpus.trace.cli.loading import deliver
 from orchtrace_corpus.trace.credit.assign import Choices, stated_reward
 from orchtrace_corpus.trace.credit.stopping import simulate, stopping_biases
@@ -23,6 +20,7 @@ from orchtrace_corpus.trace.exporters.training import (
     without_tokens,
 )
 from orchtrace_corpus.trace.rewards import compute, load
+from orchtrace_corpus.trace.view import TraceView
 
 _MAX_TASKS = 3
 _MIN_GROUPS, _MAX_GROUPS = 100, 1000
@@ -30,37 +28,22 @@ _MAX_DRAWN_TURNS = 3_000_000
 """The turns of all groups that are drawn for an estimate; of runs with many turns, fewer groups are drawn."""
 
 
-class Source(NamedTuple):
-    """The traces that are exported, and their rewards.
+def export(
+    session: Session,
+    views: Sequence[TraceView],
+    channel: str,
+    spec: str,
+    folder: str,
+    shape: Shape,
+    division: Division,
+    output: str,
+    *,
+    without_ids: bool,
+) -> ExitCode:
+    """Write runs as training data, with the stated reward of a channel, or the reward by a specification.
 
-    Attributes:
-        paths: Traces and logs.
-        name: The name of the only trace to export; empty for all.
-        channel: The reward channel; empty for `team`, or the only channel.
-        spec: The specification that computes the rewards; empty for the stated rewards.
-        outcomes: A file of outcomes; empty for none.
-        tokens: The folder of the files with token ids; empty for that of the first path.
-        without_tokens: Whether turns without token ids are exported, too.
+    Token ids are read from a folder of logs; `without_ids` allows turns without them.
     """
-
-    paths: tuple[str, ...]
-    name: str
-    channel: str
-    spec: str
-    outcomes: str
-    tokens: str
-    without_tokens: bool
-
-
-def export(session: Session, source: Source, shape: Shape, division: Division, output: str) -> ExitCode:
-    """Write runs as training data.
-
-    Raises:
-        CommandUseError: Two runs have one name; or a run has no reward, no turn, or turns without tokens.
-        DataFileError: A file cannot be read or written.
-        InvalidTraceError: All traces have errors.
-    """
-    views, channel = rewarded_traces(session, source.paths, source.name, source.outcomes, source.channel)
     files: dict[str, str] = {}
     for view in views:
         name = view.trace.trace_id
@@ -68,19 +51,17 @@ def export(session: Session, source: Source, shape: Shape, division: Division, o
             message = f"two runs are called {quote(name)}: {quote_path(files[name])}, {quote_path(view.file)}"
             raise CommandUseError(message, "Trainers tell runs apart by their names: rename one, or export them apart.")
         files[name] = view.file
-    if source.spec:
-        design = load(source.spec)
+    if spec:
+        design = load(spec)
         payments = [payment(view, compute(view, design)) for view in views]
     else:
         payments = [Payment(stated_reward(view.trace, Choices(channel))) for view in views]
-    first = source.paths[0]
-    folder = source.tokens or (first if os.path.isdir(first) else os.path.dirname(first))
     runs = trajectories(views, division, payments, TokenFiles(folder))
     turns = pluralize(sum(len(run.turns) for run in runs), "turn")
     if missing := without_tokens(runs):
         trace_id, event = missing[0]
         message = f"{len(missing):,} of {turns} have no token ids, first {quote(event)} of {quote(trace_id)}"
-        if not source.without_tokens:
+        if not without_ids:
             hint = "Logs in ATIF can hold them (token_refs). With --without-tokens, turns are written with empty lists."
             raise CommandUseError(message, hint)
         session.output.note(f"corpus: {message}; join them by run and event before training")

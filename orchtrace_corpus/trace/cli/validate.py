@@ -4,9 +4,13 @@ from typing import Annotated
 
 from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.session import Session
-from orchtrace_corpus.base.text.findings import FindingsFormat
+from orchtrace_corpus.base.errors import ExitCode
+from orchtrace_corpus.base.findings import has_errors
+from orchtrace_corpus.base.text.findings import FindingsFormat, summary
+from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.trace.cli.arguments import Files, Name
-from orchtrace_corpus.trace.cli.loading import report
+from orchtrace_corpus.trace.cli.loading import documents_of
+from orchtrace_corpus.trace.model.store import is_unreadable
 
 
 def validate(
@@ -32,4 +36,18 @@ def validate(
       corpus trace validate data/traces/centralized.json --strict
       corpus trace validate data/traces --format json
     """
-    return report(Session(*ctx.obj), paths, output_format, strict=strict, limit=max_findings or None, name=name)
+    from orchtrace_corpus.trace import rules
+
+    session = Session(*ctx.obj)
+    result = rules.validate(documents_of(session, paths, name))
+    session.show_findings(result.findings, output_format, max_findings or None)
+    text = f"{summary(result.findings)} in {pluralize(result.traces, 'trace')}"
+    if result.schema_only:
+        where = "" if result.traces == 1 else f" in {result.schema_only} of them"
+        fixed = "it is" if len(result.findings) == 1 else "these are"
+        text += f"; the rules of the graph are checked{where} once {fixed} fixed"
+    session.output.note(text)
+    if is_unreadable(result.findings):
+        return ExitCode.UNREADABLE
+    fails = has_errors(result.findings) or (strict and result.findings)
+    return ExitCode.FINDINGS if fails else ExitCode.DONE

@@ -49,10 +49,9 @@ def show(
             raise CommandUseError("--event and --html contradict each other", "Open the page at FILE#a-event-STEP.")
         if not html:
             raise CommandUseError("--content says what is in a page, and no page is asked for", "Add --html FILE.")
-        from orchtrace_corpus.trace.cli import screen
-        from orchtrace_corpus.trace.cli.collection import Request
+        from orchtrace_corpus.trace.cli import doctor
 
-        return screen.show(session, paths, Request(name, html=html, with_content=with_content))
+        return doctor.show(session, paths, doctor.Request(name, html=html, with_content=with_content))
     if event:
         views = [view for _, view in sound_traces(session, documents_of(session, paths, name))]
         if len(views) != 1:

@@ -54,9 +54,6 @@ def present(
         marks: The tools that the user marks as untrusted or effectful.
         outcome: The outcome of the run, if the user gives it.
         view: The trace.
-
-    Raises:
-        CycleError: The edges form a cycle.
     """
     if outcome is not None:
         outcome.apply(view.trace)

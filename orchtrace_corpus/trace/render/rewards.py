@@ -55,10 +55,6 @@ def run_rewards(
         outcome: The outcome of the run, if the user gives it.
         view: The trace.
         named: Whether the names of agents are needed.
-
-    Raises:
-        CycleError: The edges form a cycle.
-        DataFileError: The outcome is of an agent or event that the trace does not have.
     """
     trace = _with_outcome(view, outcome)
     rewards = tuple([compute(view, spec) for spec in specs])
