@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from orchtrace_corpus.trace.cli.doctor import Collected, Folders, Request
+from orchtrace_corpus.trace.cli.collection import Collected, Folders, Request
 from orchtrace_corpus.trace.diagnosis.totals import Grouping, Totals
 from orchtrace_corpus.trace.diagnosis.values import Origin
 from orchtrace_corpus.trace.importers.homes import folder_of

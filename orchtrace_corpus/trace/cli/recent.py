@@ -12,7 +12,7 @@ from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.base.text.table import envelope, records
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.cli import logs
-from orchtrace_corpus.trace.cli.doctor import Collected, Folders, Request, run_of_log
+from orchtrace_corpus.trace.cli.collection import Collected, Folders, Request, run_of_log
 from orchtrace_corpus.trace.importers import homes
 from orchtrace_corpus.trace.importers.homes import Recent
 from orchtrace_corpus.trace.render.recent import Listed, exact_list, list_table, program

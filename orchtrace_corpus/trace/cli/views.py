@@ -50,8 +50,9 @@ def show(
         if not html:
             raise CommandUseError("--content says what is in a page, and no page is asked for", "Add --html FILE.")
         from orchtrace_corpus.trace.cli import doctor
+        from orchtrace_corpus.trace.cli.collection import Request
 
-        return doctor.show(session, paths, doctor.Request(name, html=html, with_content=with_content))
+        return doctor.show(session, paths, Request(name, html=html, with_content=with_content))
     if event:
         views = [view for _, view in sound_traces(session, documents_of(session, paths, name))]
         if len(views) != 1:

@@ -236,16 +236,9 @@ def overview(
 ) -> "Table":
     """Return a table of many runs by cost, then by tokens, then by time, largest first.
 
-    A run without a price is ranked by its tokens at the average price of the others.
-
-    Args:
-        summaries: The runs.
-        shared: The answers that several runs have; in the sum of all runs, each counts once.
-        has_prices: Whether there is a column of costs.
-        most: The largest number of runs that are listed; the others are summed up.
-        width: The columns of the terminal; the table leaves out what has no room. None for no terminal.
-        projects: The name of the project of each folder.
-        with_content: Whether the first words of each run are shown.
+    A run without a price is ranked by its tokens at the average price of the others. Runs after the first `most` are
+    summed up. In the sum of all runs, an answer that several of them have counts once. Columns without room on a
+    terminal of that width are left out; `projects` are the names of projects by their folders.
     """
     from orchtrace_corpus.base.text.table import Table
 

@@ -46,14 +46,9 @@ def present(
     outcome: "Outcome | None",
     view: TraceView,
 ) -> Form:
-    """Return the measures of a trace in a form such as `trace_row`. Worker processes call it without Typer.
+    """Return some measures of a trace, or all, in a form such as `trace_row`; the user may give marks and an outcome.
 
-    Args:
-        names: The measures; all if empty.
-        form: The form.
-        marks: The tools that the user marks as untrusted or effectful.
-        outcome: The outcome of the run, if the user gives it.
-        view: The trace.
+    Worker processes call this function without Typer.
     """
     if outcome is not None:
         outcome.apply(view.trace)

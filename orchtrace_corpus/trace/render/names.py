@@ -70,9 +70,7 @@ def names_in(view: TraceView) -> dict[str, str]:
 def names(team: Sequence[AgentSpan], people: frozenset[str]) -> dict[str, str]:
     """Return a distinct name for each agent by its id: its role, if its own name is only an id.
 
-    Args:
-        team: The agents.
-        people: The ids of the agents that are human.
+    Human agents, given by their ids, keep their own names.
     """
     roles = Counter(agent.role for agent in team)
     by_id: dict[str, str] = {}

@@ -48,13 +48,9 @@ class RunFigures(NamedTuple):
 def run_rewards(
     specs: Sequence[Spec], outcome: "Outcome | None", view: TraceView, *, named: bool = False
 ) -> RunRewards:
-    """Compute the rewards of a trace. Worker processes call this function and the next three.
+    """Compute the rewards of a trace, whose outcome the user may give, and if needed the names of its agents.
 
-    Args:
-        specs: The specifications.
-        outcome: The outcome of the run, if the user gives it.
-        view: The trace.
-        named: Whether the names of agents are needed.
+    Worker processes call this function and the next three.
     """
     trace = _with_outcome(view, outcome)
     rewards = tuple([compute(view, spec) for spec in specs])

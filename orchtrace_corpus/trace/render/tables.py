@@ -55,11 +55,7 @@ def credit_tables(
 ) -> list[Table]:
     """Return a table for each trace with its parts by credit, and how well the method finds faults.
 
-    Args:
-        assignments: The credit of each trace.
-        unit: The credit unit.
-        names: For each trace, the names of its parts by their ids.
-        evidence: How well the method finds faults.
+    `names` has for each trace the names of its parts by their ids.
     """
     tables = []
     for assignment, names_of_parts in zip(assignments, names, strict=True):
@@ -194,13 +190,9 @@ ALIKE = "No differences except in ids, times of single events and contents, whic
 def difference_table(
     differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]], *, exact: bool, most: int | None = None
 ) -> Table:
-    """Return the differences of two runs, a row for each count or figure.
+    """Return the differences of two runs, each given by its file and its trace: a row for each count or figure.
 
-    Args:
-        differences: The differences.
-        runs: The file and the trace of each run.
-        exact: Whether figures have every digit, for programs.
-        most: The number of rows, the largest differences first; None for all, in the order of the comparison.
+    With `most`, there are so many rows, the largest differences first; else all, in the order of the comparison.
     """
     ordered = differences if most is None else largest_first(differences)
     shown = ordered[:most]
