@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from orchtrace_corpus.corpus.analysis.stress import Change, ChangeKind, taken_in
+from orchtrace_corpus.corpus.analysis.stress import Change, ChangeKind, as_paper
 from orchtrace_corpus.corpus.model.disputes import disputable, with_value
 from orchtrace_corpus.corpus.model.records import Pool
 
@@ -16,7 +16,7 @@ def apply_changes(pool: Pool, changes: Iterable[Change]) -> Pool:
         if change.kind is ChangeKind.FLIP:
             papers[change.record] = with_value(papers[change.record], known[change.tag], change.tag, change.value)
         elif change.kind is ChangeKind.TAKE_IN:
-            papers[change.record] = taken_in(exclusions.pop(change.record), change.tags)
+            papers[change.record] = as_paper(exclusions.pop(change.record), change.tags)
         elif papers.pop(change.record, None) is None:
             del exclusions[change.record]
     return pool._replace(papers=tuple(papers.values()), exclusions=tuple(exclusions.values()))

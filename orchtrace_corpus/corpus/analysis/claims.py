@@ -180,28 +180,15 @@ class Member(NamedTuple):
     is_selected: bool
 
 
-class Undecided(NamedTuple):
-    """A candidate whose part in a claim depends on its undecided `tags`."""
+def candidate_members(
+    candidates: Iterable[Candidate], wanted: Filters, known: Mapping[str, Facet]
+) -> tuple[list[Member], list[list[Member]]]:
+    """Return the candidates that a claim is about by their decided tags, and variants of the other candidates.
 
-    candidate: Candidate
-    wanted: Filters
-    tags: frozenset[str]
-
-    def variants(self, known: Mapping[str, Facet]) -> list[Member]:
-        """Return the candidate by each reading that decides all of these tags and makes the claim be about it."""
-        variants = []
-        for reading in self.candidate.readings:
-            if self.tags.isdisjoint(self.candidate.open_after(reading, known)):
-                paper = self.candidate.read_by(reading, known)
-                part = self.wanted.part(paper)
-                if part is not None and part.counted:
-                    variants.append(Member(paper, self.wanted, part.selected))
-        return variants
-
-
-def candidate_members(candidates: Iterable[Candidate], wanted: Filters) -> tuple[list[Member], list[Undecided]]:
-    """Return the candidates that a claim is about by their decided tags, and those whose undecided tags matter."""
-    members, undecided = [], []
+    The variants are those by each reading that decides the tags that the claim depends on.
+    """
+    members: list[Member] = []
+    undecided: list[list[Member]] = []
     for candidate in candidates:
         names = _undecided_tags((*wanted.scope.filters, *wanted.of.filters), candidate)
         if names is None:
@@ -211,10 +198,16 @@ def candidate_members(candidates: Iterable[Candidate], wanted: Filters) -> tuple
             names |= asked
             if wanted.by is not None and wanted.by.name in candidate.open_tags:
                 names.add(wanted.by.name)
-        if names:
-            undecided.append(Undecided(candidate, wanted, frozenset(names)))
-        else:
+        if not names:
             members.append(Member(candidate.paper, wanted, asked is not None))
+            continue
+        undecided.append([])
+        for reading in candidate.readings:
+            if names.isdisjoint(candidate.open_after(reading, known)):
+                paper = candidate.read_by(reading, known)
+                part = wanted.part(paper)
+                if part is not None and part.counted:
+                    undecided[-1].append(Member(paper, wanted, part.selected))
     return members, undecided
 
 
@@ -226,11 +219,9 @@ def _undecided_tags(filters: Sequence[Filter], candidate: Candidate) -> set[str]
     return names if passes else None
 
 
-def could_fall_by(
-    claim: Claim, members: Sequence[Member], undecided: Iterable[Undecided], known: Mapping[str, Facet]
-) -> tuple[str, ...]:
+def could_fall_by(claim: Claim, members: Sequence[Member], undecided: Iterable[list[Member]]) -> tuple[str, ...]:
     """Return the undecided candidates that could make a claim fail, each by its least favourable reading."""
-    possible = [variants for candidate in undecided if (variants := candidate.variants(known))]
+    possible = list(filter(None, undecided))
     for is_selected in (True, False):  # either can be less favourable to a claim
 
         def favour(member: Member, is_selected: bool = is_selected) -> tuple[bool, bool]:
@@ -409,13 +400,13 @@ class Judge:
         self._in_scope: dict[_Key, tuple[Any, ...]] = {}
         self._disputable = disputable(pool.taxonomy)
         self._papers = {paper.key: paper for paper in pool.papers}
-        self._open: list[tuple[Dispute, Paper, list[Paper]]] = []
+        self._other_readings: dict[str, list[tuple[str, Paper]]] = {}  # by paper, each with its disputed tag
         for dispute in disputes:
             paper = self._papers.get(dispute.record)
             facet = self._disputable.get(dispute.tag)
             if dispute.state is State.OPEN and paper is not None and facet is not None:
-                others = [with_value(paper, facet, dispute.tag, value) for value in dispute.alternatives]
-                self._open.append((dispute, paper, others))
+                others = [(dispute.tag, with_value(paper, facet, dispute.tag, value)) for value in dispute.alternatives]
+                self._other_readings.setdefault(paper.key, []).extend(others)
 
     def records(self, kind: Over, claim: Claim) -> Sequence[Any]:
         """Return the records of a kind that the claim could be about."""
@@ -494,10 +485,10 @@ class Judge:
             return {PoolName.CANDIDATES: _pool_verdict(claim, members)}
         named_keys = claim.expect.values if isinstance(claim.expect, claim_file.Values) else None
         about = [candidate for candidate in self.candidates if named_keys is None or candidate.name in named_keys]
-        added, undecided = candidate_members(about, filters[Over.PAPERS])
+        added, undecided = candidate_members(about, filters[Over.PAPERS], self._disputable)
         members = [*members, *added]
         verdict = _pool_verdict(claim, members)
-        possible = could_fall_by(claim, members, undecided, self._disputable) if verdict.holds else ()
+        possible = could_fall_by(claim, members, undecided) if verdict.holds else ()
         counted = tuple(member.record.name for member in added if member.is_selected)
         verdict = verdict._replace(could_fall_by=possible, counted=counted, undecided=len(undecided))
         return {PoolName.CANDIDATES: verdict}
@@ -549,16 +540,17 @@ class Judge:
     def _contested(self, filters: Mapping[Over, Filters]) -> tuple[str, ...]:
         """Return the papers whose part in a claim depends on an open dispute, in their order."""
         wanted = filters.get(Over.PAPERS)
-        if wanted is None or not self._open:
+        if wanted is None or not self._other_readings:
             return ()
         tags = wanted.disputed_tags(self._disputable)
-        marked = set()
-        for dispute, paper, others in self._open:
-            if dispute.tag in tags and paper.key not in marked:
+        contested = []
+        for key, paper in self._papers.items():
+            others = [other for tag, other in self._other_readings.get(key, ()) if tag in tags]
+            if others:
                 part = wanted.part(paper)
                 if any(wanted.part(other) != part for other in others):
-                    marked.add(paper.key)
-        return tuple(key for key in self._papers if key in marked)
+                    contested.append(key)
+        return tuple(contested)
 
 
 def _pool_verdict(claim: Claim, members: Sequence[Member]) -> PoolVerdict:

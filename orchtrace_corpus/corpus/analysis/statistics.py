@@ -187,9 +187,9 @@ def count_levels(records: Sequence[Record], facet: Facet) -> LevelCounts:
             tally.update(tag.items())
             having[record.name] = tag
     counts = {term.id: {level.id: tally[term.id, level.id] for level in facet.levels} for term in facet.terms}
-    return (
-        LevelCounts(facet, counts, len(records)) if facet.required else LevelCounts(facet, counts, len(having), having)
-    )
+    if facet.required:
+        return LevelCounts(facet, counts, len(records))
+    return LevelCounts(facet, counts, len(having), having)
 
 
 def cross(records: Sequence[Record], rows: Attribute, columns: Attribute) -> Crosstab:

@@ -61,7 +61,7 @@ class Change(NamedTuple):
         return f"{self.record} taken in" + f" with {shown}" * bool(shown)
 
 
-def taken_in(exclusion: Exclusion, tags: Mapping[str, Tag]) -> Paper:
+def as_paper(exclusion: Exclusion, tags: Mapping[str, Tag]) -> Paper:
     """Return an exclusion as the paper that it would have been, added on the day of its screening."""
     day, urls = exclusion.screened, (exclusion.url,)
     paper = Paper(exclusion.id, exclusion.title, urls=urls, added=day, tags=tags, published=exclusion.published)
@@ -193,12 +193,8 @@ class _Variant(NamedTuple):
         return bool(self.changes) and self.changes[0].kind is kind
 
 
-class _Unit(NamedTuple):
-    """A record with all its variants; the first is the record without changes."""
-
-    name: str
-    variants: tuple[_Variant, ...]
-
+_Variants: TypeAlias = tuple[str, list[_Variant]]
+"""The name of a record, and its variants; the first is the record without changes."""
 
 _Weight: TypeAlias = Callable[[str, Part | None], int]
 """The number that a record, by its name and contribution, adds to a sum."""
@@ -212,7 +208,7 @@ def _stressed(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> Robust
     units = [*papers, *_exclusion_units(filters, judge.pool)]
     if (wanted := filters.get(Over.SCALE)) is not None:
         observations = judge.records(Over.SCALE, claim)
-        units += [_Unit(item.name, (_Variant((), wanted.part(item)), _left_out(item.name))) for item in observations]
+        units += [(item.name, [_Variant((), wanted.part(item)), _left_out(item.name)]) for item in observations]
     gains = [_Gains(weight, limit, units, claim) for weight, limit in _ways(claim)]
     sets = [changes for gain in gains if (changes := gain.smallest()) is not None]
     return Robustness(
@@ -225,15 +221,16 @@ def _stressed(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> Robust
         left_out=_singles(gains, ChangeKind.LEAVE_OUT),
         smallest=min(sets, key=lambda changes: (len(changes), _remoteness(changes)), default=()),
         is_exact=is_exact,
-        near_miss_number=sum(any(variant.is_by(ChangeKind.TAKE_IN) for variant in unit.variants) for unit in units),
+        near_miss_number=sum(any(v.is_by(ChangeKind.TAKE_IN) for v in variants) for _, variants in units),
     )
 
 
-def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute]) -> tuple[list[_Unit], bool]:
+def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute]) -> tuple[list[_Variants], bool]:
     """Return the papers with all their variants, and True if no combination of readings was skipped."""
     if filters is None:
         return [], True
-    units, is_exact = [], True
+    units: list[_Variants] = []
+    is_exact = True
     known = disputable(pool.taxonomy)
     tags = filters.disputed_tags(known)
     concerning: dict[str, list[Dispute]] = {}
@@ -250,7 +247,7 @@ def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute
                 other = with_value(other, known[flip.tag], flip.tag, flip.value)
             variants.append(_Variant(flips, filters.part(other)))
         variants.append(_left_out(paper.key))
-        units.append(_Unit(paper.key, tuple(variants)))
+        units.append((paper.key, variants))
     return units, is_exact
 
 
@@ -269,7 +266,7 @@ def _readings(disputes: Sequence[Dispute]) -> tuple[list[tuple[Change, ...]], bo
     return [changes for combined in products for changes in islice(combined, MOST_READINGS)], is_complete
 
 
-def _exclusion_units(filters: Mapping[Over, Filters], pool: Pool) -> list[_Unit]:
+def _exclusion_units(filters: Mapping[Over, Filters], pool: Pool) -> list[_Variants]:
     """Return the near misses with their variants; for a claim about exclusions, all exclusions."""
     of_papers, of_exclusions = filters.get(Over.PAPERS), filters.get(Over.EXCLUSIONS)
     asked = (of_papers.conditions, of_papers.by) if of_papers else ((), None)
@@ -281,13 +278,13 @@ def _exclusion_units(filters: Mapping[Over, Filters], pool: Pool) -> list[_Unit]
         if exclusion in includable:
             parts: dict[Part | None, Change] = {}
             for tags in possible:
-                part = of_papers.part(taken_in(exclusion, tags)) if of_papers else None
+                part = of_papers.part(as_paper(exclusion, tags)) if of_papers else None
                 parts.setdefault(part, Change(ChangeKind.TAKE_IN, exclusion.id, tags=tags))
             variants += [_Variant((change,), part) for part, change in parts.items()]
         if of_exclusions:
             variants.append(_left_out(exclusion.id))
         if len(variants) > 1:
-            units.append(_Unit(exclusion.id, tuple(variants)))
+            units.append((exclusion.id, variants))
     return units
 
 
@@ -347,17 +344,17 @@ def _excess(part: Part | None, hundredths: int) -> int:
 class _Gains:
     """The amount that each variant adds to the sum of one way to break a claim; `slack` is missing to the limit."""
 
-    def __init__(self, weight: _Weight, limit: int, units: Sequence[_Unit], claim: Claim) -> None:
+    def __init__(self, weight: _Weight, limit: int, units: Sequence[_Variants], claim: Claim) -> None:
         expect = claim.expect
         names: set[str] = set()  # of records that may not exist
         if isinstance(expect, (claim_file.Keys, claim_file.Values)):
             names.update(expect.keys if isinstance(expect, claim_file.Keys) else expect.values)
-        total = sum(weight(name, None) for name in names - {unit.name for unit in units})
+        total = sum(weight(name, None) for name in names - {name for name, _ in units})
         self.variants: list[list[tuple[_Variant, int]]] = []
-        for unit in units:
-            present = weight(unit.name, unit.variants[0].part)
+        for name, variants in units:
+            present = weight(name, variants[0].part)
             total += present
-            self.variants.append([(variant, weight(unit.name, variant.part) - present) for variant in unit.variants])
+            self.variants.append([(variant, weight(name, variant.part) - present) for variant in variants])
         self.slack = limit - total
 
     def smallest(self) -> tuple[Change, ...] | None:
