@@ -1,7 +1,7 @@
 """The folders where programs keep sessions, the newest sessions in them, and the project of each.
 
-Only names and times of files are looked at, and their beginning for the folder that a session ran in: folders grow
-large. They are the same below the home folder of Linux, macOS and Windows.
+Only names and times of files are read, and their beginnings for the folder that a session ran in, since folders grow
+large. Their paths below the home folder are the same on Linux, macOS and Windows.
 """
 
 import os
@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.trace.importers.core.json_parts import decoded
 from orchtrace_corpus.trace.importers.core.logs import LogFile, Opened
 
 _PLACES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
@@ -23,19 +24,18 @@ _PLACES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
     "kimi_code": ("KIMI_CODE_HOME", ".kimi-code", "sessions", ("*/*/agents/main/wire.jsonl",)),
     "pi": ("PI_CODING_AGENT_DIR", ".pi/agent", "sessions", ("*/*.jsonl",)),
 }
-"""Where a program keeps its sessions: the variable that names its folder, that folder below the home folder where the
-variable is not set, the folder of sessions in it, and the files with which sessions begin."""
-
+"""By format: the variable that names the program's folder, its path below the home folder if that is not set, the
+folder of sessions in it, and the files with which sessions begin."""
 
 _FIELDS = {"claude_code": "cwd", "codex": "cwd", "qwen_code": "cwd", "copilot_cli": "cwd", "opencode": "directory",
            "pi": "cwd"}  # fmt: skip
-"""The member in which the rows of a format name the folder: the first of this name is that of the session."""
+"""The member that names the folder of a session; the first in a file counts."""
 
 _LEVELS_UP = {"claude_code": 1, "qwen_code": 2, "gemini_cli": 2, "kimi_code": 4}
-"""The levels from the file of a session up to the folder of its project, in the program's own folder."""
+"""The levels from the file of a session up to the folder of its project in the program's folder."""
 
 _WORKTREES = re.compile(r"/\.claude/worktrees/.*")
-"""The folder where Claude Code works on a branch, beside that of the project."""
+"""The folder inside a project where Claude Code works on a branch."""
 
 
 class Recent(NamedTuple):
@@ -47,7 +47,7 @@ class Recent(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the name of the session in the name of the file or its folder, or its beginning."""
+        """Return the name of the session, from the name of its file or folder."""
         folder, file = os.path.split(self.path)
         if file == "events.jsonl" and self.form == "copilot_cli":
             return os.path.basename(folder)
@@ -57,12 +57,12 @@ class Recent(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """The folder in which the session ran, as far as its log says; else empty."""
+        """Return the folder in which the session ran; empty if that is unknown."""
         return folder_of(self.form, self.path)
 
 
 def folders() -> dict[str, str]:
-    """Return the folder in which each program keeps its sessions, by the format of its logs, be it there or not."""
+    """Return the folder of each program's sessions, which may not exist, by the format of its logs."""
     home = os.path.expanduser("~")
     return {
         form: os.path.join(os.environ.get(variable) or os.path.join(home, *below.split("/")), inside)
@@ -71,7 +71,7 @@ def folders() -> dict[str, str]:
 
 
 def recent() -> list[Recent]:
-    """Return the sessions below the home folder, the newest first; transcripts of sub-agents are none."""
+    """Return the sessions below the home folder, the newest first, without transcripts of sub-agents."""
     recent = [
         Recent(form, path, modified)
         for form, folder in folders().items()
@@ -85,7 +85,7 @@ def recent() -> list[Recent]:
 
 
 def _logs(folder: str, pattern: str) -> Iterator[tuple[str, float]]:
-    """Yield the logs below a folder, with the times at which they were last written; none where none can be seen."""
+    """Yield the logs below a folder with the times at which they were last written."""
     from glob import escape, iglob
 
     for path in iglob(os.path.join(escape(folder), *pattern.split("/"))):
@@ -96,21 +96,18 @@ def _logs(folder: str, pattern: str) -> Iterator[tuple[str, float]]:
 
 def _modified(path: str) -> float:
     """Return when a log was last written; of a database, when its write-ahead log was."""
-    later = f"{path}-wal"
-    return max(os.path.getmtime(one) for one in (path, later) if one == path or os.path.exists(one))
+    journal = f"{path}-wal"
+    modified = os.path.getmtime(path)
+    return max(modified, os.path.getmtime(journal)) if os.path.exists(journal) else modified
 
 
 def folder_of(form: str, path: str) -> str:
-    """Return the folder in which the session of a file ran, as far as the file or its place says."""
+    """Return the folder in which the session of a file ran, from its rows or its path; empty if unknown."""
     if form in _FIELDS:
         with suppress(DataFileError), Opened(LogFile(path, os.path.basename(path))) as opened:
             for beginning in (opened.first, opened.head):
                 if named := re.search(rf'"{_FIELDS[form]}"\s*:\s*("(?:[^"\\]|\\.)+")', beginning().text):
-                    import json
-
-                    with suppress(ValueError):
-                        return project_folder(str(json.loads(named[1])))
-                    return project_folder(named[1].strip('"'))
+                    return project_folder(decoded(named[1]) or named[1].strip('"'))
     levels = _LEVELS_UP.get(form)
     parts = path.split(os.sep)
     if levels is None or len(parts) < levels + 2:
