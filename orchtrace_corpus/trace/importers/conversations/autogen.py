@@ -11,7 +11,7 @@ Shapes: autogen-agentchat and autogen-core 0.7.5, `messages.py` and `logging.py`
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any
 
@@ -43,9 +43,8 @@ _TEXT = re.compile(r'^[^\n{]{1,300}\{"(?:payload": "\{|type": "(?:LLMCall|LLMStr
 _ID = re.compile(r'\\*"id\\*":\s*\\*"([0-9a-f-]{36})')
 _THREAD = re.compile(rb'"message_thread":\s*\[\s*\{[^{}]{0,300}?"id":\s*"([0-9a-f-]{36})')
 _MESSAGE_ID = re.compile(r'"id":\s*"([0-9a-f-]{36})"')
-_USAGE = re.compile(r'"models_usage":\s*\{')
-_RUNTIME = re.compile(r"_[0-9a-f-]{36}(?:/.*)?$")
-"""The suffix that the runtime adds to the name of an agent: the run, twice."""
+_agent_of = lru_cache(maxsize=1_000)(partial(re.compile(r"_[0-9a-f-]{36}(?:/.*)?$").sub, ""))
+"""Returns the name of an agent without the suffix that the runtime adds: the run, twice."""
 _MANAGERS = ("SelectorGroupChatManager", "MagenticOneOrchestrator")
 """The managers of teams that ask a model who speaks next."""
 _CALL, _HANDOFF, _TRANSFER = "ToolCallRequestEvent", "HandoffMessage", "transfer_to_"
@@ -89,7 +88,8 @@ def recognises(beginning: logs.Head) -> bool:
     for row in beginning.rows:
         first = next(iter(objects(row.get("messages"))), {})
         is_state = text_field(row, "type").endswith("State") and not _STATE.isdisjoint(row)
-        if is_state or row.keys() >= _MESSAGE or first.keys() >= _MESSAGE or _event_in(row)[0]:
+        is_event = _is_event(row) or logs.event_in(row, _is_event, _MARKS)[0]
+        if is_state or is_event or row.keys() >= _MESSAGE or first.keys() >= _MESSAGE:
             return True
     outline, text = beginning.outline, beginning.text
     if beginning.rows or outline >= _MESSAGE or ("version" in outline and not outline.isdisjoint(_STATE)):
@@ -99,11 +99,6 @@ def recognises(beginning: logs.Head) -> bool:
 
 def _is_event(row: Mapping[str, Any]) -> bool:
     return row.keys() >= _EVENT or (row.get("type") in _CALLS and "agent_id" in row)
-
-
-def _event_in(row: dict[str, Any]) -> tuple[dict[str, Any], float]:
-    """Return a row that is an event, or the event inside it with the time of the row; empty if there is none."""
-    return (row, NO_TIME) if _is_event(row) else logs.event_in(row, _is_event, _MARKS)
 
 
 def ties(opened: logs.Opened) -> Sequence[str]:
@@ -148,17 +143,19 @@ class _Reading:
         before, unread = self._report.records_read, self._report.unread
         for line, row in self._rows(file):
             place = steps.Place(file.name, line)
+            if type(row) is dict and _is_event(row):
+                row = json_parts.lenient(row, _Event)
             if type(row) is _Event:
                 self._take_event(row, NO_TIME, place)
             elif type(row) is not dict or ("source" in row and "content" in row):
                 self._take(row, place)
             elif not _STATE.isdisjoint(row):
                 self._take_state(row, place)
-            elif type(row.get("messages")) is list and not _is_event(row):
+            elif type(row.get("messages")) is list:
                 for message in row["messages"]:
                     self._take(message, place)
             else:
-                event, time = _event_in(row)
+                event, time = logs.event_in(row, _is_event, _MARKS)
                 self._take_event(json_parts.lenient(event, _Event) or _Event(), time, place)
         if self._report.unread > unread:
             lines = logs.object_lines(file)  # none in a log as text
@@ -203,24 +200,25 @@ class _Reading:
             self._managers.add(_agent_of(row.sender))
         if row.type in _CALLS:
             agent, response = masked(_agent_of(row.agent_id)) or "agent", mapping(row.response)
-            stated, ended = (row.prompt_tokens, row.completion_tokens), self._time if time == NO_TIME else time
+            stated = row.prompt_tokens, row.completion_tokens
             if not self._seen.is_new(f"{agent} {stated} {response.get('id')} {time}"):
                 self._note_copy("copy of a model's call", has_usage=True)
                 return
-            used = mapping(response.get("usage"))
-            cached = object_field(used, "prompt_tokens_details").get("cached_tokens")
-            reasoning = object_field(used, "completion_tokens_details").get("reasoning_tokens")
-            model = masked(string(response.get("model")))
-            self._model_calls.append(_Record(agent, ended, place, {}, model, (*stated, cached, None, reasoning)))
+            cached = object_field(response.get("usage"), "prompt_tokens_details").get("cached_tokens")
+            reasoning = object_field(response.get("usage"), "completion_tokens_details").get("reasoning_tokens")
+            usage, model = (*stated, cached, None, reasoning), masked(text_field(response, "model"))
+            time = self._time if time == NO_TIME else time
+            self._model_calls.append(_Record(agent, time, place, {}, model, usage))
             return
         payload, is_text = row.payload, type(row.payload) is str
         if payload != self._payload:  # it goes to each receiver, mostly in rows that follow one another
             self._payload, self._ids = payload, frozenset(_MESSAGE_ID.findall(payload) if is_text else ())
         if self._ids and self._ids <= self._messages.keys():
-            self._note_copy("copy of a message", has_usage=_USAGE.search(payload) is not None)
+            usages = [self._messages[name].message.get("models_usage") for name in self._ids]
+            self._note_copy("copy of a message", has_usage=any(isinstance(usage, dict) for usage in usages))
             return
-        messages = list(_messages(json_parts.decoded(payload) if is_text else payload))
-        messages = messages or list(_messages(json_parts.decoded(row.messages)))
+        messages = [*_messages(json_parts.decoded(payload) if is_text else payload)]
+        messages = messages or [*_messages(json_parts.decoded(row.messages))]
         for message in messages:
             self._take(message, place, time)
         if not messages and payload is None:
@@ -248,19 +246,18 @@ class _Reading:
 
     def trace(self, nothing: str) -> Trace:
         """Return the trace, given the message of the error where no agent said anything."""
-        run, messages = self._run, sorted(self._messages.values(), key=attrgetter("time"))
-        is_timed = any(time != NO_TIME for time in (self._time, *(call.time for call in self._model_calls)))
-        if not is_timed:
+        unit, messages = Unit.SECOND, sorted(self._messages.values(), key=attrgetter("time"))
+        if messages and all(record.time == NO_TIME for record in (*messages, *self._model_calls)):
+            unit = Unit.STEP
             for index, message in enumerate(messages):
                 message.time = float(index)
         self._match(messages)
         for message in messages:
             self._say(message)
         self._chat.end()
-        run.name = run.name or "run"
-        unit = Unit.SECOND if is_timed or not messages else Unit.STEP
+        self._run.name = self._run.name or "run"
         topology = Topology.SWARM if self._is_swarm else Topology.UNKNOWN
-        return run.trace(topology=topology, unit=unit, unread=self._unread, nothing=nothing)
+        return self._run.trace(topology=topology, unit=unit, unread=self._unread, nothing=nothing)
 
     def _match(self, messages: Sequence[_Record]) -> None:
         """Find the message that has the usage of each model call, best one of its agent; else add it as an answer."""
@@ -350,14 +347,15 @@ def _given(context: Any) -> Iterator[dict[str, Any]]:
     """Yield what a model was given as messages of a team; messages of other agents are in their own states."""
     own = next((text_field(given, "source") for given in objects(context) if "thought" in given), "agent")
     for index, given in enumerate(objects(context)):
-        kind, source, content = text_field(given, "type"), text_field(given, "source") or own, given.get("content")
+        source, content = text_field(given, "source") or own, given.get("content")
         message = {"source": source, "type": "TextMessage", "content": content, "number": index}  # there are no ids
-        if kind == "AssistantMessage":
-            yield message | {"type": _CALL if type(content) is list else "TextMessage", "models_usage": {}}
-        elif kind == "FunctionExecutionResultMessage":
-            yield message | {"type": "ToolCallExecutionEvent"}
-        elif kind == "UserMessage" and source == steps.USER:
-            yield message
+        match given.get("type"):
+            case "AssistantMessage":
+                yield message | {"type": _CALL if type(content) is list else "TextMessage", "models_usage": {}}
+            case "FunctionExecutionResultMessage":
+                yield message | {"type": "ToolCallExecutionEvent"}
+            case "UserMessage" if source == steps.USER:
+                yield message
 
 
 def _messages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
@@ -368,9 +366,3 @@ def _messages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
         for inner in value.values() if type(value) is dict else items(value):
             if type(inner) is dict or type(inner) is list:
                 yield from _messages(inner, depth + 1)
-
-
-@lru_cache(maxsize=1_000)
-def _agent_of(name: str) -> str:
-    """Return the name of an agent without what the runtime adds."""
-    return _RUNTIME.sub("", name)
