@@ -1,7 +1,7 @@
 """Importers: logs that agent teams already write, as traces. One module for each format.
 
-Other packages add formats by the entry points `orchtrace_corpus.importers`: docs/importers.md says how. These are
-looked up only where a file is of none of our formats, or where a format is named that is not ours.
+Other packages add formats by the entry points `orchtrace_corpus.importers`, as docs/importers.md explains. These are
+looked up only for a file, or the name of a format, that is none of the built-in ones.
 """
 
 import os
@@ -41,7 +41,7 @@ FORMATS: Mapping[str, str] = {
     "entire": "Entire compact transcripts (JSON Lines)",
     "atof": "ATOF events of NeMo Relay and the NeMo Agent Toolkit (JSON Lines)",
 }
-"""Our own formats by name, and what people call them. The first that recognises a file has it."""
+"""The built-in formats by name, with their titles. The first that recognises a file reads it."""
 
 ENTRY_POINTS = "orchtrace_corpus.importers"
 """The group of entry points by which other packages add importers; the name of each is that of its format."""
@@ -69,7 +69,7 @@ _MARKS: Mapping[str, Sequence[str]] = {
     "conversations.pi": ('"type":"session"', '"parentId"'),
     "conversations.qwen_code": ('"parts"', '"systemPayload"', '"parentSessionId"'),  # of which others have some, too
 }
-"""By module: one of these mostly is in the first bytes of its files. Who has none there is asked, and loaded, last."""
+"""By module: texts of which mostly one is in the first bytes of its files. Other modules are loaded and asked last."""
 _MODULES = {module.rpartition(".")[2]: module for module in _MARKS}
 
 
@@ -99,27 +99,22 @@ class Importer(Protocol):
 
 
 class Session(NamedTuple):
-    """Files that make up one trace or more, and the format that they are in; no format where they may not be read."""
+    """Files of one trace or more, and their format; empty if they may not be read."""
 
     form: str
     files: tuple[LogFile, ...]
 
 
 class Installed(NamedTuple):
-    """The importers that other packages have added.
+    """The importers that other packages have added."""
 
-    Attributes:
-        importers: Those that can be used, by the names of their formats.
-        refused: Why others cannot: a sentence for each.
-    """
-
-    importers: Mapping[str, Importer]
-    refused: Sequence[str]
+    importers: Mapping[str, Importer]  # by the names of their formats
+    refused: Sequence[str]  # a sentence for each that cannot be used
 
 
 @cache
 def installed() -> Installed:
-    """Return the importers that other packages have added; looked up once, and only where it is asked for."""
+    """Return the importers that other packages have added."""
     from importlib.metadata import entry_points
 
     found: dict[str, Importer] = {}
@@ -131,7 +126,7 @@ def installed() -> Installed:
             continue
         try:
             offered = entry.load()
-        except Exception as error:  # whatever a module of somebody else raises, the others are used
+        except Exception as error:  # a broken module of another package does not stop the others
             refused.append(f"{which}: {type(error).__name__}: {printable(str(error), limit=200)}")
             continue
         if isinstance(offered, Importer) and not isinstance(offered, type):
@@ -142,7 +137,7 @@ def installed() -> Installed:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all formats: ours, and those that other packages have added."""
+    """Return the names of all formats, built in or added."""
     return (*FORMATS, *installed().importers)
 
 
@@ -171,24 +166,17 @@ def _ties(form: str, opened: Opened) -> Sequence[str]:
 
 
 def title(form: str) -> str:
-    """Return what people call a format."""
+    """Return the title of a format."""
     return FORMATS.get(form) or str(getattr(importer(form), "TITLE", form))
 
 
 class Found(NamedTuple):
-    """The sources in files and folders.
-
-    Attributes:
-        sessions: The sessions of logs.
-        traces: The files that hold finished traces.
-        others: The files that are neither, as far as we know.
-        passed_over: What could hold more, and was not looked into: sentences, one for each reason.
-    """
+    """The sources in files and folders."""
 
     sessions: list[Session]
-    traces: list[LogFile]
-    others: list[LogFile]
-    passed_over: list[str]
+    traces: list[LogFile]  # files of finished traces
+    others: list[LogFile]  # files of neither
+    passed_over: list[str]  # a sentence for each reason why something was not read
 
 
 def sessions(paths: str | Sequence[str], form: str = "") -> list[Session]:
@@ -208,15 +196,14 @@ def sessions(paths: str | Sequence[str], form: str = "") -> list[Session]:
 
 
 def find(paths: Sequence[str], form: str = "") -> Found:
-    """Return what there is in files and folders. Each file is opened once.
+    """Return the sources in files and folders. Each file is opened once.
 
-    What its importer knows to lie beside a file that is named by itself is read with it.
-
-    A file that may not be read is a session of no format, so that `read` says so, and the others are read.
+    With a named file, further files of its session are read. A file that may not be read is a session without a
+    format, which `read` refuses, so that the others are read.
 
     Args:
         paths: The files and folders.
-        form: The format; else each file's is recognised from how it begins, and files of none are passed over.
+        form: The format; else that of each file is recognised from its beginning.
 
     Raises:
         CommandUseError: There is no such format.
@@ -280,11 +267,7 @@ def find(paths: Sequence[str], form: str = "") -> Found:
 
 
 def refuse(paths: Sequence[str], found: Found) -> NoReturn:
-    """Say that there is no log in files and folders.
-
-    Raises:
-        DataFileError: Always.
-    """
+    """Raise the error that files and folders contain no log."""
     others = found.others or found.traces
     first = "it" if len(others) == 1 else f"of {len(others):,} files the first, {quote_path(others[0].name)},"
     message = f"{', '.join(map(quote_path, paths[:3]))} is not a log in a known format: {first}"
@@ -295,11 +278,7 @@ def refuse(paths: Sequence[str], found: Found) -> NoReturn:
 
 
 def grouped(form: str, files: Iterable[LogFile]) -> Iterator[tuple[LogFile, ...]]:
-    """Yield the files of a format by session.
-
-    Raises:
-        DataFileError: A file cannot be read.
-    """
+    """Yield the files of a format by session."""
     found, of_folders = [], dict[Hashable, str]()
     for file in files:
         with Opened(file, of_folders) as opened:
@@ -308,15 +287,7 @@ def grouped(form: str, files: Iterable[LogFile]) -> Iterator[tuple[LogFile, ...]
 
 
 def recognise(opened: Opened, likely: str = "") -> str:
-    """Return the format of a file; empty where it is of none.
-
-    Args:
-        opened: The file.
-        likely: What is asked first if it is ours, such as the format of the file before: no two take the same file.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
+    """Return the format of a file, empty for none; `likely`, such as that of the file before, is tried first."""
     if likely in FORMATS and importer(likely).recognises(opened.first()):
         return likely
     beginnings = opened.first, opened.head  # the first row is mostly enough
@@ -328,7 +299,7 @@ def recognise(opened: Opened, likely: str = "") -> str:
 
 
 def format_of(data: bytes) -> str:
-    """Return the format of a log that begins with these bytes; empty if it is of none."""
+    """Return the format of a log that begins with these bytes; empty for none."""
     beginnings = logs.Head(data, 1), logs.Head(data, logs.HEAD_ROWS)
     return next((name for beginning in beginnings for name in names() if importer(name).recognises(beginning)), "")
 
@@ -339,7 +310,7 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
     Args:
         session: The session.
         privacy: How contents are referred to.
-        answers: Where its answers are noted, for who asks which of them other sessions have, too.
+        answers: Collects the ids of its answers, which show copies in other sessions.
 
     Raises:
         DataFileError: A file cannot be read, or is no log of the format.
@@ -365,25 +336,17 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
 
 
 class Imported(NamedTuple):
-    """The result of a session of a log: a trace, or the error that stopped it.
+    """The result of a session of a log: a trace, or the error that stopped it."""
 
-    Attributes:
-        form: The format of the log; empty where it may not be read.
-        files: The paths of its files.
-        trace: The trace; None where there is none.
-        error: Why there is none.
-        answers: The ids of its answers, by the numbers of their events, where the log has them.
-    """
-
-    form: str
-    files: tuple[str, ...]
+    form: str  # the format of the log; empty if it may not be read
+    files: tuple[str, ...]  # the paths of its files
     trace: Trace | None
     error: DataFileError | None = None
-    answers: Mapping[int, str] = {}
+    answers: Mapping[int, str] = {}  # the ids of its answers, by the index of their events
 
 
 def import_sessions(sessions: Iterable[Session], privacy: Privacy) -> Iterator[Imported]:
-    """Yield the traces of sessions, one in memory at a time; a session that cannot be read does not stop the rest."""
+    """Yield the traces of sessions, one in memory at a time; an error of one does not stop the rest."""
     for session in sessions:
         answers = Answers()
         files = tuple(file.path for file in session.files)
@@ -395,12 +358,12 @@ def import_sessions(sessions: Iterable[Session], privacy: Privacy) -> Iterator[I
 
 
 def is_binary(beginning: Head) -> bool:
-    """Return True if a file is no text, and no text in UTF-16 either."""
+    """Return True if a file is not text, in UTF-8 or UTF-16."""
     return "\0" in beginning.text and not beginning.is_utf16
 
 
 def _description(file: LogFile) -> str:
-    """Return what a file begins with, in a few words."""
+    """Describe the beginning of a file in a few words."""
     beginning = logs.head(file)
     if not beginning.text.strip():
         return "is empty"
