@@ -1,15 +1,13 @@
-"""A thread of Codex, read from its rollouts: what its agent did, what its answers spent, what it says of other threads.
+"""A thread of Codex, read from its rollouts: the acts and tokens of its agent, and what it says of other threads.
 
-The token counter has cumulative totals. Most are written twice, and only one that has moved counts. A thread that
-another spawned may begin with the history of its parent, at the parent's total, or at zero; each total is set against
-what its row says of the last answer alone, so that none of these is taken for the others. A counter may begin anew, or
-go on from one of its earlier states. What it then stands at beside the last answer, where no earlier state explains
-it, was spent by answers that the log does not have.
+The token counter has cumulative totals. Most are written twice; only one that has changed counts. A spawned thread may
+begin with the history of its parent, at the parent's total, or at zero; the usage of the last answer, which is in the
+same row, shows which. A counter may restart, at zero or at an earlier state. If it then has more than the last answer,
+and no earlier state explains it, the rest was spent by answers that are not in the log.
 
-A thread may be in several files: in use and archived, saved as it grew, or with something cut out. Copies of a row may
-be written differently: with members in another order, with `null` for what others leave out, without
-`encrypted_content`, without texts. Their time stays: a row is known again by its time, its kind and its call, and by
-its place among several of these.
+A thread may be in several files: in use and archived, saved as it grew, or with parts removed. Copies of a row may
+differ: members in another order, `null` for missing ones, no `encrypted_content`, no texts. Rows with the same time,
+kind and call are copies, in their order if there are several.
 """
 
 import re
@@ -41,29 +39,29 @@ from orchtrace_corpus.trace.model.trace import Tokens
 
 _FIELDS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
 _NOTHING = (None,) * len(_FIELDS)
-_SAME_TOTAL = LedgerLine.SAME_TOTAL  # which Python 3.11 takes long to find
+_SAME_TOTAL = LedgerLine.SAME_TOTAL  # looking up enum members is slow on Python 3.11
 _OF_TOTAL = TokenBasis.CUMULATIVE_DELTA, LedgerLine.TOTAL_DIFFERENCE
 _OF_LAST = TokenBasis.REPORTED, LedgerLine.LAST_ANSWER
 
 Amounts = tuple[int, ...]
-"""Tokens in the order of `_FIELDS`, as Codex counts them: input with what came from caches."""
+"""Tokens in the order of `_FIELDS`; the input includes caches."""
 
 
 class Count(Struct, gc=False):
     """A `token_count` row."""
 
     row: int  # its number in the thread
-    place: Place  # where it is
-    total: Amounts | None  # the tokens of all answers so far; None where it does not say
-    last: Amounts | None  # those of the last answer; None where it does not say
-    answer: ModelCall | None  # the answer that it is about; None where its total has not moved
-    has_moved: bool = True  # whether its total is another than that of the row before
+    place: Place
+    total: Amounts | None  # the tokens of all answers so far, if stated
+    last: Amounts | None  # those of the last answer, if stated
+    answer: ModelCall | None  # the answer that it is about; None if its total has not changed
+    has_moved: bool = True  # whether its total differs from that of the row before
 
 
 def read_amounts(usage: Any) -> Amounts | None:
-    """Return the amounts of a usage; None where it has none, or one that is no number."""
+    """Return the amounts of a usage; None if it has none, or one that is not a number."""
     stated: tuple[Any, ...] = tuple(map(usage.get, _FIELDS)) if type(usage) is dict else _NOTHING
-    for amount in stated:  # mostly all of them are
+    for amount in stated:
         if type(amount) is not int or not 0 <= amount <= MAX_COUNT:
             break
     else:
@@ -72,13 +70,13 @@ def read_amounts(usage: Any) -> Amounts | None:
 
 
 def is_odd(usage: Any) -> bool:
-    """Return True if a usage states something for tokens that is no number of them."""
+    """Return True if a usage has a count that is not a number."""
     stated = map(usage.get, _FIELDS) if type(usage) is dict else ()
     return any(amount is not None and count(amount) is None for amount in stated)
 
 
 def by_kind(spent: Amounts) -> dict[str, int]:
-    """Return tokens as the schema has them: input without what came from caches; reasoning within the output."""
+    """Return tokens by the kinds of the schema: the input excludes caches, the output includes reasoning."""
     read, cached, written, thought = spent
     return {
         "input": read - cached if read > cached else 0, "cache_read": cached,
@@ -133,16 +131,14 @@ class Spawn(Struct):
 
     call: ToolCall
     call_id: str  # its id in the log
-    task_mark: int = 0  # a mark of the sub-agent's task
-    # what the call and its output call the sub-agent: its thread, its path, its name
-    names: list[str] = field(default_factory=list)
-    nickname: str = ""  # the name that the output gives it for people; empty where it gives none
-    # whether the output is no object, as it is where an agent came into being, but a sentence
-    is_declined: bool = False
+    task_mark: int = 0  # of the sub-agent's task
+    names: list[str] = field(default_factory=list)  # of the sub-agent in the call and its output: thread, path, name
+    nickname: str = ""  # for people, in the output
+    is_declined: bool = False  # whether the output is a sentence instead of an object
 
 
 class Addressed(Struct):
-    """A call that is about an agent under some name: a message to it, or its end."""
+    """A call about an agent, by a name of it: a message to it, or its end."""
 
     call: ToolCall
     name: str
@@ -150,7 +146,7 @@ class Addressed(Struct):
 
 
 class Ending(Struct):
-    """The end of another agent, reported to the thread at a step; `ref` refers to its result."""
+    """A step that reports the end of another agent; `ref` refers to its result."""
 
     step: steps.Step
     name: str
@@ -161,17 +157,17 @@ class Ending(Struct):
 class Arrival(Struct):
     """A text that the agent is given, and that another may have sent."""
 
-    step: steps.Delivery  # the step at which it arrives
-    text_mark: int  # a mark of the text; 0 where it is encrypted
-    author: str = ""  # what the log calls the agent that sent it; empty where it does not say
+    step: steps.Delivery
+    text_mark: int  # 0 if the text is encrypted
+    author: str = ""  # the name of the sender, if the log has it
 
 
 class Start(Struct):
-    """An agent comes into being."""
+    """The beginning of another agent, as the thread reports it; empty values are unknown."""
 
-    call_id: str  # the id of the call that spawned it; empty where the log does not say
-    path: str  # its path; empty where the log does not say
-    concluded: ToolCall  # what stands for that call where the log has none, as for calls that a script makes
+    call_id: str  # the id of the call that spawned it
+    path: str  # its path
+    concluded: ToolCall  # replaces that call if it is not in the log, as calls of scripts are not
 
 
 _BEGIN, _END = 0, 1
@@ -264,8 +260,8 @@ LEAD_PATH = "/root"
 
 _BURST_SECONDS = 1.0
 _EARLIER_SECONDS = 1.0
-_MAX_BEGINNING = 400  # of an output that names an agent
-_COPYING_SECONDS = 10.0  # history is copied within such a time, if it is given new times at all
+_MAX_BEGINNING = 400  # characters of an output in which it names an agent
+_COPYING_SECONDS = 10.0  # the longest time in which history is copied, if it is given new times
 _SILENT = frozenset(("compacted", "inter_agent_communication_metadata", "world_state"))
 _NEUTRAL_EVENTS = ("thread_settings_applied", "thread_name_updated")
 
@@ -278,11 +274,11 @@ _PURPOSES = {
     "request_user_input": steps.ASK,
 }
 _ABOUT_AGENTS = (steps.SPAWN, steps.MESSAGE, steps.CLOSE)
-_WRITING_SECONDS = 1.0  # A row is written a moment after what it is about
-_LONG_SECONDS = 30.0  # A call that took longer has its run time in the trace, which settles that it did not wait
+_WRITING_SECONDS = 1.0  # the longest delay of a row
+_LONG_SECONDS = 30.0  # a longer call has its run time in the trace, to show that it did not wait
 _HOSTED_CALLS = frozenset(("web_search_call", "image_generation_call"))
 _UNFINISHED = frozenset(("in_progress", "searching", "generating"))
-_OK, _ERROR = Status.OK, Status.ERROR  # which Python 3.11 takes long to find
+_OK, _ERROR = Status.OK, Status.ERROR
 _APPROVALS = frozenset(("exec_approval_request", "apply_patch_approval_request", "elicitation_request"))
 _ANSWERS = {"agent_message": "message", "agent_reasoning": "reasoning", "agent_reasoning_raw_content": "reasoning"}
 """Events that repeat an item, and its kind."""
@@ -307,14 +303,13 @@ class Moment(Struct, gc=False):
 
 
 class Trail(Struct, gc=False):
-    """A row of a rollout, as far as it tells where copied history ends."""
+    """A row that shows where copied history ends. Rows that every thread writes anew are not among them."""
 
     row: int  # its number in the thread
     time: float
-    mark: int  # what it says, as a number
-    # the kind of row: `count` for a total that has moved, `meta` for the `session_meta` of another thread, `turn`
-    # for the beginning of a turn that is the thread's own by its id or time, else `row`. What every thread writes
-    # anew about itself leaves no trail
+    mark: int  # the same for the same contents
+    # `count` for a total that has changed, `meta` for the `session_meta` of another thread, `turn` for the beginning
+    # of a turn that is the thread's own by its id or time, else `row`
     kind: str
 
 
@@ -322,26 +317,24 @@ class Rollout:
     """One thread, read from its rows."""
 
     def __init__(self, files: Sequence[logs.LogFile], meta: Meta, run: Run, *, is_source: bool) -> None:
-        self.meta = meta  # what it says of itself
+        self.meta = meta
         name = LEAD_NAME if not meta.parent else meta.nickname or rows.path_leaf(meta.path)
-        self.thread = run.agent(meta.id, name, meta.role)  # its steps
+        self.thread = run.agent(meta.id, name, meta.role)
         self.thread.is_root = not meta.parent
-        # what tells where copied history ends. Of a thread whose own history none is copied from, only what was
-        # written when it came into being
-        self.trail: list[Trail] = []
-        self.spawns: list[Spawn] = []  # its calls that spawn agents
-        self.addressed: list[Addressed] = []  # its calls that are about agents
-        self.endings: list[Ending] = []  # the ends of agents that were reported to it
-        self.arrivals: list[Arrival] = []  # what others may have sent it
-        self.started: dict[str, Start] = {}  # the agents whose beginning it mentions, by thread
+        self.trail: list[Trail] = []  # only rows from its first seconds, if no thread has copied its history
+        self.spawns: list[Spawn] = []
+        self.addressed: list[Addressed] = []
+        self.endings: list[Ending] = []
+        self.arrivals: list[Arrival] = []
+        self.started: dict[str, Start] = {}  # by thread
         self._run, self._privacy = run, run.privacy
-        self._counts: list[Count] = []  # its counter of tokens, row by row
+        self._counts: list[Count] = []
         self._model = ""  # the model that answers from now on
-        self._odd = 0  # how many states of its counter are no numbers, with none behind them that would contain theirs
-        self._failed: set[str] = set()  # the ids of calls that spawned no agent, as it says
-        self._answer: ModelCall | None = None  # the answer whose items come in
+        self._odd = 0  # states of the counter that are not numbers, since the last total
+        self._failed: set[str] = set()  # the ids of calls that spawned no agent
+        self._answer: ModelCall | None = None  # the answer that the next items continue
         self._has_called = False  # whether that answer calls a tool whose result is to come
-        self._uncounted: ModelCall | None = None  # the last answer that no count was about
+        self._uncounted: ModelCall | None = None  # the last answer, until a count of it
         self._before: tuple[Amounts | None, Amounts | None] = (None, None)
         self._approval: tuple[Moment, str] | None = None  # when a person was asked to approve, and which call
         self._items: set[str] = set()
@@ -349,19 +342,19 @@ class Rollout:
         self._typed_items: list[steps.Step] = []
         self._calls: dict[str, list[ToolCall]] = {}
         self._spawns: dict[str, Spawn] = {}
-        # the results whose calls are to be found, by the ids of these: with the times of `Output`
+        # results to be joined to their calls: id of the call, result, run time and command times of `Output`
         self._results: list[tuple[str, ToolResult, float | None, tuple[float | None, ...] | None]] = []
-        # since when calls, by their `id`, ask for an approval, and how many tools they call where they are scripts
+        # when calls, by their `id`, asked for an approval, and how many tools they call if they are scripts
         self._approvals: dict[int, tuple[float, int | None]] = {}
-        self._running: dict[str, ToolCall] = {}  # what still ran, with the call that said so last
-        self._awaited: dict[int, str] = {}  # what calls wait for that ran before, by the `id` of the call
-        self._turns: dict[str, float] = {}  # when turns began that go on, by their ids
-        self._hosted_calls: list[ToolCall] = []  # those of the service that had not ended when they were written
-        youngest: float | None = None  # when the last row was written that tells where copied history ends
+        self._running: dict[str, ToolCall] = {}  # cells and sessions that run, with the last call that said so
+        self._awaited: dict[int, str] = {}  # cells and sessions that calls wait for, by the `id` of the call
+        self._turns: dict[str, float] = {}  # when open turns began, by their ids
+        self._hosted_calls: list[ToolCall] = []  # calls by the service that have not ended
+        youngest: float | None = None  # the latest time of a row of the trail; None for no trail
         if is_source or ((meta.parent or meta.forked) and meta.created is None):
             youngest = inf
         elif (meta.parent or meta.forked) and meta.created is not None:
-            youngest = meta.created + _COPYING_SECONDS  # what is younger was not copied into this thread
+            youngest = meta.created + _COPYING_SECONDS
         if len(files) == 1:
             name = shown(files[0])
             self._read(logs.rows(files[0]._replace(name=name), run.report, Line), youngest, name)
@@ -390,7 +383,7 @@ class Rollout:
                 if time < before:
                     report.out_of_order += 1
                 before = time
-            sign = ""  # what the row says of where copied history ends, in the words of `Trail`
+            sign = ""  # the kind of the row on the trail
             if kind == "response_item":
                 self._take_item(payload, at)
                 sign = "row"
@@ -422,7 +415,7 @@ class Rollout:
                 else:
                     mark = hash((kind, msgspec.json.encode(payload, order="sorted")))
                 self.trail.append(Trail(ordinal, time, mark, sign))
-        if self._has_typed_events:  # which say the same as items
+        if self._has_typed_events:  # they repeat items
             doubled = set(map(id, self._typed_items))
             self.thread.steps = [step for step in self.thread.steps if id(step) not in doubled]
         if is_undated:
@@ -547,10 +540,9 @@ class Rollout:
     def _note_run_time(
         self, call: ToolCall, result: ToolResult, run_time: float, command_times: tuple[float | None, ...] | None
     ) -> None:
-        """Note how long a tool ran: what it took beyond that, it waited, for a person where it had asked one.
+        """Note how long a tool ran; in the rest of its time it waited, for a person if it had asked for approval.
 
-        The time of a script contains the waits of its tools. It ran as long as its commands, if it has printed the
-        results of all that it called.
+        The time of a script includes the waits of its tools. It ran as long as its commands, if it printed all results.
         """
         asked, tools = self._approvals.get(id(call), (None, None))
         elapsed = result.time - call.time
@@ -590,7 +582,7 @@ class Rollout:
             self._add(steps.TurnEnd(at.time, at.place, 0.0, seconds, Excluded.SLEEP, begin), at)
 
     def _take_input(self, payload: Payload, at: Moment) -> None:
-        """Take a message to the model: typed only where it is the user's, and where no event says the same."""
+        """Take a message to the model, which a person typed if it is the user's and no event repeats it."""
         self._answer = None
         text = text_of(payload.content)
         endings = list(rows.notification(text))
@@ -634,7 +626,7 @@ class Rollout:
         self.started.setdefault(thread, Start(call_id, path, concluded))
 
     def _end_approval(self, begin: Moment, call_id: str, at: Moment, output_of: str) -> None:
-        """End a request for approval: whatever comes next shows that a person has answered, but for the output."""
+        """End a request for approval: any row after it, other than the output, shows that a person has answered."""
         self._approval = None
         if output_of and output_of == call_id:
             self._ask(self._calls.get(call_id, []), begin)
@@ -642,7 +634,7 @@ class Rollout:
             self._add(UserInput(at.time, at.place, since=begin.time, asked=begin.time != NO_TIME), at)
 
     def _ask(self, calls: list[ToolCall], at: Moment, tools: int | None = None) -> None:
-        """Note that the last of some calls asks for an approval, and that the log does not say when it was given."""
+        """Note that the last of some calls asks for an approval, of unknown time."""
         for call in calls[-1:]:
             self._approvals.setdefault(id(call), (at.time, tools))
             self._add(steps.SafetyEvent(at.time, at.place, tool=call.tool, status=Status.UNKNOWN, asking=call), at)
@@ -685,7 +677,7 @@ class Rollout:
             self._ask([call], at, len(re.findall(rows.TOOL_CALL, string(arguments))))
 
     def _end_hosted_call(self, call: ToolCall, status: str, at: Moment) -> None:
-        """End a call that the service has made itself while the model answered: its row is written when it is over."""
+        """End a call by the service while the model answered, whose row is written at its end."""
         if status in _UNFINISHED:
             self._hosted_calls.append(call)
             return
@@ -832,7 +824,7 @@ class Rollout:
         return common[-1][0].row if is_copied else 0
 
     def _leave_out(self, end: int, copied: dict[str, int] | None) -> None:
-        """Leave out the steps of rows up to this one; what they had spent stands at the first that is left."""
+        """Leave out the steps of rows up to `end`; their tokens are entered at the first remaining step."""
         thread, counts = self.thread, self._counts
         kept = [step for step in thread.steps if step.order > end]
         spent = {id(count.answer): count for count in counts if count.row > end and count.answer is not None}
@@ -859,7 +851,7 @@ class Rollout:
         self.started = {name: start for name, start in self.started.items() if start.concluded.order > end}
 
     def refused(self) -> set[int]:
-        """Return the calls, by `id`, that spawned no agent: the log says so, or has a sentence in the place of one."""
+        """Return the calls, by `id`, that spawned no agent, as the log says or their output is a sentence."""
         started = {start.call_id for start in self.started.values()}
         return {
             id(spawn.call)

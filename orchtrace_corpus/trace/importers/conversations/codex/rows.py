@@ -22,17 +22,17 @@ _ROW_TYPES = frozenset(("session_meta", "response_item", "event_msg", "turn_cont
 
 
 class Meta(NamedTuple):
-    """A thread, as the first `session_meta` of its rollout describes it; what that leaves out is empty."""
+    """The description of a thread in the first `session_meta` of its rollout; missing texts are empty."""
 
-    id: str  # the thread
+    id: str
     parent: str = ""  # the thread that spawned it
-    forked: str = ""  # the thread whose history a person, or its parent, has given it
+    forked: str = ""  # the thread whose history it begins with
     call: str = ""  # the call that spawned it
-    role: str = ""  # the role of its agent
-    nickname: str = ""  # the name of its agent
+    role: str = ""  # of its agent
+    nickname: str = ""  # of its agent
     path: str = ""  # its agent's place among the agents, such as `/root/reviewer`
-    version: str = ""  # the version of Codex
-    created: float | None = None  # when it came into being, in seconds since 1970; None where that is unknown
+    version: str = ""  # of Codex
+    created: float | None = None  # in seconds since 1970; None if unknown
 
 
 _META = {"parent": "parent_thread_id", "forked": "forked_from_id", "call": "spawn_call_id", "role": "agent_role"}
@@ -234,14 +234,13 @@ _BESIDE_EXIT_CODE = frozenset(("chunk_id", "wall_time_seconds", "original_token_
 class Output(NamedTuple):
     """An output of a call."""
 
-    text: str  # all of its text
-    details: dict[str, Any]  # the object that the text is; empty where it is none
-    error: str = ""  # what went wrong, in a word; empty where nothing did
-    run_time: float | None = None  # how long the tool ran, in seconds; None where that is not stated
-    # of a script of code mode, how long each command ran whose result it has printed, in seconds, None where that
-    # is not stated; None where the tool is no script
+    text: str
+    details: dict[str, Any]  # the object that the text is; empty for any other text
+    error: str = ""  # in a word
+    run_time: float | None = None  # of the tool, in seconds, if stated
+    # of a script of code mode, the seconds of each command whose result it printed, if stated; None for other tools
     command_times: tuple[float | None, ...] | None = None
-    running: str = ""  # what still runs, as `cell` or `session` with its number; empty where nothing does
+    running: str = ""  # `cell` or `session` with its number, if it still runs
 
 
 def read_output(value: Any) -> Output:
@@ -278,7 +277,7 @@ def read_output(value: Any) -> Output:
 
 
 class _Header(NamedTuple):
-    """The lines that Codex puts in front of an output, as far as they say something of its call."""
+    """The lines of Codex before an output."""
 
     exit_code: int | None = None
     run_time: float | None = None
@@ -326,7 +325,7 @@ def _refusal(beginning: str) -> str:
 
 
 def _read_script(script: re.Match[str], text: str, content: Any) -> Output:
-    """Read what a script of code mode has printed: each result of a command in it says how that has ended."""
+    """Read the output of a script of code mode, with the results of commands that it printed."""
     texts = [text]
     if isinstance(content, list):
         texts = [printed for part in content if (printed := text_field(part, "text"))]
@@ -344,10 +343,9 @@ def _read_script(script: re.Match[str], text: str, content: Any) -> Output:
 
 
 def _command_results(text: str) -> Iterator[tuple[int, float | None]]:
-    """Yield the exit code of each command that a script has printed the result of, and how long it ran.
+    """Yield the exit code and the run time of each command whose result a script printed, but not of running ones.
 
-    A command that still runs has none. Results are JSON: alone, in a list or in an object of the script's own, one or
-    several, each on a line. Long ones are cut off behind the exit code.
+    Results are JSON: alone, in a list or an object, or one on each line. Long ones are cut off after the exit code.
     """
     whole = _json(text)
     if whole is not None:
