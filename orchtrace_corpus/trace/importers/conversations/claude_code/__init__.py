@@ -19,8 +19,8 @@ from orchtrace_corpus.trace.model.trace import Tokens, Trace
 
 __all__ = ["beside", "read", "recognises", "ties"]
 
-_LEAD = "team-lead"  # the name by which teammates know the agent that the user talks to
-_MAX_SAME_TASK = 100  # among so many spawns with the same task, that of the same name is looked for
+_LEAD = "team-lead"  # the name among teammates of the agent that the user talks to
+_MAX_SAME_TASK = 100  # the most spawns with the same task among which one of the same name is searched
 
 
 def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -42,13 +42,12 @@ class Family:
     """The sub-agents of a session and their spawns."""
 
     def __init__(self, reading: Reading) -> None:
-        # the step with which the last result of each agent arrived that ended well, with a reference to that result
-        self.answers: dict[str, tuple[steps.Step, str]] = {}
-        self.children: dict[str, rows.Spawn] = {}  # the spawn that each child comes from, by the child's key
-        # the keys of agents, by every name under which the log speaks of them
+        self.answers: dict[str, tuple[steps.Step, str]] = {}  # by agent, the arrival of its last good result, and a ref
+        self.children: dict[str, rows.Spawn] = {}  # the spawn of each child, by the child's key
+        # the keys of agents, by all names in the log
         self.keys = {key: rows.MAIN if thread.aside else key for key, thread in reading.threads.items()}
         self._run, self._reading, self._threads = reading.run, reading, reading.threads
-        self._meta: dict[str, dict[str, Any]] = {}  # what files beside transcripts say of agents
+        self._meta: dict[str, dict[str, Any]] = {}  # the descriptions of agents in files of their own
         for source in reading.sources:
             if source.part is not Part.META:
                 continue
@@ -69,7 +68,7 @@ class Family:
             call.result = results.get((call.thread.key, call.id)) if call.id else None
 
     def find_by_ids(self) -> None:
-        """Find children by what names the call or the child."""
+        """Find children by the ids of calls and agents."""
         spawns, reading = self._reading.spawns, self._reading
         by_id = {spawn.id: spawn for spawn in reversed(spawns) if spawn.id}
         by_row = {spawn.row: spawn for spawn in reversed(spawns) if spawn.row}
@@ -84,7 +83,7 @@ class Family:
                 self.take(key, by_row.get(beginning.parent_row))
 
     def find_by_task(self) -> None:
-        """Find children by their task: first where the names agree, too, then where one side has none."""
+        """Find children by their task: first those with the same name, then those without a name on one side."""
         for must_have_name in (True, False):
             free: dict[int, list[rows.Spawn]] = {}
             for spawn in self._reading.spawns:
@@ -101,7 +100,7 @@ class Family:
                         break
 
     def take(self, key: str, spawn: rows.Spawn | None) -> bool:
-        """Make an agent the child of a spawn, and return True if it became that; a second spawn sets it going again."""
+        """Make an agent the child of a spawn, and return True if it was none; a second spawn continues its work."""
         thread = self._threads.get(key)
         if spawn is None or spawn.child or thread is None or thread is spawn.thread or thread.is_root or thread.aside:
             return False
@@ -173,7 +172,7 @@ class Family:
             self.take(run_id, start)
 
     def name_agents(self) -> None:
-        """Name agents as their own files do, where nobody who spawned them did, and add those without a transcript."""
+        """Name agents whose spawns have no names by their own files, and add agents without a transcript."""
         for key, details in self._meta.items():
             if key in self._run.agents and not self._run.agents[key].is_root:
                 self._run.agent(key, text_field(details, "name"))
@@ -183,7 +182,7 @@ class Family:
                 continue
             named = (result.agent or result.run or result.tail) if result is not None else ""
             if result is not None and result.answer.status is Status.ERROR and not named:
-                call.purpose = steps.TOOL  # nothing came into being
+                call.purpose = steps.TOOL  # no agent was spawned
                 continue
             spawn.child = f"{spawn.thread.key} {call.order} (absent)"
             absent = self._run.agent(spawn.child, spawn.name or named or f"{call.role or 'agent'}:{call.id[-8:]}")
@@ -196,7 +195,7 @@ class Family:
                     self.keys.setdefault(name, spawn.child)
 
     def link(self) -> None:
-        """Link all that the log records."""
+        """Link messages, waits, ends and returns."""
         for addressed in self._reading.addressed:
             self._address(addressed)
         for spawn in self._reading.spawns:
@@ -238,7 +237,7 @@ class Family:
             self.answers[child] = step, ref
 
     def _unrecorded_returns(self) -> Iterator[tuple[str, steps.ModelCall, rows.Spawn]]:
-        """Yield the last answers of agents for whose call, which has no result, the caller waited and then went on."""
+        """Yield the last answers of agents whose calls have no results, but whose callers waited and went on."""
         for key, spawn in self.children.items():
             call, done = spawn.call, self._reading.threads[key].steps
             if spawn.result is not None or spawn.in_background or call.is_inferred or not done:
@@ -264,7 +263,7 @@ class Family:
             return
         call.purpose = steps.TOOL
         for spawn in self._reading.spawns if call.tool == "TeamDelete" and is_done else ():
-            if spawn.team and spawn.thread is addressed.thread and spawn.child:  # who dissolves a team ends it
+            if spawn.team and spawn.thread is addressed.thread and spawn.child:  # the end of a team ends its agents
                 end = steps.ToolCall(call.time, call.place, call.order, call=call.call)
                 self._run.address(end, spawn.child, steps.CLOSE)
                 addressed.thread.steps.append(end)
@@ -277,7 +276,7 @@ class Family:
         return self.children[thread.key].thread.key if thread.key in self.children else rows.MAIN
 
     def _add_stranger(self, name: str) -> str:
-        """Add an agent of which the log says nothing but its name."""
+        """Add an agent of which the log has only the name."""
         if name not in self.keys:
             self.keys[name] = f"{name} (stranger)"
             self._run.agent(self.keys[name], name)
@@ -286,7 +285,7 @@ class Family:
 
 _OPEN, _WHOLE, _ANSWER = LedgerLine.PLACEHOLDER, LedgerLine.LAST_ROW, LedgerLine.RESULT_ANSWER
 _PLACEHOLDER, _REPORTED, _ONCE = TokenBasis.PLACEHOLDER, TokenBasis.REPORTED, TokenBasis.DEDUPLICATED
-"""Members of enumerations, which Python 3.11 takes long to find."""
+"""Members of enumerations: looking them up is slow on Python 3.11."""
 
 
 def account(reading: Reading, family: Family) -> None:
@@ -319,7 +318,7 @@ def account(reading: Reading, family: Family) -> None:
             run.miss_number(call)
         if tokens is None:
             continue
-        if not any(tokens.values()) and not call.error:  # as programs write that know nothing of it
+        if not any(tokens.values()) and not call.error:  # programs write 0 for unknown
             call.basis = TokenBasis.UNKNOWN
             run.miss_zero(call)
             continue
@@ -350,7 +349,7 @@ def _takes_output(answer: rows.Written, spawn: rows.Spawn, report: ImportReport)
 
 
 def _add_last_answers(reading: Reading, family: Family) -> None:
-    """Add the last answers of sub-agents of which only progress is known, from their results: as sure as others."""
+    """Add the last answers of sub-agents of which only progress is known, from their results."""
     for key in sorted(reading.relayed):
         thread = reading.threads[key]
         before = _last_answer(thread)

@@ -212,11 +212,11 @@ class Written(Struct):
 
     call: steps.ModelCall
     thread: Transcript
-    tokens: dict[str, int] | None = None  # what it spent, by kind, as its last row says
+    tokens: dict[str, int] | None = None  # by kind, from its last row
     rows: int = 1  # the number of its rows
-    characters: int = 0  # the characters of text and thinking in them
+    characters: int = 0  # of text and thinking
     is_open: bool = False  # whether its last row was written before the model stopped: its output is a placeholder
-    is_odd: bool = False  # whether the usage of its last row has a count that is no number
+    is_odd: bool = False  # whether the usage of its last row has a count that is not a number
 
 
 _MAX_CHARACTERS_OF_TOKEN = 40  # even of blanks and line ends; a token of words has four
@@ -241,23 +241,23 @@ class Result(Struct):
     run: str = ""  # the workflow that it has started
     task: str = ""  # the background task that it has started
     launched: bool = False  # whether it only says that an agent or workflow has begun
-    done: bool = False  # whether it says that what was waited for is done
+    done: bool = False  # whether it says that the agent that was waited for is done
     refused: bool = False  # whether it says that nothing was done
-    usage: dict[str, int] | None = None  # the usage that it states
+    usage: dict[str, int] | None = None
     total: int | None = None  # its `totalTokens`
     background: str = ""  # the task in the background that the call of a tool has begun
-    time_limit: float = 0.0  # the seconds after which the call was stopped, as it says; 0 where it was not
+    time_limit: float = 0.0  # the seconds after which the call was stopped; 0 if it was not
 
 
 class AgentCall(Struct):
-    """A call that is about an agent or task: it spawns one, or is a message to it, a wait for it, its end."""
+    """A call about an agent or task: it spawns one, sends it a message, waits for it or ends it."""
 
     call: steps.ToolCall
     thread: Transcript
     id: str
-    name: str = ""  # what the call calls it
+    name: str = ""  # the name of the agent or task in the call
     mark: int = 0  # of the message or task
-    result: Result | None = None  # None while none has come
+    result: Result | None = None
 
 
 class Spawn(AgentCall):
@@ -270,7 +270,7 @@ class Spawn(AgentCall):
 
 
 class Arrival(Struct):
-    """A message of a teammate, under the name that the team knows it by."""
+    """A message of a teammate, with the teammate's name in the team."""
 
     step: steps.Delivery
     thread: Transcript
@@ -279,23 +279,20 @@ class Arrival(Struct):
 
 
 class Beginning(Struct):
-    """The beginning of a sub-agent's thread, by which its spawn is found; 0 and empty if unknown."""
+    """The beginning of a sub-agent's thread, by which its spawn is found."""
 
-    prompt: int = 0
+    prompt: int = 0  # the mark of its task; 0 if unknown
     parent_row: str = ""
 
 
 def usage_of(value: Any) -> tuple[dict[str, int] | None, bool]:
-    """Return the tokens of a `usage`, None if it has none, and True if one of its counts is no number.
-
-    Claude's input excludes what was read from caches.
-    """
+    """Return the tokens of a `usage`, None if it has none, and True if one of its counts is not a number."""
     if type(value) is not dict:
         return None, False
     tokens, is_odd = {}, False
     for kind, name in USAGE:
         stated = value.get(name)
-        if type(stated) is int and 0 <= stated <= MAX_COUNT:  # as `count` has it, which takes longer
+        if type(stated) is int and 0 <= stated <= MAX_COUNT:  # faster than `count`
             tokens[kind] = stated
         elif (amount := count(stated)) is not None:
             tokens[kind] = amount
@@ -314,7 +311,7 @@ _DOCUMENTS = ({"agentType"}, {"toolUseId"}, {"runId", "workflowName"}, {"runId",
 """The fields that identify the files beside transcripts."""
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".meta")
 _AGENT = "agent-"
-_LEAST_ID_LENGTH = 32  # shorter ids are made up by people, so that the same id in two files joins nothing
+_LEAST_ID_LENGTH = 32  # shorter ids are made up by people: two files with the same one are not one session
 
 
 class Part(StrEnum):
@@ -331,17 +328,16 @@ class Source(NamedTuple):
     """A file of a session."""
 
     file: logs.LogFile
-    part: Part  # the part that it is
+    part: Part
     shown: str  # its name in events: the path from the session's own folder on, which names no project
-    agent: str = ""  # the agent that it is about, by its file name; empty if it is about none
-    run: str = ""  # the workflow that it belongs to; empty if it belongs to none
+    agent: str = ""  # the agent of the file, if it has one
+    run: str = ""  # the workflow of the file, if it has one
 
 
 def beside(opened: logs.Opened) -> list[logs.LogFile]:
-    """Return the files beside a log that may be transcripts of its sub-agents.
+    """Return the files that may be transcripts of a session's sub-agents, which their ties decide.
 
-    They are in `SESSION/` for `SESSION.jsonl`, or, as `agent-ID.jsonl`, in its own folder. Their ties say whether
-    they belong to the session.
+    They are in `SESSION/` for `SESSION.jsonl`, or `agent-ID.jsonl` in its own folder.
     """
     path = opened.file.path
     folder, name = os.path.split(path)
@@ -380,12 +376,7 @@ def _is_row(row: dict[str, Any]) -> bool:
 
 
 def source(file: logs.LogFile, openings: Sequence[Opening] | None = None) -> Source:
-    """Return a file as a part of its session, by its path, or by its first rows if it was renamed.
-
-    Args:
-        file: The file.
-        openings: The first rows of its conversation, where they are at hand.
-    """
+    """Return a file as a part of its session, by its path, or by its first rows if it was renamed."""
     folders = file.path_text.replace(os.sep, "/").split("/")
     name = folders.pop()
     below = folders.index("subagents") if "subagents" in folders else -1
@@ -572,11 +563,11 @@ _SILENT = frozenset(
     permission-mode pr-link progress queue-operation summary system tag worktree-state
     """.split()
 )
-"""Notes of the program for itself."""
+"""Rows without agents, calls or tokens, of which some show times."""
 
 
 class Reading:
-    """A session as far as its rows are read, before its agents are linked."""
+    """The rows of a session, before its agents are linked."""
 
     def __init__(self, files: Sequence[logs.LogFile], run: Run) -> None:
         self.run, self.report = run, run.report
@@ -585,18 +576,16 @@ class Reading:
         self.spawns: list[Spawn] = []
         self.addressed: list[AgentCall] = []
         self.arrivals: list[Arrival] = []
-        self.progress: dict[str, str] = {}  # the call that spawned an agent, by the agent, as rows of progress say
-        self.beginnings: dict[str, Beginning] = {}  # how threads begin, by the agent's id in the log
-        self.tool_calls: dict[tuple[str, str], steps.ToolCall] = {}  # the calls of tools, by thread and id
-        self.results: list[Result] = []  # the results of calls, in the order of the log
-        # the time at which a command began to run, by the id of its call, as far as progress shows it
-        self.run_begins: dict[str, float] = {}
+        self.progress: dict[str, str] = {}  # the calls that spawned agents, by agent, from rows of progress
+        self.beginnings: dict[str, Beginning] = {}  # by agent
+        self.tool_calls: dict[tuple[str, str], steps.ToolCall] = {}  # by thread and id
+        self.results: list[Result] = []  # in the order of the log
+        self.run_begins: dict[str, float] = {}  # when commands began to run, by call, from rows of progress
         self.signs: list[Sign] = []  # signs of tasks in the background
         self._asked_tasks: dict[tuple[str, str], tuple[str, str]] = {}  # the tool and the task of a call about one
         self._by_ids: dict[tuple[str, str, str] | None, Written] = {}
-        # the threads, each by its name in the log; that of the session is `MAIN`
-        self.threads: dict[str, steps.Transcript] = {}
-        self.relayed: set[str] = set()  # the sub-agents that only rows of progress show, by their names in the log
+        self.threads: dict[str, steps.Transcript] = {}  # by agent; that of the session is `MAIN`
+        self.relayed: set[str] = set()  # the sub-agents that only rows of progress show
         self._rows: dict[str, int] = {}
         self._inline: dict[str, str] = {}
         self._last_inline = ""
@@ -621,7 +610,7 @@ class Reading:
                 f"no row of a conversation in {', '.join(file.shown for file in self.sources[:3])}"
             )
         run.name = run.name or self.sources[0].shown.partition(".")[0]
-        for key in sorted(self.relayed):  # agents whose rows of progress have their task alone
+        for key in sorted(self.relayed):  # agents whose rows of progress have only their task
             if not any(isinstance(step, steps.ModelCall) for step in self.threads[key].steps):
                 del self.threads[key], self.run.agents[key]
                 self.relayed.discard(key)
@@ -879,7 +868,7 @@ class Reading:
         call = written.call
         if time > call.end:
             call.end = time
-        if NO_TIME != time < call.time:  # rows may stand in any order
+        if NO_TIME != time < call.time:  # rows may be in any order
             call.time = time
         written.tokens = spent or written.tokens
         written.is_odd = is_odd
@@ -973,7 +962,7 @@ class Reading:
         tool_call = self.tool_calls.get((thread.key, use))
         purpose = tool_call.purpose if tool_call is not None else None
         if purpose is steps.JOIN and error == steps.REJECTED:
-            error = steps.INTERRUPTED  # it was let begin, or nothing would have been waited for
+            error = steps.INTERRUPTED  # it had begun, since it waited
         answer = steps.ToolResult(entry.time, entry.place, 0.0, None, False, status, error, ref)
         thread.add(answer)
         if self._asked_tasks and status is _OK:
@@ -993,7 +982,7 @@ class Reading:
                 result.launched = details.is_async is True or has_begun
                 result.usage, _ = usage_of(details.usage)
                 result.total = count(details.total)
-        if purpose is steps.TOOL or purpose is None:  # the row of the call may stand behind
+        if purpose is steps.TOOL or purpose is None:  # the row of the call may come later
             if status is _ERROR:
                 result.time_limit = time_limit_of(text)
             else:
