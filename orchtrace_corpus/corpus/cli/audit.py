@@ -225,8 +225,8 @@ def dispute(
     if tag not in facets or not isinstance(paper, Paper):
         raise CommandUseError(f"{quote(tag)} of {paper.name} cannot be disputed{suggestion(tag, list(facets))}")
     facet, present = facets[tag], value_of(paper, facets[tag], tag)
-    read = read_level if facet.kind is Kind.LEVELS else read_term
-    values = {read(facet, part) for part in text.split(",")}
+    read_value = read_level if facet.kind is Kind.LEVELS else read_term
+    values = {read_value(facet, part) for part in text.split(",")}
     value = ",".join(allowed for allowed in values_for(facet) if allowed in values)
     if not present:
         raise CommandUseError(f"{paper.key} has no {tag} to dispute", f"Set it: corpus tag {paper.key} {tag}={value}")

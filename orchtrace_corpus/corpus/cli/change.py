@@ -86,9 +86,8 @@ def add(
     requests = name_papers(names or [], pool, awaiting)
     if issue:
         if names:
-            raise CommandUseError(
-                f"--from-issue names the {pool.taxonomy.noun.one} itself", "Leave out the other names."
-            )
+            message = f"--from-issue names the {pool.taxonomy.noun.one} itself"
+            raise CommandUseError(message, "Leave out the other names.")
         name, form_details, form_coding = _read_issue(interview.session, issue, pool.taxonomy)
         requests = [name_paper(name, pool, awaiting)]
         details, coding = details.over(form_details), coding.over(form_coding)
@@ -317,9 +316,8 @@ def _read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> tuple[
     for remark in remarks:
         session.output.tell(f"corpus: {remark}")
     if not name:
-        raise CommandUseError(
-            f"{shown} names no {taxonomy.noun.one}", "Its form has a heading '### arXiv id, DOI or address'."
-        )
+        hint = "Its form has a heading '### arXiv id, DOI or address'."
+        raise CommandUseError(f"{shown} names no {taxonomy.noun.one}", hint)
     return name, details, coding
 
 

@@ -91,14 +91,11 @@ def stats(
             option_name = "--by" if by else "--cross"
             message = f"a field without an option and {option_name} exclude each other"
             first, second = map(printable, (*names, *(by or crossed or ()))[:2])
-            hint = (
-                f"To cross two: corpus stats {first} {second}; for each alone: corpus stats --by {first} --by {second}"
-            )
-            raise CommandUseError(message, hint)
+            alone = f"corpus stats --by {first} --by {second}"
+            raise CommandUseError(message, f"To cross two: corpus stats {first} {second}; for each alone: {alone}")
         if len(names) > 2:
-            raise CommandUseError(
-                f"two fields can be crossed, not {len(names)}", "For each alone: --by FIELD --by FIELD"
-            )
+            message = f"two fields can be crossed, not {len(names)}"
+            raise CommandUseError(message, "For each alone: --by FIELD --by FIELD")
         by, crossed = (names, None) if len(names) == 1 else (None, (names[0], names[1]))
     fields = [*(by or ()), *(crossed or ())]
     if by and crossed:

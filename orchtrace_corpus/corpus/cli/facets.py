@@ -240,8 +240,8 @@ def _facet_options(facets: Sequence[Facet], prefix: str = "") -> list[Parameter]
             help=f"{(term or facet).definition} [{values_of(facet, term)}]",
             offers=offers.fixed([(value.id, value.label) for value in values]),
         )
-        option_names = (option_name(f"{prefix}{name}"),)
-        options.append(Parameter(f"facet_{prefix}{name}", option_names, str, option, is_many=True))
+        name = f"{prefix}{name}"
+        options.append(Parameter(f"facet_{name}", (option_name(name),), str, option, is_many=True))
     return options
 
 

@@ -150,9 +150,8 @@ def _draw_fields(session: CorpusSession, names: Sequence[str], where: Sequence[s
         write_atomic(output, picture)
     else:
         session.output.write(picture)
-    session.output.note(
-        f"wrote {printable(output, limit=300)}" if output else pool.taxonomy.noun.counted(len(pool.papers))
-    )
+    count = pool.taxonomy.noun.counted(len(pool.papers))
+    session.output.note(f"wrote {printable(output, limit=300)}" if output else count)
     return ExitCode.DONE
 
 
@@ -255,9 +254,8 @@ def write_or_check(
     for document in documents:
         if document.name == README and len(document.wanted.encode()) > SIZE_LIMIT_BYTES:
             session.output.note(f"corpus: {README} is larger than 512 KiB; GitHub will cut it off")
-            session.output.note(
-                "To fix: leave out regions such as terms; sections with own_page: false can be pages, too"
-            )
+            fix = "leave out regions such as terms; sections with own_page: false can be pages, too"
+            session.output.note(f"To fix: {fix}")
     orphans = {document.name for document in documents if document.is_orphan}
     if not check:
         for name in write_stale(root, documents):

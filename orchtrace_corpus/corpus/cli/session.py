@@ -123,8 +123,6 @@ def paper_query(filters: Sequence[str], taxonomy: "Taxonomy") -> "Query":
         for text in filters:
             name = text.partition("=")[0].strip().rstrip("!<>~")
             if name in exclusion_attributes(taxonomy) and name not in attributes:
-                hint = f"Write: corpus list --exclusions --where {quote(text)}"
-                raise CommandUseError(
-                    f"{quote(name)} is a field of exclusions, not of {taxonomy.noun.many}", hint
-                ) from error
+                message = f"{quote(name)} is a field of exclusions, not of {taxonomy.noun.many}"
+                raise CommandUseError(message, f"Write: corpus list --exclusions --where {quote(text)}") from error
         raise

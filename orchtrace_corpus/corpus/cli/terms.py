@@ -65,16 +65,16 @@ def _with_terms(taxonomy: Taxonomy, name: str) -> list[Facet]:
 def _term_tables(pool: Pool, name: str) -> list[Table]:
     papers, exclusions = paper_attributes(pool.taxonomy), exclusion_attributes(pool.taxonomy)
     attributes = {**exclusions, **papers}
-    closed = {name: attributes[name] for name in attributes if attributes[name].terms and name != "published"}
+    vocabularies = {name: attributes[name] for name in attributes if attributes[name].terms and name != "published"}
     evidence = {facet.field: facet for facet in evidence_facets(pool.taxonomy)}
     if name in evidence:
         tally = Counter(getattr(item, name, "") for paper in pool.papers for item in paper.evidence)
         return [codebook.terms_table(evidence[name], tally)]
     facets = with_term = _with_terms(pool.taxonomy, name)
     if not with_term:
-        if name in attributes and name not in closed and name != "published":
+        if name in attributes and name not in vocabularies and name != "published":
             raise CommandUseError(f"the field {quote(name)} has no terms", f"To count its values: corpus stats {name}")
-        attribute = find(name, closed, "field or term")
+        attribute = find(name, vocabularies, "field or term")
         if attribute.field is not None:
             return statistics.counts_tables(count(pool.papers, attribute))
         # A sub-decision is a term of its facet; its own values are the facet's levels.
@@ -84,7 +84,7 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
         facets = [facet._replace(terms=terms)]
     tables = []
     for facet in facets:
-        records, values = pool.papers if facet.field in papers else pool.exclusions, closed[facet.field].values
+        records, values = pool.papers if facet.field in papers else pool.exclusions, vocabularies[facet.field].values
         having = {term: [record.name for record in records if term in values(record)] for term in facet.values}
         counts = {term: len(keys) for term, keys in having.items()}
         tables += [codebook.terms_table(facet, counts, having if with_term else {})]

@@ -106,13 +106,10 @@ def refuse_published(
     if readings:
         why = shlex.quote(evidence.note) if evidence else "TEXT"
         source = shlex.quote(evidence.source) if evidence and evidence.source else "URL"
-        commands = (
-            f"corpus dispute {paper.key} {field}={new} --why {why} --source {source}" for field, new in readings.items()
-        )
-        raise CommandUseError(
-            f"{paper.key} is in the published pool, whose tags stay as published: {', '.join(readings)}",
-            "\n".join(("Record the other reading instead:", *commands)),
-        )
+        assignments = (f"{field}={new}" for field, new in readings.items())
+        commands = (f"corpus dispute {paper.key} {each} --why {why} --source {source}" for each in assignments)
+        message = f"{paper.key} is in the published pool, whose tags stay as published: {', '.join(readings)}"
+        raise CommandUseError(message, "\n".join(("Record the other reading instead:", *commands)))
 
 
 def remarks(paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonomy) -> Iterator[str]:
@@ -206,9 +203,8 @@ def _find_facet(
     try:
         attribute = find(name, settable_attributes)
     except CommandUseError as error:
-        raise CommandUseError(
-            str(error), "corpus terms shows the fields, corpus terms FIELD the terms of one."
-        ) from error
+        hint = "corpus terms shows the fields, corpus terms FIELD the terms of one."
+        raise CommandUseError(str(error), hint) from error
     return attribute, by_name[attribute.name]
 
 

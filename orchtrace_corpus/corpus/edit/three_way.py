@@ -55,12 +55,13 @@ def merge_versions(style: Style, names: Sequence[str], base: str, ours: str, the
     conflicts = []
     for name in sorted({**own, **other}, key=lambda name: (name if style.key else _day(name), _number(name))):
         sides = before.get(name), own.get(name), other.get(name)
-        taken = _one_sided(*sides)
-        if taken is None:
-            blocks[name], fields = _merged_block(style, *sides)
-            conflicts += [Conflict(name, fields, sides[0] is None)] if fields is not None else []
-        elif taken[0] is not None:
-            blocks[name] = taken[0]
+        resolved = _resolve(*sides)
+        if resolved is None:
+            blocks[name], fields = _merge_record(style, *sides)
+            if fields is not None:
+                conflicts.append(Conflict(name, fields, sides[0] is None))
+        elif resolved[0] is not None:
+            blocks[name] = resolved[0]
     head, foot = (blocks.pop(name, "") for name in _ABOUT_THE_FILE)
     text = "\n".join(part for part in (head, *(blocks.values() or ("[]\n",)), foot) if part)
     return ThreeWay(text, tuple(conflicts), ids)
@@ -71,15 +72,17 @@ def merge_arxiv(base: Mapping[str, Metadata], ours: Mapping[str, Metadata], thei
     sides: tuple[dict[str, Metadata], dict[str, Metadata]] = ({}, {})
     conflicts = []
     for name in sorted({*ours, *theirs}):
-        taken = _one_sided(base.get(name), ours.get(name), theirs.get(name))
-        conflicts += [] if taken else [Conflict(name, (_ANSWER,), name not in base)]
-        for side, kept in zip(sides, taken * 2 if taken else (ours.get(name), theirs.get(name)), strict=True):
-            side.update({} if kept is None else {name: kept})
+        resolved = _resolve(base.get(name), ours.get(name), theirs.get(name))
+        if resolved is None:
+            conflicts.append(Conflict(name, (_ANSWER,), name not in base))
+        for side, answer in zip(sides, resolved * 2 if resolved else (ours.get(name), theirs.get(name)), strict=True):
+            if answer is not None:
+                side[name] = answer
     own, other = (re.split(r'(?m)^(?=    "|  \})', encode(side)) for side in sides)
-    return ThreeWay(marked(own, other), tuple(conflicts))
+    return ThreeWay(with_markers(own, other), tuple(conflicts))
 
 
-def marked(ours: Sequence[str], theirs: Sequence[str]) -> str:
+def with_markers(ours: Sequence[str], theirs: Sequence[str]) -> str:
     """Return two texts, in pieces of whole lines, as one; differing pieces are between git's markers."""
     from difflib import SequenceMatcher
 
@@ -123,8 +126,8 @@ def _number(name: str) -> int:
     return int(name[1:]) if name[:1] == "E" and name[1:].isdecimal() else 0
 
 
-def _one_sided(base: _T, ours: _T, theirs: _T) -> tuple[_T] | None:
-    """Return, in a tuple, the value if only one side changed it, or both alike; None for a conflict."""
+def _resolve(base: _T, ours: _T, theirs: _T) -> tuple[_T] | None:
+    """Return the value, in a tuple, if only one side changed it, or both alike; None for a conflict."""
     if ours in (theirs, base):
         return (theirs,)
     return (ours,) if theirs == base else None
@@ -147,23 +150,23 @@ def _fields(block: str) -> dict[str, object]:
     return fields if isinstance(fields, dict) else {}
 
 
-def _merged_block(
+def _merge_record(
     style: Style, base: str | None, ours: str | None, theirs: str | None
 ) -> tuple[str, tuple[str, ...] | None]:
     """Return a record's merged text, and the fields in conflict: None for no conflict, () if one side removed it."""
     if ours is None or theirs is None:
-        return marked([ours or ""], [theirs or ""]), ()
+        return with_markers([ours or ""], [theirs or ""]), ()
     before, own, other = (_pieces(text or "") for text in (base, ours, theirs))
     pairs: dict[str, Sequence[str | None]] = {}
     for name in sorted({**own, **other}, key=lambda name: rank(name, style)):
         unlike = None if base else ""  # two new records may be two works: only values of both are certain
         sides = before.get(name, unlike), own.get(name), other.get(name)
-        taken = _one_sided(*sides)
-        pairs[name] = taken * 2 if taken else _merged_levels(name, style, sides) or sides[1:]
+        resolved = _resolve(*sides)
+        pairs[name] = resolved * 2 if resolved else _merge_levels(name, style, sides) or sides[1:]
     records = [[pair[side] or "" for pair in pairs.values()] for side in (0, 1)]
     for record in records:
         record[0] = re.sub(r"(?m)^  (?=[^ #])", "- ", record[0], count=1)
-    return marked(*records), tuple(name for name, pair in pairs.items() if pair[0] != pair[1]) or None
+    return with_markers(*records), tuple(name for name, pair in pairs.items() if pair[0] != pair[1]) or None
 
 
 def _pieces(block: str) -> dict[str, str]:
@@ -181,7 +184,7 @@ def _pieces(block: str) -> dict[str, str]:
     return pieces
 
 
-def _merged_levels(name: str, style: Style, sides: Sequence[str | None]) -> tuple[str, str] | None:
+def _merge_levels(name: str, style: Style, sides: Sequence[str | None]) -> tuple[str, str] | None:
     """Return a field of levels for each side, with the other's changes; None for another field or with comments."""
     if name not in style.flow or any(side is None or "#" in side for side in sides):
         return None
@@ -193,8 +196,8 @@ def _merged_levels(name: str, style: Style, sides: Sequence[str | None]) -> tupl
     for side in (own, other):
         merged: dict[str, tuple[int, reader.Node]] = {}
         for term in dict.fromkeys((*own, *other)):
-            taken = _one_sided(before.get(term), own.get(term), other.get(term)) or (side.get(term),)
-            if taken[0] is not None:
-                merged[term] = (0, reader.Scalar(str(taken[0]), 0))
+            resolved = _resolve(before.get(term), own.get(term), other.get(term)) or (side.get(term),)
+            if resolved[0] is not None:
+                merged[term] = (0, reader.Scalar(str(resolved[0]), 0))
         texts += [f"  {line}\n" for line in field_lines(name, reader.Mapping(merged, 0), style, {})]
     return texts[0], texts[1]

@@ -48,7 +48,7 @@ CITATIONS = "citations"
 
 
 class SearchResult(NamedTuple):
-    """A search, without its count of new papers, and the papers found, each with how the search is tied to it."""
+    """A search, without its count of new papers, and its papers, each with the reason: a query, or papers cited."""
 
     search: Search
     papers: tuple[tuple[Paper, tuple[str, ...]], ...]

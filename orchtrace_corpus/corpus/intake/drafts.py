@@ -184,23 +184,20 @@ def add(
     corpus, details = load_editable(place.path if place else root), details or Details()
     taxonomy = corpus.pool.taxonomy
     coding = Coding(_read_tags(tags or {}, taxonomy.papers), _read_tags(evidence or {}, evidence_facets(taxonomy)))
-    candidates = name_papers(names, corpus.pool, corpus.candidates.items)
-    for error in detail_problems(candidates, details, coding, corpus.pool):
+    requests = name_papers(names, corpus.pool, corpus.candidates.items)
+    for error in detail_problems(requests, details, coding, corpus.pool):
         raise error
     service = service or Service(no_fetch=True)
-    candidates, _ = resolve(candidates, corpus.pool, details.describe, service, despite_title=despite_title)
-    refused = tuple(candidate for candidate in candidates if candidate.is_refused)
-    new = [candidate for candidate in candidates if not candidate.is_refused]
+    requests, _ = resolve(requests, corpus.pool, details.describe, service, despite_title=despite_title)
+    refused = tuple(request for request in requests if request.is_refused)
+    new = [request for request in requests if not request.is_refused]
     if not new:
         return Addition(refused)
     records, gaps = complete_papers(new, details, coding, corpus.pool)
     if gaps:
-        lines = (
-            f"missing for {name}: {', '.join(gap.field for gap in missing if not gap.depends_on)}"
-            for name, missing in gaps.items()
-        )
-        raise CommandUseError("\n".join(lines))
-    judgement = judge(corpus, proposal.add(corpus, records, [candidate.origin for candidate in new]))
+        fields = {name: [gap.field for gap in missing if not gap.depends_on] for name, missing in gaps.items()}
+        raise CommandUseError("\n".join(f"missing for {name}: {', '.join(fields[name])}" for name in fields))
+    judgement = judge(corpus, proposal.add(corpus, records, [request.origin for request in new]))
     return Addition(refused, judgement, () if dry_run else write(judgement))
 
 
@@ -219,18 +216,17 @@ def read_form(body: str, taxonomy: Taxonomy) -> tuple[str, Details, Coding, list
 
 
 def detail_problems(
-    candidates: Sequence[PaperRequest], details: Details, coding: Coding, pool: Pool
+    requests: Sequence[PaperRequest], details: Details, coding: Coding, pool: Pool
 ) -> Iterator[CommandUseError]:
     """Yield the errors in details, whatever the papers are."""
     noun = pool.taxonomy.noun.one
-    if len(candidates) > 1 and details.of_one_paper:
+    if len(requests) > 1 and details.of_one_paper:
         yield CommandUseError(f"{', '.join(details.of_one_paper)} can be true of one {noun} only", f"Name one {noun}.")
     if details.year and not 1000 <= details.year <= 9999:
         yield CommandUseError(f"--year {details.year} is not a year", "Write four digits.")
     if details.key and not is_key(details.key):
-        yield CommandUseError(
-            f"{quote(details.key)} is not a valid key: use lower-case letters, digits and single hyphens"
-        )
+        form = "use lower-case letters, digits and single hyphens"
+        yield CommandUseError(f"{quote(details.key)} is not a valid key: {form}")
     if details.key in {paper.key for paper in pool.papers}:
         yield CommandUseError(f"{quote(details.key)} is the key of another {noun}", "Leave out --key for a proposal.")
     if (details.source or details.supported or coding.evidence) and not details.note:
@@ -244,35 +240,35 @@ def detail_problems(
 
 
 def complete_papers(
-    candidates: Iterable[PaperRequest],
+    requests: Iterable[PaperRequest],
     details: Details,
     coding: Coding,
     pool: Pool,
     ask: Callable[[Draft, Collection[str]], Draft] | None = None,
 ) -> tuple[list[Paper], dict[str, list[Gap]]]:
-    """Return the candidates as records, and the missing fields of each, by its name.
+    """Return the requests as records, and the missing fields of each, by its name.
 
     `ask` completes a draft, given the keys in use; without it, no questions are asked.
     """
-    candidates = list(candidates)
+    requests = list(requests)
     used_keys = {paper.key for paper in pool.papers}
-    reserved = {candidate.paper.key for candidate in candidates}  # the keys of entries in a file
+    reserved = {request.paper.key for request in requests}  # the keys of entries in a file
     records: list[Paper] = []
     gaps: dict[str, list[Gap]] = {}
-    for candidate in candidates:
-        awaiting = candidate.awaiting.settle(coding.tags, pool.taxonomy) if candidate.awaiting else None
-        tags = {field: arising(tag) for field, tag in {**candidate.tags, **coding.tags}.items()}
+    for request in requests:
+        awaiting = request.awaiting.settle(coding.tags, pool.taxonomy) if request.awaiting else None
+        tags = {field: arising(tag) for field, tag in {**request.tags, **coding.tags}.items()}
         tags = awaiting.closed_tags if awaiting else tags
-        paper = candidate.paper._replace(tags=tags, added=today().isoformat())
-        source = details.source or candidate.source or next(iter(paper.urls), "")
-        draft = Draft(candidate.name, paper, details.note, source, coding.evidence, awaiting)
+        paper = request.paper._replace(tags=tags, added=today().isoformat())
+        source = details.source or request.source or next(iter(paper.urls), "")
+        draft = Draft(request.name, paper, details.note, source, coding.evidence, awaiting)
         draft = ask(draft, used_keys) if ask else draft
         paper, years = draft.paper, set(named_years(draft.paper.venue))
         if paper.year and not paper.venue_year and len(years) == 1 and str(paper.year) not in years:
             draft = draft._replace(paper=paper._replace(venue_year=int(years.pop())))
         paper = draft.complete(details.supported, pool.taxonomy)
         if missing := _paper_gaps(paper, draft, pool.taxonomy):
-            gaps[candidate.name] = missing
+            gaps[request.name] = missing
         records.append(paper._replace(key=intake.propose_key(paper, used_keys, reserved)))
         used_keys.add(records[-1].key)
     return records, gaps

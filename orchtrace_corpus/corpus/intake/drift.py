@@ -98,7 +98,7 @@ def _differences(paper: Paper, answers: Answers, known: Mapping[str, Metadata]) 
             message = f"arXiv id {quote(name)} is that of {quote(answer.title)} by {_quote_some(answer.authors)}"
             yield "A101", f"{message}; fix the id", "arxiv_id"
         else:
-            own, theirs = _compared(paper.title), _compared(answer.title)
+            own, theirs = _comparable(paper.title), _comparable(answer.title)
             if paper.title and own != theirs:
                 title = quote(plain(answer.title))
                 if _letters(own) == _letters(theirs):
@@ -109,13 +109,13 @@ def _differences(paper: Paper, answers: Answers, known: Mapping[str, Metadata]) 
             yield from _record_drift(paper, answer)
             before = known.get(name)
             if before is not None and before.version <= answer.version:
-                yield from _news(paper, answer, before)
+                yield from _changes_at_arxiv(paper, answer, before)
 
 
 def _author_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
-    theirs = [plain(name) for name in answer.authors]
-    comparison = people.compare(paper.authors, theirs)
-    if not paper.authors or not people.people(theirs):
+    names = [plain(name) for name in answer.authors]
+    comparison = people.compare(paper.authors, names)
+    if not paper.authors or not people.people(names):
         return
     parts = []
     if comparison.foreign:
@@ -123,9 +123,9 @@ def _author_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
     if comparison.absent:
         parts.append(f"arXiv adds {_quote_some(comparison.absent)}")
     if comparison.nobody:
-        parts.append(f"{quote(OTHERS)} stands for nobody: arXiv lists {len(people.people(theirs))}")
+        parts.append(f"{quote(OTHERS)} stands for nobody: arXiv lists {len(people.people(names))}")
     if comparison.reordered:
-        parts.append(f"the order on arXiv is {_quote_some(people.people(theirs))}")
+        parts.append(f"the order on arXiv is {_quote_some(people.people(names))}")
     if parts:
         path = ("authors", comparison.foreign[0][0]) if comparison.foreign else ("authors",)
         yield "A105", f"the authors differ: {'; '.join(parts)}", *path
@@ -153,12 +153,12 @@ def _record_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
         yield "A111", f"{message}; fix it, or waive this with the reason", "doi"
 
 
-def _news(paper: Paper, answer: Metadata, before: Metadata) -> Iterator[_Difference]:
-    """Yield what arXiv has changed since its last answer."""
+def _changes_at_arxiv(paper: Paper, answer: Metadata, before: Metadata) -> Iterator[_Difference]:
+    """Yield the changes at arXiv since its last answer."""
     if answer.version > before.version:
         message = f"version {answer.version} of {printable(answer.updated[:10])} is new"
-        known = f"known was version {before.version}: see that tags and evidence still hold"
-        yield "A107", f"{message}; {known}", "arxiv_id"
+        advice = f"known was version {before.version}: see that tags and evidence still hold"
+        yield "A107", f"{message}; {advice}", "arxiv_id"
     if suspected_withdrawal(before) and not suspected_withdrawal(answer):
         message = f"the suspected withdrawal (version {before.version}) is taken back"
         yield "A109", f"{message}: version {answer.version} says nothing of it", "arxiv_id"
@@ -176,7 +176,7 @@ def _is_preprint(paper: Paper) -> bool:
 
 def _is_other_work(paper: Paper, answer: Metadata) -> bool:
     """Return True if the id is most likely that of another work: no common author, and another title."""
-    titles = (_compared(title).casefold() for title in (paper.title, answer.title))
+    titles = (_comparable(title).casefold() for title in (paper.title, answer.title))
     own, theirs = (set(re.findall(r"[^\W_]+", title)) for title in titles)
     if not own or not theirs:
         return False
@@ -187,7 +187,7 @@ def _is_other_work(paper: Paper, answer: Metadata) -> bool:
     return similarity < 0.5 and not people.share_somebody(names, [plain(name) for name in answer.authors])
 
 
-def _compared(text: str) -> str:
+def _comparable(text: str) -> str:
     """Return the common form of spellings that differ in TeX, width, typographic marks or blanks."""
     return " ".join(unicodedata.normalize("NFKC", plain(text).translate(_TYPOGRAPHY)).split())
 

@@ -92,17 +92,17 @@ class PaperRequest(NamedTuple):
 
 def name_papers(words: Iterable[str], pool: Pool, awaiting: Sequence[Candidate] = ()) -> list[PaperRequest]:
     """Return the papers that words name; a `DataFileError` if a file of papers cannot be read."""
-    candidates: list[PaperRequest] = []
+    requests: list[PaperRequest] = []
     for word in words:
         if registry.is_readable(word) and recognise(word) is None and "://" not in word:
-            candidates += _read_entries(word, pool, awaiting)
+            requests += _read_entries(word, pool, awaiting)
         else:
-            candidates.append(name_paper(word.strip(), pool, awaiting))
-    return candidates
+            requests.append(name_paper(word.strip(), pool, awaiting))
+    return requests
 
 
 def resolve(
-    candidates: Sequence[PaperRequest],
+    requests: Sequence[PaperRequest],
     pool: Pool,
     describe: Callable[[Paper], Paper],
     service: Service,
@@ -114,18 +114,18 @@ def resolve(
 
     `describe` adds a person's details, which come before those of services.
     """
-    promoted = [request.excluded.id for request in candidates if request.excluded]
+    promoted = [request.excluded.id for request in requests if request.excluded]
     pool = pool._replace(exclusions=tuple(record for record in pool.exclusions if record.id not in promoted))
-    judged = _refuse_known(candidates, pool, by_title=False)
+    judged = _refuse_known(requests, pool, by_title=False)
     messages: tuple[str, ...] = ()
     if not service.no_fetch:  # all arXiv ids go into one request
         on_arxiv = {
             request.paper.arxiv_id: request for request in judged if _is_open(request) and request.paper.arxiv_id
         }
-        answered, messages = _ask_arxiv(on_arxiv, service, show_progress) if on_arxiv else ({}, ())
+        answers, messages = _ask_arxiv(on_arxiv, service, show_progress) if on_arxiv else ({}, ())
         judged = [
-            answered[request.paper.arxiv_id]
-            if _is_open(request) and request.paper.arxiv_id in answered
+            answers[request.paper.arxiv_id]
+            if _is_open(request) and request.paper.arxiv_id in answers
             else _ask_registry(request, service)
             for request in judged
         ]
@@ -136,11 +136,11 @@ def resolve(
     return _refuse_known(described, pool, by_title=not despite_title), messages
 
 
-def _refuse_known(candidates: Sequence[PaperRequest], pool: Pool, *, by_title: bool) -> list[PaperRequest]:
+def _refuse_known(requests: Sequence[PaperRequest], pool: Pool, *, by_title: bool) -> list[PaperRequest]:
     """Refuse the papers that are in the corpus or its exclusions, and those that are named twice."""
     judged: list[PaperRequest] = []
     records, accepted = RecordIndex([*pool.papers, *pool.exclusions]), RecordIndex()
-    for request in candidates:
+    for request in requests:
         if not request.is_refused:
             match = records.find(request.paper, by_title=by_title)
             again = None if match else accepted.find(request.paper, by_title=by_title)
@@ -149,10 +149,9 @@ def _refuse_known(candidates: Sequence[PaperRequest], pool: Pool, *, by_title: b
             if match is not None:
                 request = request._replace(match=match, code=ExitCode.FINDINGS)
             elif again is not None and isinstance(again.record, Paper):
-                first = candidates[int(again.record.key)].name
-                request = request.refuse(
-                    f"named twice: {quote(first)} has the same {again.sign}, {quote(again.shared)}"
-                )
+                first = requests[int(again.record.key)].name
+                problem = f"named twice: {quote(first)} has the same {again.sign}, {quote(again.shared)}"
+                request = request.refuse(problem)
             else:
                 accepted.add(request.paper._replace(key=str(len(judged))))
         judged.append(request)
@@ -275,7 +274,7 @@ def _command_words(paper: Paper) -> tuple[str, ...]:
 
 
 def _ask_arxiv(
-    candidates: Mapping[str, PaperRequest], service: Service, show_progress: ShowProgress
+    requests: Mapping[str, PaperRequest], service: Service, show_progress: ShowProgress
 ) -> tuple[dict[str | None, PaperRequest], tuple[str, ...]]:
     """Ask arXiv about papers, by arXiv id; return them with its answers, and its messages."""
     from orchtrace_corpus.corpus.sources.arxiv.client import Client
@@ -283,12 +282,12 @@ def _ask_arxiv(
     try:
         client = Client(service.arxiv_url, offline=service.offline, refresh=service.refresh)
         with show_progress() as progress:
-            answer = client.fetch(list(candidates), progress=progress)
+            answer = client.fetch(list(requests), progress=progress)
     except UpstreamError as error:
         problem = _on_one_line(error)
-        return {name: request.refuse(problem, ExitCode.UPSTREAM) for name, request in candidates.items()}, ()
+        return {name: request.refuse(problem, ExitCode.UPSTREAM) for name, request in requests.items()}, ()
     outcomes: dict[str | None, PaperRequest] = {}
-    for name, request in candidates.items():
+    for name, request in requests.items():
         metadata = answer.found.get(name)
         if metadata is not None:
             paper = intake.from_metadata(metadata)

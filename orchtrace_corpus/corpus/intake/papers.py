@@ -166,9 +166,8 @@ def arxiv_misspelling(name: str, pool: Pool) -> str:
         return ""
     nearest = _nearest(month, number, digits, pool)
     if not 1 <= int(month[2:]) <= 12:
-        return (
-            f"{quote(name)} is not an arXiv id: it begins with year and month, and {month[2:]} is not a month{nearest}"
-        )
+        problem = f"it begins with year and month, and {month[2:]} is not a month"
+        return f"{quote(name)} is not an arXiv id: {problem}{nearest}"
     return f"{quote(name)} is not an arXiv id, which is YYMM, a period and {digits} digits{nearest}"
 
 
