@@ -36,13 +36,14 @@ def _takes_fields(parameters: Sequence[Any]) -> bool:
 
 def _form_of_several(group: CommandGroup, program_name: str, words: Sequence[str], option: str) -> str:
     """Return the form of an option that takes several words; empty for another option."""
-    command = next((word for word in words if word in group.names()), "")
-    found = group.find(command)
-    if found is None or isinstance(function := found.find(), CommandGroup):
+    name = next((word for word in words if word in group.names()), "")
+    command = group.find(name)
+    function = command.find() if command else group
+    if isinstance(function, CommandGroup):
         return ""
-    spec = command_spec(function, f"{program_name} {command}")
-    several = (parameter for parameter in spec.parameters if option in parameter.names and parameter.word_count > 1)
-    return next((f"{program_name} {command} {option} {parameter.form}" for parameter in several), "")
+    path = f"{program_name} {name}"
+    several = (parameter for parameter in command_spec(function, path).parameters if parameter.word_count > 1)
+    return next((f"{path} {option} {parameter.form}" for parameter in several if option in parameter.names), "")
 
 
 def run(arguments: list[str], output: Output) -> int:

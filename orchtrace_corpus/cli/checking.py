@@ -28,14 +28,14 @@ from orchtrace_corpus.corpus.model.store import CorpusFiles
 _DIFF_LINES = 40
 """The lines shown of each file's difference; more would push the summary off the screen."""
 
-_NAMED = 4
+_MAX_NAMED = 4
 """The number of stale files, or of failing claims, that are named."""
 
 _TRACES, _REWARDS = os.path.join("data", "traces"), os.path.join("data", "rewards")
 
 _FIX = "corpus check --fix"
 
-_MAX_FIXES = 5
+_MAX_ROUNDS = 5
 """The rounds of fixes: a value may have several mistakes, and they are fixed one at a time."""
 
 _FIXES: dict[str, str] = {PartName.FORM: _FIX, PartName.ARXIV: "corpus fetch --offline --write"}
@@ -69,7 +69,7 @@ def fix_values(session: CorpusSession, wanted: Sequence[str], ignored: Sequence[
 
     root = session.writable_root()
     codes = read_codes(wanted, ignored)
-    for _ in range(_MAX_FIXES):
+    for _ in range(_MAX_ROUNDS):
         files = CorpusFiles(root)
         documents = fixed_documents(files, select(tuple(files.findings(PartName.DATA)), *codes))
         for document in documents:
@@ -118,7 +118,8 @@ def check_data(
     checked = "the taxonomy"
     if pool is not None:
         counts = [pool.taxonomy.noun.counted(len(pool.papers)), pluralize(len(pool.exclusions), "exclusion")]
-        counts += [pluralize(files.candidates.total, "candidate")] * bool(files.candidates.total)
+        if files.candidates.total:
+            counts.append(pluralize(files.candidates.total, "candidate"))
         checked = " and ".join((", ".join(counts[:-1]), counts[-1]))
     left_out = len(everything) - len(findings)
     others = f"; {left_out} more left out by --select or --ignore" if left_out else ""
@@ -154,7 +155,7 @@ def check_all(
             part = part._replace(findings=chosen, exit_code=exit_code_of(chosen, strict=strict))
             findings += chosen
         if is_text:
-            command = "corpus check data" if part.name == PartName.DATA else ""  # which asks no other part
+            command = "corpus check data" if part.name == PartName.DATA else ""  # it checks no other part
             shown = ranked(part.findings, max_findings)[: max_findings or None]
             session.output.show([*wrapped(render.folded(shown, command), width)])
         if part.is_merely_stale:
@@ -206,18 +207,19 @@ def _check_examples(root: str) -> tuple[list[Finding], Line, ExitCode]:
 
             places = ((os.path.relpath(path, root), path) for path in paths)
             shown = (document._replace(path=place) for place, path in places for document in documents(path))
-            found, count, _ = validate(shown)
-            findings = list(found)
+            validation = validate(shown)
+            findings, count = list(validation.findings), validation.traces
     except CorpusError as error:
         return [], _failed_line("traces", error), error.exit_code
     summary = f"{render.summary(findings)} in {pluralize(count, 'trace')}"
     code = ExitCode.FINDINGS if has_errors(findings) else ExitCode.DONE
-    code = ExitCode.UNREADABLE if is_unreadable(findings) else code
+    if is_unreadable(findings):
+        code = ExitCode.UNREADABLE
     return findings, _line("traces", code is ExitCode.DONE, summary, "see corpus trace validate data/traces"), code
 
 
 def _check_rewards(root: str) -> tuple[Line, ExitCode]:
-    """Read the specifications of rewards: their line, and the exit code."""
+    """Read the specifications of rewards, and return their line and the exit code."""
     from orchtrace_corpus.trace.rewards import load
 
     names = sorted(name for name in os.listdir(os.path.join(root, _REWARDS)) if name.endswith(".yaml"))
@@ -245,12 +247,12 @@ def _part_line(part: Part) -> Line:
     elif part.name == "disputes":
         summary = f"{part.total}, as in the data"
     elif part.examples:
-        number = pluralize(len(part.examples), "line is still that", "lines are still those")
+        count = pluralize(len(part.examples), "line is still that", "lines are still those")
         lines: dict[str, list[str]] = {}
         for name, _, line in (place.rpartition(":") for place in part.examples):
             lines.setdefault(name, []).append(line)
         places = "; ".join(f"{name}:{', '.join(numbers)}" for name, numbers in lines.items())
-        summary = f"{number} of corpus init's example; to make yours: {places}"
+        summary = f"{count} of corpus init's example; to make yours: {places}"
     elif part.name in list(PartName):
         names = ", ".join(document.name for document in part.stale)
         summary = f"not in canonical form: {names}" if names else "up to date"
@@ -263,19 +265,21 @@ def _part_line(part: Part) -> Line:
 
 def _joined(commands: Sequence[str]) -> str:
     """Return commands on one line; of many, the first ones and the number of the others."""
-    return "; ".join(first_and_more(commands, _NAMED, "and {} more"))
+    return "; ".join(first_and_more(commands, _MAX_NAMED, "and {} more"))
 
 
 def _claims_summary(part: Part) -> str:
-    """Return how many claims hold, count contested papers, and fail over the current pool, and whether that is new."""
+    """Return the numbers of claims that hold, that count contested papers, and that fail over the pool of today."""
     summary = f"{part.total} hold{'s' * (part.total == 1)}"
     summary += f", {part.contested} of them with contested tags" if part.contested else ""
     if not part.falling:
         return summary
-    names = part.falling if part.fell is None else (*part.fell, *(one for one in part.falling if one not in part.fell))
-    since = "" if part.fell is None else f", {len(part.fell) or 'none'} of them since the last commit"
-    number = f"{len(names)} fall{'s' * (len(names) == 1)} over the pool of today{since}, which is no error"
-    return f"{summary}; {number}: {first_names_and_more(names, _NAMED)}"
+    names, since = part.falling, ""
+    if part.fell is not None:  # those that fail since the last commit come first
+        names = tuple(dict.fromkeys((*part.fell, *part.falling)))
+        since = f", {len(part.fell) or 'none'} of them since the last commit"
+    failing = f"{len(names)} fall{'s' * (len(names) == 1)} over the pool of today{since}, which is no error"
+    return f"{summary}; {failing}: {first_names_and_more(names, _MAX_NAMED)}"
 
 
 def _stale_line(stale: Sequence[Document], kind: Stale) -> Line:
@@ -284,14 +288,17 @@ def _stale_line(stale: Sequence[Document], kind: Stale) -> Line:
     names = []
     for document in stale:
         regions = build.edited_regions(document) if document.name == build.README else []
-        inside = f" (region {', '.join(regions)})" if regions else ""
-        state = " (missing)" if document.present is None else " (no longer made)" if document.is_orphan else inside
+        state = f" (region {', '.join(regions)})" if regions else ""
+        if document.is_orphan:
+            state = " (no longer made)"
+        if document.present is None:
+            state = " (missing)"
         names.append(f"{document.name}{state}")
     count = f"{pluralize(len(stale), 'generated file')} {'is' if len(stale) == 1 else 'are'} stale"
-    verdict = "failed " if kind is Stale.ERROR else "stale  "
-    fix = "run corpus build, or check --stale notice for a pull request"
-    fix = fix if kind is Stale.ERROR else "nothing to commit, they are regenerated after the merge"
-    text = f"{count}; {fix}: {first_names_and_more(names, _NAMED)}"
+    verdict, fix = "stale  ", "nothing to commit, they are regenerated after the merge"
+    if kind is Stale.ERROR:
+        verdict, fix = "failed ", "run corpus build, or check --stale notice for a pull request"
+    text = f"{count}; {fix}: {first_names_and_more(names, _MAX_NAMED)}"
     return (Span(f"{PartName.BUILD:9} "), Span(verdict, "warning"), Span(text))
 
 

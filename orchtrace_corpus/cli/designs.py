@@ -85,23 +85,21 @@ def terms(
         keys = {paper.key for paper in session.pool_as_read().papers}
         specs = [load(name) for name in published() if name in keys]
         functions = {
-            family: [one.name for one in FUNCTIONS.values() if one.family in (family, "")] for family in FAMILIES
+            family: [function.name for function in FUNCTIONS.values() if function.family in (family, "")]
+            for family in FAMILIES
         }
         designs = {family: [spec.name for spec in specs if _has(spec, family)] for family in FAMILIES}
         notes = (
             "A design stands at each family that a term of it has; its paper is tagged with one, as counted above.",
             "Compute them with corpus trace reward RUN --family CODE, or --spec DESIGN; see docs/rewards.md.",
         )
-        tables = [
-            Table(
-                "rewards", title, ("code", name), tuple((code, ", ".join(one) or None) for code, one in rows.items()),
-                foot, wrapped=name,
-            )
-            for title, name, rows, foot in (
-                ("On a run", "functions", functions, ()),
-                ("Published designs by their terms", "designs", designs, notes),
-            )
-        ]  # fmt: skip
+        tables = []
+        for title, name, names_by_family, below in (
+            ("On a run", "functions", functions, ()),
+            ("Published designs by their terms", "designs", designs, notes),
+        ):
+            rows = tuple((code, ", ".join(names) or None) for code, names in names_by_family.items())
+            tables.append(Table("rewards", title, ("code", name), rows, below, wrapped=name))
         session.output.show([()])
         session.show_tables(tables, "terms", Format.TABLE)
     return ExitCode.DONE

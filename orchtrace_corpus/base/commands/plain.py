@@ -158,10 +158,10 @@ def follow(group: CommandGroup, program: str, words: Sequence[str]) -> Line | No
         command = group.find(rest[0])
         if command is None:
             return None
-        path, found = f"{spec.path} {rest.pop(0)}", command.find()
-        if not isinstance(found, CommandGroup):
-            return Line(head, root, command_spec(found, path, root), None, rest)
-        group, spec = found, command_spec(found.callback, path)
+        path, target = f"{spec.path} {rest.pop(0)}", command.find()
+        if not isinstance(target, CommandGroup):
+            return Line(head, root, command_spec(target, path, root), None, rest)
+        group, spec = target, command_spec(target.callback, path)
     return Line(head, root, spec, group, rest)
 
 

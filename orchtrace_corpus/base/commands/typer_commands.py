@@ -44,11 +44,11 @@ class LazyGroup(TyperGroup):
         command = self.declared.find(cmd_name)
         if command is None:
             return None
-        found, path = command.find(), f"{ctx.command_path} {cmd_name}"
+        target, path = command.find(), f"{ctx.command_path} {cmd_name}"
         program = ctx.find_root()
-        if isinstance(found, CommandGroup):
-            return typer.main.get_command(typer_group(found, path))
-        return typer_command(command_spec(found, path, program.params.get("root") or ""))
+        if isinstance(target, CommandGroup):
+            return typer.main.get_command(typer_group(target, path))
+        return typer_command(command_spec(target, path, program.params.get("root") or ""))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command to run, or raise an error that names the nearest."""
