@@ -29,11 +29,7 @@ CONFIDENCE = 0.95
 
 
 class Estimate(NamedTuple):
-    """A coefficient with the bounds of its interval, or the reason why it is undefined.
-
-    The value is at most 1; 0 is agreement as by chance. The bounds are None if the coefficient of no resample is
-    defined.
-    """
+    """A coefficient, 0 for agreement by chance, with the bounds of its interval, or the reason why it is undefined."""
 
     value: float | None
     low: float | None = None
@@ -50,10 +46,7 @@ class Disagreement(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """The agreement of readers on the cells of a column, or of all columns of a facet, that two of them coded.
-
-    `observed` is the share of equal pairs of readings, from 0 to 1; None if there is no pair.
-    """
+    """The agreement of readers on a column or a facet; `observed` is the share of equal pairs of readings, 0 to 1."""
 
     name: str
     cells: int

@@ -138,10 +138,7 @@ class Part(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """A claim's filters on one kind of records.
-
-    `by` is the field that the claim counts by. `compared` are the columns on which two readers are compared.
-    """
+    """A claim's filters on one kind of records, the field it counts by, and the columns that it compares readers on."""
 
     scope: Query
     where: Query
@@ -459,11 +456,7 @@ class Judge:
         self, claim: Claim, written: PoolVerdict, members: Sequence[Member], initial: Mapping[Over, Filters]
     ) -> dict[PoolName, PoolVerdict]:
         """Return the verdict over each pool; `written`, `members` and `initial` are of the claim as it is written."""
-        rest = tuple(
-            condition
-            for condition in claim.scope
-            if condition.field.rstrip("= ") != "published" or condition.alternatives != ("yes",)
-        )
+        rest = tuple(c for c in claim.scope if (c.field.rstrip("= "), c.alternatives) != ("published", ("yes",)))
         if len(rest) == len(claim.scope):
             return {PoolName.TODAY: written, **self._with_candidates(claim, members, initial)}
         if claim.only is not None:

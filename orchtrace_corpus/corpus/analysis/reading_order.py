@@ -30,10 +30,7 @@ _STOP = frozenset(
 
 
 class Place(NamedTuple):
-    """The likelihood of inclusion of a text, from 0 to 1, which is good for ordering, but not calibrated.
-
-    `words` are those that change it most, each with its share of the log odds.
-    """
+    """The uncalibrated likelihood of inclusion of a text, and the words with the largest shares of its log odds."""
 
     score: float
     words: tuple[tuple[str, float], ...]

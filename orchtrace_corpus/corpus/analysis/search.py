@@ -114,10 +114,7 @@ def direct(hits: Sequence[Hit[RecordType]]) -> tuple[Hit[RecordType], ...]:
 def near_words(
     pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[str], only_swapped: Container[str] = ()
 ) -> tuple[str, ...]:
-    """Return words of records that unknown words may stand for: with two letters swapped, else the most similar.
-
-    Words in `only_swapped`, which records have in another form, get no similar word.
-    """
+    """Return words of records near unknown words: with two letters swapped, else the most similar one if it may be."""
     from difflib import get_close_matches  # only after a mistake
 
     texts_of = _text_reader(pool.taxonomy)

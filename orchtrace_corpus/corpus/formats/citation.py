@@ -269,10 +269,7 @@ def month_of(entry: Mapping[str, str]) -> int:
 
 
 class EntryDetails(NamedTuple):
-    """The type and further fields of an entry in a format other than BibTeX; None for a type of unknown kind.
-
-    `texts` are plain texts by the names of their fields in BibTeX. The month is counted from 1; 0 if there is none.
-    """
+    """Kind, plain texts by BibTeX field, editors and month (0 if unknown) of an entry in a format other than BibTeX."""
 
     kind: VenueKind | None = None
     texts: Mapping[str, str] = {}
