@@ -158,7 +158,7 @@ def check_all(
             command = "corpus check data" if part.name == PartName.DATA else ""  # it checks no other part
             shown = ranked(part.findings, max_findings)[: max_findings or None]
             session.output.show([*wrapped(render.folded(shown, command), width)])
-        if part.is_merely_stale:
+        if part.name == PartName.BUILD and part.stale:  # building fixes all of it
             lines.append(_stale_line(part.stale, stale))
             code = max(code, ExitCode.FINDINGS if stale is Stale.ERROR else ExitCode.DONE)
             continue

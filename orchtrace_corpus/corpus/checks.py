@@ -74,11 +74,6 @@ class Part(NamedTuple):
     examples: tuple[str, ...] = ()
     fixes: tuple[str, ...] = ()
 
-    @property
-    def is_merely_stale(self) -> bool:
-        """True if the only problem is that generated files are older than the data."""
-        return self.name == PartName.BUILD and bool(self.stale)
-
 
 class Check(NamedTuple):
     """The result of a check."""

@@ -196,9 +196,13 @@ def _state(side: Side, other: Side) -> State:
         for row in _rows():
             if row.path != store.PAPERS:
                 found += tuple(finding for finding in corpus.findings_of(row) if finding.code != "C101")
+    named = []
+    for finding in found:
+        path = f"data/{os.path.basename(finding.location.path)}"
+        named.append(finding._replace(location=finding.location._replace(path=path)))
     return State(
         pool,
-        tuple(_named(finding) for finding in found),
+        tuple(named),
         verdicts,
         {os.fsencode(path).decode("utf-8", "backslashreplace"): data for path, data in side.texts.items()},
         side.name,
@@ -230,9 +234,3 @@ def _corpus(side: Side, other: Side, remarks: list[str]) -> tuple[CorpusFiles, t
         raise DataFileError(f"neither {quote(side.name)} nor {quote(other.name)} holds a taxonomy that can be read")
     corpus = CorpusFiles(side.folder, {**texts, store.TAXONOMY: other.texts[store.TAXONOMY]})
     return corpus, found or (() if corpus.loaded.pool else corpus.loaded.findings)
-
-
-def _named(finding: Finding) -> Finding:
-    """Return the finding with the path of its file below the corpus's folder."""
-    path = f"data/{os.path.basename(finding.location.path)}"
-    return finding._replace(location=finding.location._replace(path=path))

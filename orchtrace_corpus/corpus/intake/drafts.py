@@ -258,7 +258,8 @@ def complete_papers(
     for request in requests:
         awaiting = request.awaiting.settle(coding.tags, pool.taxonomy) if request.awaiting else None
         tags = {field: arising(tag) for field, tag in {**request.tags, **coding.tags}.items()}
-        tags = awaiting.closed_tags if awaiting else tags
+        if awaiting:
+            tags = {field: tag for field, tag in awaiting.tags.items() if not awaiting.is_open(field)}
         paper = request.paper._replace(tags=tags, added=today().isoformat())
         source = details.source or request.source or next(iter(paper.urls), "")
         draft = Draft(request.name, paper, details.note, source, coding.evidence, awaiting)

@@ -177,11 +177,6 @@ class Candidate(NamedTuple):
                 open_tags.discard(facet.field)
         return self._replace(paper=self.paper._replace(tags=tags), open_tags=frozenset(open_tags))
 
-    @property
-    def closed_tags(self) -> dict[str, Tag]:
-        """The tags of the facets without an open tag."""
-        return {field: tag for field, tag in self.paper.tags.items() if field not in self.open_tags}
-
     def readers_of(self, tag: str) -> tuple[tuple[str, str], ...]:
         """Return the values of a tag that were read, each with its reader."""
         return tuple((reading.tags[tag], reading.by) for reading in self.readings if tag in reading.tags)

@@ -60,12 +60,10 @@ class DataFile(NamedTuple):
     Functions are named, and imported when they are first called: start-up is most of the time of a command.
 
     Attributes:
-        name: The name of the file; its JSON Schema is docs/schema/NAME.schema.json.
-        path: Its path below the corpus's folder.
+        name: Its name; its JSON Schema is docs/schema/NAME.schema.json.
         decode: Returns the content of the file with its `findings`, and with `total`, the number of entries, for a
             line of `corpus check`; called with None for every argument if the file is missing. Empty for the files
             that `CorpusFiles.loaded` decodes together.
-        required: Whether a corpus must have it.
         schema: Its JSON Schema in `render/schemas.json`, or its table of fields as `module:name`; empty for none.
         style: Returns the style in which commands write its records; empty if no command writes them.
         checks: Returns all findings of the file, those of decoding included; empty if decoding has all.

@@ -22,7 +22,7 @@ def signs(record: Record) -> Iterator[Sign]:
     """Yield the signs of a record, the strongest first."""
     if isinstance(record, Paper):
         for identifier, path in identities(record):
-            yield identifier.kind.value, path, identifier
+            yield identifier.kind, path, identifier
         if record.urls:
             yield "address", ("urls", 0), ("address", address(record.urls[0]))
     else:
