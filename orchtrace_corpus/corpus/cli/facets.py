@@ -18,10 +18,11 @@ from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import ArxivUrl, Offline, Refresh, Title, option
 from orchtrace_corpus.corpus.intake.drafts import Coding
 from orchtrace_corpus.corpus.model import store
+from orchtrace_corpus.corpus.model.disputes import NOT_ARISING
 from orchtrace_corpus.corpus.model.field_table import FieldKind, FieldValue, RecordField
 from orchtrace_corpus.corpus.model.records import Tag, evidence_facets
 from orchtrace_corpus.corpus.model.store import CorpusFiles
-from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, assign, mistakes, read_value
+from orchtrace_corpus.corpus.model.tagging import arising, assign, mistakes, read_value
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term, decode_taxonomy
 
 _EVIDENCE = "evidence_"
@@ -207,16 +208,16 @@ def format_tag(tag: Tag) -> str:
     if isinstance(tag, str):
         return tag
     parts = [f"{term}={level}" for term, level in tag.items()] if isinstance(tag, Mapping) else tag
-    return ",".join(parts) or NO_TERM
+    return ",".join(parts) or NOT_ARISING
 
 
 def values_of(facet: Facet, term: Term | None = None) -> str:
     """Return the allowed values of the option of a facet, or of one of its terms with levels, as text."""
     if term:
-        return ", ".join((*(level.id for level in facet.levels), NO_TERM))
+        return ", ".join((*(level.id for level in facet.levels), NOT_ARISING))
     terms = ", ".join(term.id for term in facet.terms)
     if facet.kind is Kind.LEVELS:
-        return f"{terms}, each at {', '.join(level.id for level in facet.levels)}; or {NO_TERM}"
+        return f"{terms}, each at {', '.join(level.id for level in facet.levels)}; or {NOT_ARISING}"
     return f"{terms}, {NOT_APPLICABLE}" if facet.allows_na else terms
 
 

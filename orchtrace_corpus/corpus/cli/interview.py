@@ -40,11 +40,12 @@ from orchtrace_corpus.corpus.intake.lookup import PaperRequest, Service, resolve
 from orchtrace_corpus.corpus.intake.papers import PREPRINT, describe_match, propose_key, unmet_demands
 from orchtrace_corpus.corpus.model.author_names import typed
 from orchtrace_corpus.corpus.model.candidates import Candidate
+from orchtrace_corpus.corpus.model.disputes import NOT_ARISING
 from orchtrace_corpus.corpus.model.field_table import FieldValue, RecordField, field_label
 from orchtrace_corpus.corpus.model.fields import is_key, url_problem
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Tag
 from orchtrace_corpus.corpus.model.store import CorpusFiles
-from orchtrace_corpus.corpus.model.tagging import NO_TERM, arising, in_order, read_level, read_tag, read_value, sentence
+from orchtrace_corpus.corpus.model.tagging import arising, in_order, read_level, read_tag, read_value, sentence
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 Answer = TypeVar("Answer")
@@ -253,17 +254,17 @@ class Questions:
 
     def _levels(self, facet: Facet, awaiting: Candidate | None) -> dict[str, str]:
         """Ask for the level of each term; for a candidate, of open ones: a term with readings needs an answer."""
-        names = [*(level.id for level in facet.levels), NO_TERM]
+        names = [*(level.id for level in facet.levels), NOT_ARISING]
         self._say(numbered(names))
         levels = {}
         for term in (term for term in facet.terms if awaiting is None or awaiting.is_open(term.id)):
             is_read = awaiting is not None and bool(awaiting.readers_of(term.id))
-            needed = f"Readers have read it, so an answer is needed: a level, or {NO_TERM}." if is_read else ""
+            needed = f"Readers have read it, so an answer is needed: a level, or {NOT_ARISING}." if is_read else ""
             code = f" ({term.code})" if term.code else ""
             prompt = f"  {term.id}{code}{'' if is_read else ' [does not arise]'}"
             level = self._choose(prompt, names, (term, *facet.levels), partial(read_level, facet), needed)
             if level or awaiting is not None:
-                levels[term.id] = level or NO_TERM
+                levels[term.id] = level or NOT_ARISING
         return levels
 
     def _choose(

@@ -25,9 +25,10 @@ from orchtrace_corpus.corpus.intake import screening
 from orchtrace_corpus.corpus.intake.screening import Choice, Verdict
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
+from orchtrace_corpus.corpus.model.disputes import NOT_ARISING
 from orchtrace_corpus.corpus.model.records import Exclusion, Tag
 from orchtrace_corpus.corpus.model.store import CorpusFiles
-from orchtrace_corpus.corpus.model.tagging import NO_TERM, read_level, read_tag, sentence
+from orchtrace_corpus.corpus.model.tagging import read_level, read_tag, sentence
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.render import candidates as render
 
@@ -262,7 +263,7 @@ class _Questions(Questions):
         tags: dict[str, Tag] = {}
         for facet in self._taxonomy.papers:
             if facet.kind is Kind.LEVELS:
-                names = [*(level.id for level in facet.levels), NO_TERM]
+                names = [*(level.id for level in facet.levels), NOT_ARISING]
                 levels: dict[str, str] = {}
                 for term in (term for term in facet.terms if candidate.is_open(term.id)):
                     self._say_readings(candidate, [term.id])

@@ -31,7 +31,7 @@ from orchtrace_corpus.corpus.analysis.attributes import (
 from orchtrace_corpus.corpus.analysis.coding import Sheet
 from orchtrace_corpus.corpus.edit.edits import plain_value, raw_records
 from orchtrace_corpus.corpus.edit.proposal import Proposal, Target, change
-from orchtrace_corpus.corpus.model.disputes import Argument, Dispute, Reading, State, disputable, value_of
+from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Argument, Dispute, Reading, State, disputable, value_of
 from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, PAPER_FIELDS, RecordField
 from orchtrace_corpus.corpus.model.record_fields import (
     Value,
@@ -42,7 +42,7 @@ from orchtrace_corpus.corpus.model.record_fields import (
 )
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper
 from orchtrace_corpus.corpus.model.store import CorpusFiles
-from orchtrace_corpus.corpus.model.tagging import NO_TERM, in_order, read_level, read_tag, read_value, settable_fields
+from orchtrace_corpus.corpus.model.tagging import in_order, read_level, read_tag, read_value, settable_fields
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 _TEXTS = {
@@ -183,7 +183,7 @@ def _read_assignments(
         elif facet.required:
             hint = f"Set another term; corpus terms {facet.field} shows them."
             if facet.kind is Kind.LEVELS:
-                hint = f"Write {facet.field}={NO_TERM} where no term arises."
+                hint = f"Write {facet.field}={NOT_ARISING} where no term arises."
             raise CommandUseError(f"{facet.field} is required and cannot be taken away", hint)
         else:
             tags[facet.field] = None

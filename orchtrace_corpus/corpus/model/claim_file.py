@@ -194,22 +194,18 @@ def decode_claims(
         ids.update(() if name is None else (name,))
         is_whole = values.keys() >= set(_CLAIM.required) and None not in values.values() and node.at != file.cut_off
         if is_whole and len(file.findings) == reported:
-            claims.append(_with_data(Claim(**values), read_once, scale))
+            claim = Claim(**values)
+            if Over.SCALE in claim.over:
+                claim = claim._replace(observations=scale.items)
+            if isinstance(claim.expect, Agreement):
+                sheets = tuple(sheet._replace(text=read_once(sheet.path)) for sheet in claim.expect.sheets)
+                claim = claim._replace(expect=claim.expect._replace(sheets=sheets))
+            claims.append(claim)
             starts.append(node.at)
         else:
             unread.append(report.record)
         reported = len(file.findings)
     return ClaimFile(tuple(claims), Places(file, starts), tuple(file.findings), tuple(unread))
-
-
-def _with_data(claim: Claim, read_sheet: Callable[[str], str | None], scale: "Entries[Observation]") -> Claim:
-    """Return the claim with the observations that it is about, and the texts of the coding sheets that it names."""
-    if Over.SCALE in claim.over:
-        claim = claim._replace(observations=scale.items)
-    if not isinstance(claim.expect, Agreement):
-        return claim
-    sheets = tuple(sheet._replace(text=read_sheet(sheet.path)) for sheet in claim.expect.sheets)
-    return claim._replace(expect=claim.expect._replace(sheets=sheets))
 
 
 def _over(node: Node, report: Report) -> Any:

@@ -19,7 +19,7 @@ from orchtrace_corpus.corpus.model.records import Entries, Paper, Pool, ReadingN
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 NOT_ARISING = "none"
-"""The reading that a term of a facet of kind `levels` does not arise in a record."""
+"""The level of a term that does not arise in a record, and the word for a facet of levels without any term."""
 
 
 class State(StrEnum):

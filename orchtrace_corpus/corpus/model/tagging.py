@@ -12,9 +12,6 @@ from orchtrace_corpus.corpus.model.fields import is_key
 from orchtrace_corpus.corpus.model.records import Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
-NO_TERM = NOT_ARISING
-"""The word for no term of a facet of kind `levels`, `{}` in a record, and for the level of a term that is absent."""
-
 
 def read_tag(facet: Facet, text: str) -> Tag:
     """Return the tag that a text means: terms by id, label or a code of their own, in any case.
@@ -26,14 +23,14 @@ def read_tag(facet: Facet, text: str) -> Tag:
         return read_term(facet, text)
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if facet.kind is Kind.LEVELS:
-        if [part.lower() for part in parts] in ([NO_TERM], ["{}"], []):
+        if [part.lower() for part in parts] in ([NOT_ARISING], ["{}"], []):
             return {}
         levels: dict[str, str] = {}
         for part in parts:
             term, equals, level = part.partition("=")
             if not equals:
                 form = f"TERM=LEVEL, such as {facet.terms[0].id}={facet.levels[0].id}"
-                raise CommandUseError(f"{quote(part)} is not part of {facet.field}", f"Write {form}, or {NO_TERM}.")
+                raise CommandUseError(f"{quote(part)} is not part of {facet.field}", f"Write {form}, or {NOT_ARISING}.")
             name = _named(facet.terms, term, facet.field, facet.values, f"term of {facet.field}")
             if name in levels:
                 raise CommandUseError(f"{name} of {facet.field} is given twice")
@@ -67,9 +64,9 @@ def read_term(facet: Facet, text: str) -> str:
 
 def read_level(facet: Facet, text: str) -> str:
     """Return the level of a facet that a text means, or `NOT_ARISING`; raise the errors of `read_tag`."""
-    if text.strip().casefold() == NO_TERM:
+    if text.strip().casefold() == NOT_ARISING:
         return NOT_ARISING
-    return _named(facet.levels, text, f"level of {facet.field}", (*(level.id for level in facet.levels), NO_TERM))
+    return _named(facet.levels, text, f"level of {facet.field}", (*(level.id for level in facet.levels), NOT_ARISING))
 
 
 def settable_fields(taxonomy: Taxonomy) -> dict[str, RecordField]:
