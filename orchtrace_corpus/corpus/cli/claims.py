@@ -35,7 +35,7 @@ def claims(
     pools: Annotated[
         list[PoolName] | None, Option("--pool", help="Only the verdicts over this pool (repeatable).")
     ] = None,
-    taken_in: With = None,
+    with_records: With = None,
     show_all: Annotated[bool, Option("--all", help="Show every claim, and every tag that makes one fall.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
@@ -68,7 +68,7 @@ def claims(
       corpus claims --pool published --pool candidates
       corpus claims orchestrator-credit-sparse --with candidates
     """
-    if taken_in and (stressed or pools):
+    if with_records and (stressed or pools):
         raise CommandUseError("--with shows what would fall; leave out --stress and --pool")
     session = CorpusSession(*ctx.obj)
     files = session.files
@@ -86,14 +86,14 @@ def claims(
     pool = disputes.read_by(pool, dispute_file.items, reading)
     recorded = disputes.as_read(dispute_file.items, reading)
     awaiting = files.candidates
-    if taken_in and awaiting.places is None:
+    if with_records and awaiting.places is None:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "docs/data.md of orchtrace-corpus describes it.")
     proposed = None if awaiting.places is None else select_proposed(awaiting.sound())
     verdicts = core.evaluate(chosen, pool, recorded, proposed)
     published_verdicts = verdicts if reading is ReadingName.PUBLISHED else ()
     problems = core.check(claim_file, published, published_verdicts)
     problems += disputes.check(dispute_file, published)
-    if taken_in and proposed is not None:
+    if with_records and proposed is not None:
         from orchtrace_corpus.corpus.analysis.stress import causes as find_causes
 
         left_out = [item for item in awaiting.items if item not in proposed]

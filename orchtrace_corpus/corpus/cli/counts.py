@@ -226,7 +226,7 @@ def gaps(
     sparse: Annotated[int, Option("--sparse", min=1, help="A cell with up to this many papers is sparse.")] = 2,
     where: Where = None,
     reading: Reading = ReadingName.PUBLISHED,
-    taken_in: With = None,
+    with_records: With = None,
     caption: Caption = "",
     output_format: shared.OutputFormat = Format.TABLE,
 ) -> int:
@@ -264,7 +264,7 @@ def gaps(
     impossible = cannot_arise(pool.taxonomy, *axes)
     cells = coverage(papers, *axes, sparse_limit=sparse, impossible=impossible)
     cells = cells._replace(reading=reading, noun=pool.taxonomy.noun)
-    if taken_in:
+    if with_records:
         from orchtrace_corpus.corpus.model.candidates import select_proposed
 
         proposed = select_proposed(session.files.candidates.sound())

@@ -25,7 +25,7 @@ class ReadingOrder(StrEnum):
     LIKELY = "likely"
 
 
-class TakenIn(StrEnum):
+class ExtraRecords(StrEnum):
     """The records that `--with` adds to the pool for one command."""
 
     CANDIDATES = "candidates"
@@ -67,7 +67,8 @@ Caption: TypeAlias = Annotated[
     str, option("--caption", "TEXT", "With -f latex: the caption, instead of fields and filters in words.")
 ]
 With: TypeAlias = Annotated[
-    TakenIn | None, Option("--with", help="Show what would change if candidates were taken in, and which change it.")
+    ExtraRecords | None,
+    Option("--with", help="Show what would change if candidates were taken in, and which change it."),
 ]
 Offline: TypeAlias = Annotated[bool, Option("--offline", help="Make no requests; use stored answers.")]
 Refresh: TypeAlias = Annotated[bool, Option("--refresh", help="Ask again, even if a recent answer is stored.")]

@@ -96,10 +96,8 @@ def list_records(
     if shows_changes:
         contested = (condition for condition in query.filters if condition.attribute.name == CONTESTED)
         filtered += tuple(tag for condition in contested for tag in condition.alternatives if tag in attributes)
-    is_data, is_for_people = (
-        output_format is Format.JSON and not columns,
-        output_format not in (Format.JSON, Format.CSV),
-    )
+    is_data = output_format is Format.JSON and not columns
+    is_for_people = output_format not in (Format.JSON, Format.CSV)
     is_marked = not exclusions and (bool(filtered) or is_data or columns == "all")
     pool = session.read_by(as_published, reading, columns, sort, *((CONTESTED,) if is_marked else ()))
     if shows_changes:  # contested are the published tags, also those on which the readers agree
