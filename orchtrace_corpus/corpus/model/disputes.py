@@ -8,6 +8,7 @@ another value, `read_by` returns the corpus with that value.
 from collections import abc
 from collections.abc import Collection, Iterable
 from enum import StrEnum
+from functools import partial
 
 from orchtrace_corpus.base.findings import Finding, near_suggestion, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
@@ -129,11 +130,7 @@ def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Disput
         arguments=decoders.records_of("arguments", Argument, "an argument"),
         state=decoders.choice("state", State, code="C203"),
     )
-
-    def is_sound(dispute: Dispute, node: Mapping, report: Report) -> bool:
-        return _is_disagreement(dispute, facets[dispute.tag], node, report)
-
-    return decode_entries("the disputes have", file, schema, Dispute, is_sound)
+    return decode_entries("the disputes have", file, schema, Dispute, partial(_is_disagreement, facets))
 
 
 def check(file: Entries[Dispute], pool: Pool, rules: abc.Mapping[str, int] | None = None) -> tuple[Finding, ...]:
@@ -299,9 +296,9 @@ def _readings(node: Node, report: Report) -> tuple[Reading, ...] | None:
     return tuple(readings) if len(readings) == len(node.entries) else None
 
 
-def _is_disagreement(dispute: Dispute, facet: Facet, node: Mapping, report: Report) -> bool:
+def _is_disagreement(facets: abc.Mapping[str, Facet], dispute: Dispute, node: Mapping, report: Report) -> bool:
     """Return True if all values exist, and two readings exclude each other; report it if not."""
-    allowed = values_for(facet)
+    allowed = values_for(facets[dispute.tag])
     stands_at, agreed_at = node.entries["stands"][1].at, 0
     placed_values: list[tuple[int, tuple[str, ...]]] = [(stands_at, (dispute.stands,))]
     places = [at for at, _ in entries_of(node, "readings").values()]

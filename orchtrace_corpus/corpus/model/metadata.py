@@ -1,4 +1,4 @@
-"""Metadata of papers as arXiv gives them, and its last answer about each paper (`data/arxiv.json`).
+"""Metadata of papers from arXiv, and arXiv's last answer about each paper (`data/arxiv.json`).
 
 The file holds no times of requests, so it changes only if arXiv's answer does. It is sorted by id, has a line for
 each field, and holds only printable characters. docs/schema/arxiv.schema.json describes it.
