@@ -47,6 +47,11 @@ def line(text: str = "", style: str = "") -> Line:
     return (Span(text, style),)
 
 
+def separated(blocks: Iterable[Sequence[Line]]) -> list[Line]:
+    """Return blocks of lines with a blank line between two; empty blocks are omitted."""
+    return [part for block in blocks if block for part in (line(), *block)][1:]
+
+
 def pluralize(count: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun: `1 paper`, `2 papers`; `plural` is for nouns whose plural needs more than an s."""
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"

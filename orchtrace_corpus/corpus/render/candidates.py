@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from orchtrace_corpus.base.text.layout import Line, Span, entry, first_names_and_more, line, wrap
+from orchtrace_corpus.base.text.layout import Line, Span, entry, first_names_and_more, line, separated, wrap
 from orchtrace_corpus.base.text.table import Cell, Table
 from orchtrace_corpus.corpus.analysis.attributes import Attribute
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, SourceReading, screening_facets
@@ -104,7 +104,7 @@ def cards(
         parts = [("evidence", tuple(records_render.evidence_texts(item))) for item in evidence]
         parts += [("reading", tuple(_reading(reading))) for reading in candidate.readings]
         shown.append(records_render.laid_out(head, candidate.paper.title, entries, tagged, parts, width))
-    return [part for block in shown for part in (line(), *block)][1:]
+    return separated(shown)
 
 
 def cards_markdown(

@@ -324,18 +324,16 @@ def _unread_notes(unread: Sequence[str]) -> tuple[str, ...]:
 def cards(report: ClaimReport, width: int | None) -> list[Line]:
     """Return claims in full, then how many could not be read."""
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
-    lines: list[Line] = []
+    blocks: list[list[Line]] = []
     for verdict in report.verdicts:
         style = "explicit" if verdict.holds else "warning"
-        lines += [(), (Span(verdict.claim.id, "key"), Span("  "), Span(report.word(verdict), style))]
-        lines += [line(text, "heading") for text in wrap(verdict.claim.claim, available)]
+        head = (Span(verdict.claim.id, "key"), Span("  "), Span(report.word(verdict), style))
+        title = [line(text, "heading") for text in wrap(verdict.claim.claim, available)]
         entries = list(report.entries(verdict))
         label_width = max(layout.display_width(label) for label, _ in entries) + 2
-        for label, text in entries:
-            lines += layout.entry(label, text, label_width, available)
-    for note in _unread_notes(report.unread):
-        lines += [(), line(note)]
-    return lines[1:]
+        lines = (part for label, text in entries for part in layout.entry(label, text, label_width, available))
+        blocks.append([head, *title, *lines])
+    return layout.separated([*blocks, *([line(note)] for note in _unread_notes(report.unread))])
 
 
 def cards_markdown(report: ClaimReport) -> str:
@@ -552,35 +550,34 @@ def causes_lines(
     """
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     proposed = [cause for cause in causes if cause.proposal is Decision.INCLUDE]
-    lines: list[Line] = []
+    blocks: list[list[Line]] = []
     for verdict in sorted(verdicts, key=lambda verdict: verdict.claim.is_exact):
         own = [cause for cause in proposed if cause.claim.id == verdict.claim.id]
         if not own:
             continue
         awaited = verdict.pools[PoolName.CANDIDATES]
-        lines += [line()] * bool(lines)
-        lines.append((Span(verdict.claim.id, "key"), Span(f"  {_effect(own[0])}", "warning")))
+        lines: list[Line] = [(Span(verdict.claim.id, "key"), Span(f"  {_effect(own[0])}", "warning"))]
         lines += [line(text, "heading") for text in wrap(verdict.claim.claim, available)]
         found = f"expected {verdict.expected}; with the candidates found {awaited.found}"
         lines += [line(text) for sentence in (found, reach_text(awaited)) for text in wrap(sentence, available)]
         for cause in own:
             lines.append((Span(f"  {cause.name}", "key"), Span(f": {_tags(cause)}")))
             lines += [line(f"    {url}{' (a copy)' * (url in cause.copies)}", "muted") for url in cause.sources]
-    if lines:
-        lines = [*(line(text) for text in wrap(_AS_IF, available)), line(), *lines]
+        blocks.append(lines)
+    if blocks:
+        blocks.insert(0, [line(text) for text in wrap(_AS_IF, available)])
     else:
-        lines = [line("no claim that holds today would fall, or could fall, if the candidates were taken in")]
+        blocks = [[line("no claim that holds today would fall, or could fall, if the candidates were taken in")]]
     if proposed and all(cause.is_certain for cause in proposed):
-        lines += [line(), line("no claim could fall through open tags")]
-    proposals = Counter(candidate.proposal for candidate in left_out)
-    if proposals:
+        blocks.append([line("no claim could fall through open tags")])
+    if proposals := Counter(candidate.proposal for candidate in left_out):
         counts = ", ".join(f"{proposals[decision]} {decision.value}" for decision in Decision if proposals[decision])
-        lines += [line(), *(line(text) for text in wrap(f"candidates not proposed for inclusion: {counts}", available))]
+        blocks.append([line(text) for text in wrap(f"candidates not proposed for inclusion: {counts}", available)])
     for cause in causes:
         if cause.proposal is not Decision.INCLUDE and not cause.claim.is_exact:
             text = f"{cause.claim.id} {_effect(cause)} by {cause.name} ({cause.proposal.value}): {_tags(cause)}"
-            lines += [line(part) for part in wrap(text, available, first="  ", rest="    ")]
-    return lines
+            blocks[-1] += [line(part) for part in wrap(text, available, first="  ", rest="    ")]
+    return layout.separated(blocks)
 
 
 def causes_table(causes: Sequence["Cause"]) -> Table:

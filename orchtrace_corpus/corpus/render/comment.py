@@ -80,10 +80,14 @@ def comment(document: Document) -> str:
         parts += [remark, ""]
     left = difference.claims_left(document) if document["has_meaning"] else ()
     tail = [_words(left if _size([_words(left)]) <= _NEW_BYTES else left[:1]), ""] if left else []
-    blocks = [
-        _Block(section.title, [(_items(entry, document), entry) for entry in section.entries], section.is_new)
-        for section in difference.sections(document)
-    ]
+    blocks = []
+    for section in difference.sections(document):
+        items = []
+        for entry in section.entries:
+            place = _place(entry, document) if entry.path else ""
+            first, *others = (_words(words, place) for words in entry.lines)
+            items.append(([f"- {first}", *(f"  - {words}" for words in others)], place))
+        blocks.append(_Block(section.title, items, section.is_new))
     blocks += [_table(shifts) for shifts in difference.shift_tables(document)]
     room = MOST_BYTES - _size([*parts, *tail, _CUT_HERE])
     is_cut = sum(block.size for block in blocks) > room
@@ -100,7 +104,7 @@ def comment(document: Document) -> str:
             room -= budgets[at]
         room += reserved
     for at, block in enumerate(blocks):
-        parts += _section(block, budgets[at], notice, document)
+        parts += _section(block, budgets[at], notice)
     return "\n".join([*parts, *tail, *([_CUT_HERE] if is_cut else [])]).rstrip("\n") + "\n"
 
 
@@ -222,10 +226,10 @@ def _unticked(text: str) -> str:
 
 
 class _Block(NamedTuple):
-    """A section of the comment: the lines of each entry, which can be omitted, between `first` and `last` lines."""
+    """A section: the lines of each entry, which can be omitted, with its place, between `first` and `last` lines."""
 
     title: Own
-    items: Sequence[tuple[Sequence[str], Entry]]
+    items: Sequence[tuple[Sequence[str], str]]
     is_new: bool
     first: Sequence[str] = ()
     last: Sequence[str] = ()
@@ -243,13 +247,6 @@ class _Block(NamedTuple):
 
 def _size(lines: Sequence[str]) -> int:
     return sum(len(line.encode()) + 1 for line in lines)
-
-
-def _items(entry: Entry, document: Document) -> list[str]:
-    """Return a sentence and those below it as items of a list."""
-    place = _place(entry, document) if entry.path else ""
-    first, *others = (_words(words, place) for words in entry.lines)
-    return [f"- {first}", *(f"  - {words}" for words in others)]
 
 
 def _fitting(lines: Sequence[str], room: int) -> int:
@@ -275,31 +272,31 @@ def _words(words: Words, place: str = "") -> str:
     return shown
 
 
-def _section(block: _Block, room: int, notice: int, document: Document) -> list[str]:
+def _section(block: _Block, room: int, notice: int) -> list[str]:
     """Return a heading, the lines that fit, and a notice on the others; folded if it is long and about new records."""
     room -= block.frame_size
     shown: list[str] = []
-    left: list[tuple[int, Entry]] = []
-    for lines, entry in block.items:
+    omitted: list[tuple[int, str]] = []
+    for lines, place in block.items:
         fitting = _fitting(lines, room)
         room -= _size(lines[:fitting])
         shown += lines[:fitting]
         if fitting < len(lines):
-            left.append((len(lines) - fitting, entry))
-    shown = [*block.first, *shown, *block.last, *_notice(left, notice, document)]
+            omitted.append((len(lines) - fitting, place))
+    shown = [*block.first, *shown, *block.last, *_notice(omitted, notice)]
     if not block.is_new or len(block.items) < (2 * _FOLDED_FROM if block.first else _FOLDED_FROM):
         return [f"### {block.title}", "", *shown, ""]
     return [f"<details><summary>{block.title} ({len(block.items)})</summary>", "", *shown, "", "</details>", ""]
 
 
-def _notice(left: Sequence[tuple[int, Entry]], room: int, document: Document) -> list[str]:
+def _notice(omitted: Sequence[tuple[int, str]], room: int) -> list[str]:
     """Return the number of lines that do not fit, with as many links to them as fit."""
-    if not left:
+    if not omitted:
         return []
-    shown = f"… and {pluralize(sum(count for count, _ in left), 'more line')}"
-    places = list(dict.fromkeys(_place(entry, document) for _, entry in left if entry.path))
+    shown = f"… and {pluralize(sum(count for count, _ in omitted), 'more line')}"
+    places = list(dict.fromkeys(place for _, place in omitted if place))
     named = first_and_more(places, _fitting(places, room - 150), "and {:,} more places")
-    return ["", f"{shown} of {pluralize(len(left), 'entry', 'entries')}{': ' * bool(named)}{', '.join(named)}"]
+    return ["", f"{shown} of {pluralize(len(omitted), 'entry', 'entries')}{': ' * bool(named)}{', '.join(named)}"]
 
 
 def _place(entry: Entry, document: Document) -> str:
@@ -319,7 +316,7 @@ def _table(shifts: Table) -> _Block:
     )
     head, *lines = plain(table.lines(shifts._replace(title="", rows=rows), None)).splitlines()
     opening, *_, closing = fence("\n".join((head, *lines))).splitlines()
-    return _Block(Own(shifts.title), [([line], Entry(())) for line in lines], True, (opening, head), (closing,))
+    return _Block(Own(shifts.title), [([line], "") for line in lines], True, (opening, head), (closing,))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -30,21 +30,22 @@ def page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICODE, note: 
     crosstab = coverage.crosstab
     available = width or _PIPE_WIDTH
     title = f"{_coverage_title(coverage)}, {coverage.noun.counted(crosstab.total)}"
-    lines: list[Line] = [line(title, "heading"), line()]
     turned = f"corpus gaps {crosstab.columns.name} {crosstab.rows.name}"
     too_wide = f"(the matrix is wider than {available} columns; try: {turned})"
-    lines += _matrix(coverage, available, glyphs) or [line(text, "muted") for text in wrap(too_wide, available)]
-    lines += [line(), *(line(text, "heading") for text in wrap(summary(coverage), available))]
+    matrix = _matrix(coverage, available, glyphs) or [line(text, "muted") for text in wrap(too_wide, available)]
+    sizes = [line(text, "heading") for text in wrap(summary(coverage), available)]
     for text in _reasons(coverage):
-        lines += [line(part) for part in wrap(text, available, rest="  ")]
+        sizes += [line(part) for part in wrap(text, available, rest="  ")]
     if coverage.candidates is None:
         shown = [gap for gap in coverage.gaps if round(gap.expected, 1) > gap.papers][:_MAX_GAPS]
     else:
         shown = [gap for gap in coverage.gaps if gap[:2] in coverage.candidates]
+    gaps: list[Line] = []
     if shown:
         table = _gaps_table(coverage, [gap._replace(nearest=gap.nearest[:2]) for gap in shown])
-        lines += [line(), *(line(text, "heading") for text in wrap(table.title, available))]
-        lines += table_lines(table._replace(title=""), width, glyphs)
+        gaps += [line(text, "heading") for text in wrap(table.title, available)]
+        gaps += table_lines(table._replace(title=""), width, glyphs)
+    lines = layout.separated([[line(title, "heading")], matrix, sizes, gaps])
     return [*lines, *(line(text, "muted") for text in wrap(note, available) if note)]
 
 

@@ -17,7 +17,7 @@ from orchtrace_corpus.base.findings import is_noun, printable
 from orchtrace_corpus.base.lookalikes import code_points
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text import table
-from orchtrace_corpus.base.text.layout import Line, Span, line, pluralize, wrap
+from orchtrace_corpus.base.text.layout import Line, line, pluralize, separated, wrap
 from orchtrace_corpus.base.text.table import Table
 
 
@@ -116,16 +116,17 @@ def text(document: Document, width: int | None) -> list[Line]:
     room = width or _PIPE_WIDTH
     head = headline(document) if document["has_meaning"] else nothing(document)
     sentences = [files_outside(document, MAX_FILES_NAMED), [head], *([remark] for remark in document["remarks"])]
-    lines = [part for sentence in sentences if sentence for part in _lines(sentence, room)]
+    blocks = [[part for sentence in sentences if sentence for part in _lines(sentence, room)]]
     for section in sections(document):
-        lines += [(), (Span(section.title, "heading"),)]
+        lines: list[Line] = [line(section.title, "heading")]
         for entry in section.entries:
             for index, words in enumerate(entry.lines):
                 lines += _lines(words, room, "    " if index else "  ", "      " if index else "    ")
-    for shifts in shift_tables(document):
-        lines += [(), *table.lines(shifts, width)]
-    left = claims_left(document) if document["has_meaning"] else ()
-    return [*lines, (), *_lines(left, room)] if left else lines
+        blocks.append(lines)
+    blocks += [table.lines(shifts, width) for shifts in shift_tables(document)]
+    if document["has_meaning"] and (left := claims_left(document)):
+        blocks.append(_lines(left, room))
+    return separated(blocks)
 
 
 def _lines(words: Words, width: int, first: str = "", rest: str = "") -> list[Line]:

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, wrap
+from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, separated, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, markdown_text
 from orchtrace_corpus.corpus.analysis.attributes import CONTESTED, Attribute, ValueKind
 from orchtrace_corpus.corpus.model import field_table
@@ -135,13 +136,12 @@ def laid_out(
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     lines = [head, *(line(text, "heading") for text in wrap(title, available))]
     label_width = max(display_width(label) for label, _ in (*entries, *tagged)) + 2
-    for label, text in (*entries, ("", ""), *tagged):
-        lines += entry(label, text, label_width, available)
-    for name, texts in parts:
-        lines.append(line())
-        for index, text in enumerate(texts):
-            lines += entry("" if index else name, text, label_width, available)
-    return lines
+
+    def laid_out_entries(pairs: Iterable[tuple[str, str]]) -> list[Line]:
+        return [part for label, text in pairs for part in entry(label, text, label_width, available)]
+
+    blocks = [[*lines, *laid_out_entries(entries)], laid_out_entries(tagged)]
+    return separated([*blocks, *(laid_out_entries(zip_longest((name,), texts, fillvalue="")) for name, texts in parts)])
 
 
 def _disputes_about(record: Record, disputes: Sequence["Dispute"]) -> list["Dispute"]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, line, wrap
+from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, line, separated, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, envelope, lines, markdown, markdown_text, records
 from orchtrace_corpus.corpus.model.scale import BOUNDS, Amount, Comparison, Observation, Support, compare, span
 
@@ -69,12 +69,12 @@ _OTHERS = "others"
 def page(observations: Sequence[Observation], width: int | None, glyphs: Glyphs = UNICODE) -> list[Line]:
     """Return the comparison with its boundary, then all numbers, which are not cut without a terminal."""
     available = width or _PIPE_WIDTH
-    shown = [line(part, "heading") for text in answers(observations) for part in wrap(text, available)]
-    shown += [line(part, "muted") for part in wrap(BOUNDARY, available)]
+    head = [line(part, "heading") for text in answers(observations) for part in wrap(text, available)]
+    head += [line(part, "muted") for part in wrap(BOUNDARY, available)]
     shown_tables = tables(observations)
     if shown_tables and shown_tables[-1].name == _OTHERS:
         shown_tables[-1] = _by_system(shown_tables[-1])
-    return [*shown, *(part for table in shown_tables for part in (line(), *lines(table, width, glyphs)))]
+    return separated([head, *(lines(table, width, glyphs) for table in shown_tables)])
 
 
 def document(observations: Sequence[Observation]) -> str:

@@ -42,9 +42,9 @@ def page(
     """
     width = max(min(width, 100), 40)
     others = {counts.attribute.name: counts.counts for counts in (() if published is None else published.facets)}
-    lines = _headline(summary, width, glyphs, others)
+    blocks = _headline(summary, width, glyphs, others)
     if not summary.papers:
-        return lines
+        return layout.separated(blocks)
     chart_width = (width - 4) // 2 if width >= _TWO_COLUMNS_WIDTH else width
     labels = (label for counts in summary.axes for label in _labels(counts).values())
     label_width = min(max(map(display_width, labels), default=0), chart_width // 2)
@@ -52,22 +52,14 @@ def page(
     largest = max((max(counts.values()) for counts in applying), default=0)  # of all charts, so that bars compare
     sizes = chart_width, label_width, largest
     charts = [_chart(counts, glyphs, *sizes, others.get(counts.attribute.name)) for counts in summary.axes]
-    lines.append(line())
     if len(charts) == 2 and width >= _TWO_COLUMNS_WIDTH:
-        lines += layout.side_by_side(charts[0], charts[1], chart_width + 4)
-    else:
-        for chart in charts:
-            lines += [*chart, line()]
-    for levels in (levels for levels in summary.levels if levels.facet.role is Role.AXIS):
-        lines += [line(), *_level_chart(levels, width, glyphs, summary.noun)]
-    gaps = _gap_lines(summary, taxonomy, width, glyphs)
-    if gaps:
-        lines += [line(), line(f"Sparse (up to {SPARSE_LIMIT}) and empty", "heading"), *gaps]
-    lines += [line(), *(line(text, "muted") for text in wrap(note, width))]
-    filled = [any(span.text.strip() for span in spans) for spans in lines]
-    # Keep the first of several blank lines.
-    kept = [spans for spans, *near in zip(lines, filled, (True, *filled), strict=False) if any(near)]
-    return [*kept, *(line(text, "muted") for text in wrap(_NEXT_STEPS, width))]
+        charts = [layout.side_by_side(charts[0], charts[1], chart_width + 4)]
+    levels = [levels for levels in summary.levels if levels.facet.role is Role.AXIS]
+    blocks += [*charts, *(_level_chart(counts, width, glyphs, summary.noun) for counts in levels)]
+    if gaps := _gap_lines(summary, taxonomy, width, glyphs):
+        blocks.append([line(f"Sparse (up to {SPARSE_LIMIT}) and empty", "heading"), *gaps])
+    blocks.append([line(text, "muted") for part in (note, _NEXT_STEPS) if part for text in wrap(part, width)])
+    return layout.separated(blocks)
 
 
 def _as_published(number: int, value: str, published: _CountsByValue | None) -> str:
@@ -76,12 +68,12 @@ def _as_published(number: int, value: str, published: _CountsByValue | None) -> 
     return f" ({other})" if other != number else ""
 
 
-def _headline(summary: Summary, width: int, glyphs: Glyphs, others: Mapping[str, _CountsByValue]) -> list[Line]:
+def _headline(summary: Summary, width: int, glyphs: Glyphs, others: Mapping[str, _CountsByValue]) -> list[list[Line]]:
+    """Return the totals, and the counts of descriptions and years, as blocks of lines."""
     newest = f" (newest added {summary.newest})" if summary.newest else ""
-    lines: list[Line] = [line(text, "heading") for text in wrap(totals(summary) + newest, width)]
+    title: list[Line] = [line(text, "heading") for text in wrap(totals(summary) + newest, width)]
     if others:
-        lines += [line(text, "muted") for text in wrap(f"{SOURCES_TITLE}; in brackets as published.", width)]
-    lines.append(line())
+        title += [line(text, "muted") for text in wrap(f"{SOURCES_TITLE}; in brackets as published.", width)]
     years = [value for value in summary.years.counts if value != ABSENT]
     described = {}
     for counts in summary.descriptions:
@@ -97,10 +89,11 @@ def _headline(summary: Summary, width: int, glyphs: Glyphs, others: Mapping[str,
         if earlier and len(years) > 5:
             described["year"].insert(0, f"{years[0]}-{years[-5]} {earlier}")
     label_width = max(map(display_width, described), default=0) + 2
+    lines: list[Line] = []
     for name, parts in described.items():
         text = glyphs.separator.join(part.replace(" ", layout.NO_BREAK) for part in parts)
         lines += layout.entry(name, text, label_width, width)
-    return lines
+    return [title, lines]
 
 
 def _labels(counts: Counts) -> dict[str, str]:
@@ -285,10 +278,12 @@ def crosstab_name(crosstab: Crosstab) -> str:
 
 def crosstab_title(crosstab: Crosstab) -> str:
     """Return the title of a cross-tabulation."""
-    columns = crosstab.columns.label
-    if columns[1:2].islower():  # no acronym
-        columns = columns[0].lower() + columns[1:]
-    return f"{crosstab.rows.label} by {columns}"
+    return f"{crosstab.rows.label} by {within_sentence(crosstab.columns.label)}"
+
+
+def within_sentence(label: str) -> str:
+    """Return a label with a small first letter, unless it begins a code or an acronym."""
+    return label[:1].lower() + label[1:] if label[1:2].islower() else label
 
 
 def cells(crosstab: Crosstab) -> dict[str, dict[str, int]]:

@@ -27,7 +27,6 @@ from orchtrace_corpus.base.html import (
 )
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import pluralize
-from orchtrace_corpus.corpus.formats.records import csl_item
 from orchtrace_corpus.corpus.render.figures import plan
 from orchtrace_corpus.corpus.render.figures.pictures import draw
 from orchtrace_corpus.corpus.site import cards, pages, papers
@@ -102,8 +101,8 @@ class Site:
         for name in ("site.js", "papers.js", "icon.svg"):
             yield name, text_beside(__file__, name)
         yield from ((drawn.path, drawn.svg) for drawn in self._figures.values())
-        for name, _, template, heading, description, values in self._pages:
-            yield name, self._render(template, name, {"title": heading, "description": description, **values})
+        for name, _, template, heading, values in self._pages:
+            yield name, self._render(template, name, {"title": heading, **values})
         yield from papers.list_files(source, self._fields, papers.read_columns(self._fields, taxonomy))
         if source.has_candidates:
             fields = papers.candidate_fields(pages.by_proposal(source.candidates), taxonomy)
@@ -114,15 +113,15 @@ class Site:
         yield from self._gap_pages()
         yield from self._for_programs()
 
-    def _named_pages(self) -> Iterator[tuple[str, str, str, str, str, Mapping[str, Any]]]:
-        """Yield the pages of the menu and 404.html: file, label in the menu, template, heading, description, values."""
+    def _named_pages(self) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:
+        """Yield the pages of the menu and 404.html: file, label in the menu, template, heading, values."""
         source, title = self._source, self._source.taxonomy.title
         noun = source.taxonomy.noun
         total = noun.counted(len(source.pool.papers))
         text = f"{title}: {total}, tagged and sourced."
         newest = max((paper.added for paper in source.pool.papers), default="")
         metadata = dataset(source, text, self._place.address(""), newest)
-        yield START, "Start", "start", title, text, {**self._start, "dataset": metadata}
+        yield START, "Start", "start", title, {**self._start, "dataset": metadata, "description": text}
         columns = papers.read_columns(self._fields, source.taxonomy)
         shown = [column for column in columns if column.is_shown]
         rows = list(papers.table_rows(source, self._fields, shown, self._environment))
@@ -130,6 +129,7 @@ class Site:
         for position, part in enumerate(parts, 1):
             name = papers.PAPERS_PAGE if position == 1 else f"papers-{position}.html"
             values = {
+                "description": f"{total}, to search, filter and export.",
                 "columns": columns,
                 "groups": papers.grouped(self._fields),
                 "part": part,
@@ -140,29 +140,19 @@ class Site:
                 "has_contested": bool(source.contested),
             }
             label = noun.heading if position == 1 else ""
-            yield name, label, "papers", noun.heading, f"{total}, to search, filter and export.", values
-        others: tuple[tuple[str, object, str, Callable[[Source], Mapping[str, Any]]], ...] = (
-            ("claims", source.verdicts, "What the corpus claims about itself, held against its records.", pages.claims),
-            ("scale", source.scale, "How large systems in use are, and how large experiments are.", pages.scale_page),
-            (
-                "screening",
-                source.drawn.is_screened,
-                "What was screened, and what was left out, with the reason.",
-                pages.screening,
-            ),
-            ("candidates", source.has_candidates, "What was found, and awaits a decision.", pages.candidates),
-            (
-                "taxonomy",
-                True,
-                f"What {noun.many} are tagged with, and what each tag means.",
-                lambda source: pages.taxonomy(source, self._fields, self._gaps),
-            ),
-            ("protocol", source.protocol, f"How {noun.many} come into the corpus.", pages.protocol),
-        )
-        for page, has_page, text, read_values in others:
+            yield name, label, "papers", noun.heading, values
+        others: dict[str, tuple[object, Callable[[Source], Mapping[str, Any]]]] = {
+            "claims": (source.verdicts, pages.claims),
+            "scale": (source.scale, pages.scale_page),
+            "screening": (source.drawn.is_screened, pages.screening),
+            "candidates": (source.has_candidates, pages.candidates),
+            "taxonomy": (True, lambda source: pages.taxonomy(source, self._fields, self._gaps)),
+            "protocol": (source.protocol, pages.protocol),
+        }
+        for page, (has_page, read_values) in others.items():
             if has_page:
-                yield f"{page}.html", page.capitalize(), page, page.capitalize(), text, read_values(source)
-        yield "404.html", "", "missing", "Not found", "There is no such page.", {}
+                yield f"{page}.html", page.capitalize(), page, page.capitalize(), read_values(source)
+        yield "404.html", "", "missing", "Not found", {"description": "There is no such page."}
 
     def _papers(self) -> Iterator[tuple[str, str | bytes]]:
         """Yield a page for each paper, and the BibTeX entries that the script exports."""
@@ -171,13 +161,11 @@ class Site:
         rows, columns = self._start["rows"], self._start["columns"]
         entries = []
         for index, paper in enumerate(self._source.pool.papers):
-            entry = made.bibtex(paper)
+            name = f"papers/{paper.key}.html"
+            entry, values, metadata = made.page(paper, self._place.address(name))
             entries.append(entry)
             cells = list(product(rows.column[index], columns.column[index]))
             card = (f"{noun} {paper.year or ''}", paper.title, paper.summary, cells, "series0")
-            name = f"papers/{paper.key}.html"
-            item = csl_item(paper, self._source.taxonomy)
-            values, metadata = made.values(paper, entry, item), made.metadata(paper, item, self._place.address(name))
             yield from self._subpage("paper", name, paper.title, paper.summary, values, card, metadata)
         yield "bibtex.js", f"window.corpusEntries = {inert_json(entries)};\n"
 

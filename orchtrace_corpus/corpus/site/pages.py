@@ -26,7 +26,7 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Taxonomy
 from orchtrace_corpus.corpus.render import scale
 from orchtrace_corpus.corpus.render.claims import doubt_rank, pool_word, pools_of, reach_text, reading_word
 from orchtrace_corpus.corpus.render.figures import plan
-from orchtrace_corpus.corpus.render.statistics import levels_matrix
+from orchtrace_corpus.corpus.render.statistics import levels_matrix, within_sentence
 from orchtrace_corpus.corpus.site.gaps import GapPages
 from orchtrace_corpus.corpus.site.papers import (
     Field,
@@ -154,19 +154,14 @@ def statement(rows: Field, columns: Field, crossed: Sequence[MatrixRow], noun: N
     """Return how many combinations of two fields no paper has, in a sentence; the script writes the same."""
     cells = [cell for row in crossed for cell in row.cells if not cell.is_aside and not cell.is_impossible]
     empty = sum(not cell.number for cell in cells)
-    pair = f"{_within(rows.label)} and {_within(columns.label)}"
+    pair = f"{within_sentence(rows.label)} and {within_sentence(columns.label)}"
     if not empty:
         return f"Every combination of {pair} has {noun.with_article}"
     return f"{empty:,} of {len(cells):,} combinations of {pair} {'has' if empty == 1 else 'have'} no {noun.one}"
 
 
-def _within(label: str) -> str:
-    """Return a label within a sentence: its first letter is small unless it begins a code or an acronym."""
-    return label[:1].lower() + label[1:] if label[1:2].islower() else label
-
-
 def _numbers(source: Source, gaps: GapPages) -> list[tuple[int, str, str]]:
-    """Yield the three large numbers of the start page, each with its label and the page that it links."""
+    """Return the three large numbers of the start page, each with its label and the page that it links."""
     noun, papers = source.taxonomy.noun, len(source.pool.papers)
     outcomes = Counter(outcome(verdict, source) for verdict in source.verdicts)
     levels = {term.id for facet in source.taxonomy.papers if facet.kind is Kind.LEVELS for term in facet.terms}
@@ -177,7 +172,7 @@ def _numbers(source: Source, gaps: GapPages) -> list[tuple[int, str, str]]:
         def weight(gap: tuple[str, EmptyCell]) -> tuple[bool, int]:
             return gap[1].filters[0][0] in levels, len(claims_about(gap[1], source.verdicts))
 
-        path, cell = max(alone, key=weight)  # a level that is missing before a value, the one with most claims first
+        path, cell = max(alone, key=weight)  # a level before a value, and the one that most claims are about
         disputed = len({dispute.record for dispute in cell.disputes})
         text = f"{noun.many} with {gaps.label(cell)}"
         numbers.append((0, f"{text}, {disputed} in dispute" if disputed else text, path))
@@ -207,17 +202,8 @@ def _captions(source: Source) -> Iterator[str]:
     yield from (plan.caption(figure, source.drawn).text for figure in figures[:3])
 
 
-class Bar(NamedTuple):
-    """A year, or all before one, of a chart: its label, papers, height in per cent of the highest, and address."""
-
-    label: str
-    papers: int
-    height: int
-    address: str
-
-
-def _years(fields: Sequence[Field]) -> Iterator[Bar]:
-    """Yield the latest years one by one, with papers or without, those before them together."""
+def _years(fields: Sequence[Field]) -> Iterator[dict[str, Any]]:
+    """Yield the bars of the latest years, with papers or without, and of all earlier ones together."""
     field = next((field for field in fields if field.name == "year"), None)
     counts = {int(year): count for year, count in field.count_by_value().items() if year} if field else {}
     if not counts:
@@ -228,7 +214,8 @@ def _years(fields: Sequence[Field]) -> Iterator[Bar]:
     bars += [(str(year), counts.get(year, 0), str(year)) for year in range(first, max(counts) + 1)]
     most = max(papers for _, papers, _ in bars)
     for label, papers, value in bars:
-        yield Bar(label, papers, round(100 * papers / most), papers_address(("year", value)) if papers else "")
+        address = papers_address(("year", value)) if papers else ""
+        yield {"label": label, "papers": papers, "height": round(100 * papers / most), "address": address}
 
 
 def level_matrix(
@@ -266,7 +253,8 @@ def _citation(source: Source, updated: str, base_url: str) -> str:
 def claims(source: Source) -> dict[str, Any]:
     """Return the claims by outcome, those that fail first."""
     judged = judge(source, source.verdicts)
-    return {"groups": groupby(judged, itemgetter("outcome")), "total": len(judged)}
+    description = "What the corpus claims about itself, held against its records."
+    return {"description": description, "groups": groupby(judged, itemgetter("outcome")), "total": len(judged)}
 
 
 def judge(source: Source, verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
@@ -348,6 +336,7 @@ def scale_page(source: Source) -> dict[str, Any]:
     for observation in source.scale:
         by_quantity.setdefault(observation.quantity, []).append(observation)
     return {
+        "description": "How large systems in use are, and how large experiments are.",
         "compared": list(map(scale.extents, compare(source.scale))),
         "boundary": scale.BOUNDARY,
         "quantities": by_quantity,
@@ -374,7 +363,8 @@ def screening(source: Source) -> dict[str, Any]:
             tag = exclusion.tags.get(field, "")
             cells.append("; ".join(names.get(term, term) for term in ((tag,) if isinstance(tag, str) else tag)))
         exclusions.append((exclusion, cells))
-    return {"counts": counts, "facets": facets, "exclusions": exclusions}
+    description = "What was screened, and what was left out, with the reason."
+    return {"description": description, "counts": counts, "facets": facets, "exclusions": exclusions}
 
 
 def candidates(source: Source) -> dict[str, Any]:
@@ -392,6 +382,7 @@ def candidates(source: Source) -> dict[str, Any]:
         listed.append((candidate, tags, open_tags))
     counts = Counter(candidate.proposal for candidate in source.candidates)
     return {
+        "description": "What was found, and awaits a decision.",
         "candidates": listed,
         "proposals": [(decision.value, counts[decision]) for decision in Decision if counts[decision]],
         "groups": grouped(candidate_fields(ordered, source.taxonomy)),
@@ -427,7 +418,9 @@ def taxonomy(source: Source, fields: Sequence[Field], gaps: GapPages) -> dict[st
                 numbers.append((term, [counted(facet.field, term.id)]))
         codings = [by_tag[name] for name in names if name in by_tag]
         sections.append((facet, numbers, codings, matrices.get(facet.field)))
-    return {"sections": sections, "others": (*source.taxonomy.exclusions, *source.taxonomy.evidence)}
+    description = f"What {source.taxonomy.noun.many} are tagged with, and what each tag means."
+    others = (*source.taxonomy.exclusions, *source.taxonomy.evidence)
+    return {"description": description, "sections": sections, "others": others}
 
 
 def protocol(source: Source) -> dict[str, Any]:
@@ -438,6 +431,7 @@ def protocol(source: Source) -> dict[str, Any]:
     labels = {family.id: family.label for family in protocol.families}
     stages = {term.id: term.label for facet in source.taxonomy.exclusions for term in facet.terms}
     return {
+        "description": f"How {source.taxonomy.noun.many} come into the corpus.",
         "protocol": protocol,
         "source": web_address(protocol.source),
         "queries": [(query.name, labels[query.family], query.query, query.by.value) for query in protocol.queries],

@@ -18,6 +18,7 @@ from orchtrace_corpus.corpus.analysis.search import ENDINGS, searched, texts_bes
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.formats.issue_form import DOES_NOT_ARISE
+from orchtrace_corpus.corpus.formats.records import csl_item
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, Section, field_label, value_texts
 from orchtrace_corpus.corpus.model.fields import bare_author
@@ -413,38 +414,33 @@ class PaperPages:
         self._bibtex = registry.find("bibtex")
         self._json = json.JSONEncoder(ensure_ascii=False)
 
-    def bibtex(self, paper: Paper) -> str:
-        """Return the paper's entry, as `corpus export bibtex` writes it."""
-        return str(self._bibtex.write((paper,), self._source.taxonomy, "", self._source.categories))
-
-    def metadata(self, paper: Paper, item: Mapping[str, Any], address: str) -> str:
-        """Return the elements in the head of a paper's page that cite it."""
-        values = {"citation": citation(paper, item, address), "article": article(paper, item, address)}
-        return join_html([self._metadata.render(values)])
-
-    def values(self, paper: Paper, bibtex: str, item: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of the template of a paper's page, from its entry for BibTeX and its item of CSL, too."""
+    def page(self, paper: Paper, address: str) -> tuple[str, dict[str, Any], str]:
+        """Return a paper's entry for BibTeX, the values of its page's template, and the elements of its head."""
         source = self._source
+        entry = str(self._bibtex.write((paper,), source.taxonomy, "", source.categories))
+        item = csl_item(paper, source.taxonomy)
+        head = self._metadata.render(citation=citation(paper, item, address), article=article(paper, item, address))
         cell = self._cell(paper)
         related = self._related[cell] if cell else []
         near = [other for other in related[: MOST_RELATED + 1] if other is not paper][:MOST_RELATED]
         body = f"Record: {paper.key} (data/papers.yaml)\n\nWhat is wrong:\n\nWhat it should say:\n\n"
-        return {
+        values = {
             "paper": paper,
             "authors": [bare_author(author) for author in paper.authors],
             "links": list(_links(paper)),
             "facts": list(_facts(paper, source.taxonomy)),
             "tags": self._tag_rows(paper),
-            "evidence": [(item, evidence_about(item, source.tag_labels)) for item in paper.evidence],
+            "evidence": [(evidence, evidence_about(evidence, source.tag_labels)) for evidence in paper.evidence],
             "disputes": source.disputes_of.get(paper.key, ()),
             "claims": [(verdict.claim.id, verdict.claim.claim) for verdict in source.verdicts_of.get(paper.key, ())],
             "near": join_html(self._item(other.key, other.title) for other in near),
             "related": len(related),
             "cell": (" and ".join(starmap(source.value_label, cell)), papers_address(*cell)),
-            "bibtex": bibtex,
+            "bibtex": entry,
             "csl": self._json.encode([item]),
             "issue": new_issue(self._repository, f"Fix {paper.key}: ", f"{body}Source (address and place):\n"),
         }
+        return entry, values, join_html([head])
 
     def _cell(self, paper: Paper) -> tuple[tuple[str, str], ...]:
         """Return the paper's tags on the two axes that the taxonomy crosses first; empty where one does not apply."""
