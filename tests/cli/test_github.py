@@ -508,7 +508,7 @@ def test_forged_code_and_json_change_nothing_of_the_comment_but_its_first_line(g
         "fork",
         {
             "orchtrace_corpus/__init__.py": code,
-            "orchtrace_corpus/corpus/render/difference_data.py": code,
+            "orchtrace_corpus/corpus/render/difference.py": code,
             "sitecustomize.py": code,
             "yaml.py": code,
             "meaning.json": json.dumps({"schema": "orchtrace-corpus/diff", "version": 2, "has_meaning": False}),
@@ -524,7 +524,7 @@ def test_forged_code_and_json_change_nothing_of_the_comment_but_its_first_line(g
         "<!-- corpus diff -->",
         "**Not data alone.** This pull request changes 9 files outside data/: `.github/workflows/comment.yml`, "
         "`` `x`](/y)\\n\\n# z @moss ``, `comment.md`, `data/.gitattributes`, `meaning.json`, "
-        "`orchtrace_corpus/__init__.py`, `orchtrace_corpus/corpus/render/difference_data.py`, `sitecustomize.py`, `yaml.py`.",
+        "`orchtrace_corpus/__init__.py`, `orchtrace_corpus/corpus/render/difference.py`, `sitecustomize.py`, `yaml.py`.",
         "",
         "**papers: 1 changed.**",
     ]

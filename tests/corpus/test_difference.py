@@ -21,7 +21,7 @@ from orchtrace_corpus.corpus.api import load
 from orchtrace_corpus.corpus.model.record_fields import fields
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
 from orchtrace_corpus.corpus.render.comment import MOST_BYTES, comment
-from orchtrace_corpus.corpus.render.difference_data import document
+from orchtrace_corpus.corpus.render.difference import as_document
 from tests.conftest import ROOT, TOY, copy_published, run_corpus
 from tests.effort import mostly_slow
 
@@ -783,7 +783,7 @@ def test_a_comment_is_no_longer_than_github_takes_and_leaves_no_part_out(title: 
                                     urls=(f"https://example.org/{n}",)) for n in range(400)
     )  # fmt: skip
     change = compare(state(TOY_POOL), state(TOY_POOL._replace(papers=(*TOY_POOL.papers[1:], *many))), NAMES)
-    shown = comment(document(change))
+    shown = comment(as_document(change))
 
     assert len(shown.encode()) <= MOST_BYTES
     assert shown.count("<details>") == shown.count("</details>") > 0

@@ -23,7 +23,7 @@ from orchtrace_corpus.corpus.analysis.record_changes import DataText, compare_fi
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.store import DATA_FILES, CorpusFiles
 from orchtrace_corpus.corpus.render.comment import MOST_BYTES, comment
-from orchtrace_corpus.corpus.render.difference_data import document
+from orchtrace_corpus.corpus.render.difference import as_document
 from orchtrace_corpus.corpus.states import diff
 from tests.conftest import ROOT, TOY
 from tests.effort import FULL
@@ -206,7 +206,7 @@ def shown(case: Case) -> str:
     file = compare_files(case.path, old, new, NAMES.get(case.path))
     nothing, pool = unchanged(case.root)
     files = (file,)
-    return comment(document(nothing._replace(files=files, to_judge=tuple(to_judge(files, pool, pool)))))
+    return comment(as_document(nothing._replace(files=files, to_judge=tuple(to_judge(files, pool, pool)))))
 
 
 def words(text: str) -> Counter[str]:

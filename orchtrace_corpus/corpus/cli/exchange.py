@@ -33,7 +33,6 @@ from orchtrace_corpus.corpus.intake.papers import describe_match, from_item
 from orchtrace_corpus.corpus.model import metadata, store
 from orchtrace_corpus.corpus.model.records import Paper, ReadingName, in_published_order
 from orchtrace_corpus.corpus.render import difference as render
-from orchtrace_corpus.corpus.render import difference_data
 from orchtrace_corpus.corpus.render.comment import comment
 from orchtrace_corpus.corpus.states import compare_states, find_proposal
 
@@ -302,10 +301,10 @@ def diff(
     except CorpusError as error:
         if output_format is not DiffFormat.TEXT and (proposal := find_proposal(base, head, session.root_folder)):
             first, last = map(str, proposal.revisions)
-            refusal = difference_data.refusal((first, last), proposal.outside, str(error))
+            refusal = render.refusal((first, last), proposal.outside, str(error))
             _write_difference(session, output_format, refusal)  # the comment on a pull request reports the error
         raise
-    _write_difference(session, output_format, difference_data.document(change))
+    _write_difference(session, output_format, render.as_document(change))
     return ExitCode.FINDINGS if exit_code and change.has_meaning else ExitCode.DONE
 
 

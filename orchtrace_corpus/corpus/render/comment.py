@@ -1,4 +1,4 @@
-"""Writes a comment on a pull request from the JSON document that `difference_data` makes.
+"""Writes a comment on a pull request from the JSON document that `difference` makes.
 
     python -m orchtrace_corpus.corpus.render.comment DIFF.json
 

@@ -1,9 +1,9 @@
-"""Describes the meaning of a change from its JSON document; `comment` writes the same as Markdown.
+"""The meaning of a change: as a JSON document, and that document in sentences, which `comment` writes as Markdown.
 
 A sentence is a sequence of words: words of this tool are `Own`, all others are texts of the data, which must not act
 as markup. In a changed value, the earlier part is `Gone` and the later one `New`; code points tell parts apart that
-look alike. This module imports only the standard library and `base`: nothing else is installed where comments are
-written.
+look alike. Sentences come from the document alone, and this module imports only the standard library and `base`: the
+comment is written where no code of the pull request runs and nothing else is installed.
 """
 
 import re
@@ -11,14 +11,17 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from orchtrace_corpus.base.findings import is_noun, printable
+from orchtrace_corpus.base.findings import Finding, is_noun, printable
 from orchtrace_corpus.base.lookalikes import code_points
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text import table
 from orchtrace_corpus.base.text.layout import Line, line, pluralize, separated, wrap
 from orchtrace_corpus.base.text.table import Table
+
+if TYPE_CHECKING:
+    from orchtrace_corpus.corpus.analysis.difference import ClaimTurn, Difference
 
 
 class Own(str):
@@ -73,6 +76,8 @@ _TURNS = {
 
 _PIPE_WIDTH = 100
 _COLON, _ARROW, _COMMA, _SEMICOLON = Own(": "), Own(" -> "), Own(", "), Own("; ")
+MAX_FILES = 1000
+"""The most files outside the data that the document names; the others are counted."""
 MAX_FILES_NAMED = 20
 MAX_PATH = 200
 """The most characters that are shown of a path outside the data, so that none fills a comment."""
@@ -109,6 +114,80 @@ _ASKED = {
     "removed": Own("there is a reason to remove it"),
 }
 """The questions to a person, by topic."""
+
+
+def as_document(change: "Difference") -> dict[str, Any]:
+    """Return the change as a JSON document, without its envelope."""
+    return {
+        "noun": list(change.vocabulary.noun),
+        "before": change.names[0],
+        "after": change.names[1],
+        "has_meaning": change.has_meaning,
+        **{name: _plain(getattr(change, name)) for name in ("remarks", "files", "moved", "to_judge")},
+        "totals": {shift.fields[0]: [shift.before, shift.after] for shift in change.totals},
+        "counts": _plain(change.counts),
+        "cells": [{**_plain(shift), "turn": shift.turn} for shift in change.cells],
+        "findings": {
+            "new": list(map(_finding_data, change.findings_new)),
+            "gone": list(map(_finding_data, change.findings_gone)),
+        },
+        "claims": {
+            "changed": list(map(_claim_data, change.claims)),
+            "left": change.claims_left,
+            "falling": list(change.claims_falling),
+        },
+        "outside": _outside(change.outside),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return named tuples as mappings, and other tuples as lists."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def refusal(names: tuple[str, str], outside: Sequence[str], reason: str) -> dict[str, Any]:
+    """Return the document of a pull request whose data cannot be compared."""
+    return {"before": names[0], "after": names[1], "refused": reason, "outside": _outside(outside)}
+
+
+def _outside(files: Sequence[str]) -> dict[str, Any]:
+    return {"total": len(files), "files": list(files[:MAX_FILES])}
+
+
+def _claim_data(turn: "ClaimTurn") -> dict[str, Any]:
+    was, now = turn
+    return {
+        "id": now.claim.id,
+        "turn": turn.turn,
+        "claim": now.claim.claim,
+        "before": None if was is None else was.holds,
+        "after": now.holds,
+        "expected": now.expected,
+        "found": now.found,
+        "pools": {
+            name.value: {
+                "before": was.pools[name].holds if was is not None and name in was.pools else None,
+                "after": pool.holds,
+                "found": pool.found,
+                "falls_by": list(pool.falls_by),
+            }
+            for name, pool in now.pools.items()
+        },
+    }
+
+
+def _finding_data(finding: Finding) -> dict[str, Any]:
+    return {
+        "path": finding.location.path,
+        "code": finding.code,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "record": finding.record,
+    }
 
 
 def text(document: Document, width: int | None) -> list[Line]:

@@ -106,16 +106,13 @@ def table_template(record_fields: Sequence[RecordField], tagged: str = "") -> di
 
 
 _BY_KIND: dict[FieldKind, dict[str, Any]] = {
-    FieldKind.TEXT: {"$ref": "text"},
-    FieldKind.TEXTS: {"$ref": "texts"},
+    **{kind: {"$ref": "text"} for kind in (FieldKind.TEXT, FieldKind.URL, FieldKind.IDENTIFIER)},
+    **{kind: {"$ref": "texts"} for kind in (FieldKind.TEXTS, FieldKind.URLS)},
     FieldKind.AUTHORS: {"type": "array", "items": {"$ref": "text"}, "minItems": 1},
     FieldKind.YEAR: {"type": "integer", "minimum": 0, "maximum": 9999},
     FieldKind.DATE: {"$ref": "date"},
     FieldKind.NUMBER: {"type": "number"},
     FieldKind.FLAG: {"type": "boolean"},
-    FieldKind.URL: {"$ref": "text"},
-    FieldKind.URLS: {"$ref": "texts"},
-    FieldKind.IDENTIFIER: {"$ref": "text"},
     FieldKind.KEY: {"$ref": "key"},
 }
 _BY_NAME: dict[str, dict[str, Any]] = {

@@ -70,11 +70,9 @@ class Value(NamedTuple):
 
 
 class Field(NamedTuple):
-    """A field with a closed list of values, in the taxonomy's order, the absent one last.
+    """A field with a closed list of values, the absent one last; `column` has the indices of each paper's values.
 
-    Attributes:
-        column: For each paper the indices of its values, at least one.
-        facet: The facet of kind `levels` that the field is a term of, if it is one.
+    A field that is a term with levels has the facet of that term.
     """
 
     name: str
