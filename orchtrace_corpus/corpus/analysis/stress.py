@@ -295,26 +295,27 @@ def _left_out(name: str) -> _Variant:
 def _ways(claim: Claim) -> list[tuple[_Weight, int]]:
     """Return every way to break a claim that holds: the weights of records, and the limit that their sum must pass."""
     expect = claim.expect
+    ways: list[tuple[_Weight, int]] = []
     if isinstance(expect, claim_file.Number):
-        return _beyond(lambda _, part: int(_is_selected(part)), expect.bounds.low, expect.bounds.high)
-    if isinstance(expect, claim_file.Share):
+        ways += _beyond(lambda _, part: int(_is_selected(part)), expect.bounds.low, expect.bounds.high)
+    elif isinstance(expect, claim_file.Share):
         low, high = expect.bounds
-        ways: list[tuple[_Weight, int]] = [(lambda _, part: -int(part is not None and part.counted), -1)]  # no whole
+        ways.append((lambda _, part: -int(part is not None and part.counted), -1))  # no record to take a share of
         if high is not None:
             ways.append((lambda _, part: _excess(part, high), 0))
         if low is not None:
             ways.append((lambda _, part: -_excess(part, low), 0))
-        return ways
-    if isinstance(expect, claim_file.Keys):
-        return [(lambda name, part: int(_is_selected(part) != (name in expect.keys)), 0)]
-    if isinstance(expect, claim_file.Counts):
-        return [way for value, number in expect.counts.items() for way in _beyond(_having(value), number, number)]
-    if isinstance(expect, claim_file.Agreement):
-        cells = [
-            (name, index, count) for name, counts in expect.agreement.items() for index, count in enumerate(counts)
-        ]
-        return [way for name, index, count in cells for way in _beyond(_cells(name, index), count, count)]
-    return [(lambda name, part: int(name in expect.values and not _having(expect.values[name])(name, part)), 0)]
+    elif isinstance(expect, claim_file.Keys):
+        ways.append((lambda name, part: int(_is_selected(part) != (name in expect.keys)), 0))
+    elif isinstance(expect, claim_file.Counts):
+        for value, count in expect.counts.items():
+            ways += _beyond(_having(value), count, count)
+    elif isinstance(expect, claim_file.Agreement):
+        for name, (equal, total) in expect.agreement.items():
+            ways += (*_beyond(_cells(name, 0), equal, equal), *_beyond(_cells(name, 1), total, total))
+    else:
+        ways.append((lambda name, part: int(name in expect.values and not _having(expect.values[name])(name, part)), 0))
+    return ways
 
 
 def _beyond(weight: _Weight, low: int | None, high: int | None) -> list[tuple[_Weight, int]]:
@@ -342,7 +343,7 @@ def _excess(part: Part | None, hundredths: int) -> int:
 
 
 class _Gains:
-    """The amount that each variant adds to the sum of one way to break a claim; `slack` is missing to the limit."""
+    """The amount that each variant adds to the sum of one way to break a claim, and the `slack` up to its limit."""
 
     def __init__(self, weight: _Weight, limit: int, units: Sequence[_Variants], claim: Claim) -> None:
         expect = claim.expect
