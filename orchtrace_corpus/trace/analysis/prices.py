@@ -50,15 +50,12 @@ class Prices(NamedTuple):
     Attributes:
         date: The day of the prices.
         models: For each model, the price of a million tokens by kind, in US dollars.
+        source: The package that the prices are from; empty for a table of the user.
     """
 
     date: str
     models: Mapping[str, Mapping[str, float]]
-
-    @property
-    def source(self) -> str:
-        """The package that the prices are from; empty for a table of the user."""
-        return ""
+    source: str = ""
 
     def of(self, model: str) -> Mapping[str, float] | None:
         """Return the prices of a model, or of the model whose dated snapshot it is; None if it has none."""
@@ -72,10 +69,7 @@ class Prices(NamedTuple):
     def cost(self, model: str, tokens: Mapping[str, float | None], moment: datetime | None = None) -> float | None:
         """Return the cost of a model's tokens in US dollars; None if a count or a price is unknown.
 
-        Args:
-            model: The model.
-            tokens: Its tokens by kind. A kind that is missing was not used, and a kind with null is unknown.
-            moment: When they were spent; this table has one price for all times.
+        A kind that is missing among the tokens was not used. The prices are the same at all moments.
         """
         del moment
         prices = self.of(model)
@@ -102,28 +96,19 @@ class PackagePrices(NamedTuple):
     Attributes:
         date: The day of the last change of a price so far.
         source: The package and its version.
+        models: Empty, since the package prices far more models than any run has.
     """
 
     date: str
     source: str
-
-    @property
-    def models(self) -> Mapping[str, Mapping[str, float]]:
-        """Empty, since the package prices far more models than any run has."""
-        return {}
+    models: Mapping[str, Mapping[str, float]] = {}
 
     def name_of(self, model: str) -> str:
         """Return the model unchanged, since the package recognises its names."""
         return model
 
     def cost(self, model: str, tokens: Mapping[str, float | None], moment: datetime | None = None) -> float | None:
-        """Return the cost of a model's tokens in US dollars; None if a count or a price is unknown.
-
-        Args:
-            model: The model.
-            tokens: Its tokens by kind, as for `Prices`.
-            moment: When they were spent; the day of the table if unknown.
-        """
+        """Return the cost of a model's tokens, as `Prices` does, at a moment, or else at the day of the table."""
         from genai_prices import Usage
 
         moment = moment or datetime.fromisoformat(self.date).replace(tzinfo=UTC)

@@ -148,7 +148,12 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
     Without paths, it is the newest session of a known program, or the one that the request names.
     """
     logs.refuse_standard_input(paths)
-    inputs = logs.find_inputs(session, paths, request.form, is_log=True) if paths else _recent(session, request.name)
+    if paths:
+        inputs = logs.find_inputs(session, paths, request.form, is_log=True)
+    else:
+        from orchtrace_corpus.trace.cli import recent
+
+        inputs = recent.named(request.name) if request.name else recent.newest(session)
     runs = _runs(session, paths, inputs, request)
     if request.name:
         candidates = (Named(view.trace.trace_id, origin.file, (view, origin)) for view, origin in runs)
@@ -165,12 +170,6 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
     else:
         _show_runs(session, paths, runs, request)
     return ExitCode.DONE
-
-
-def _recent(session: Session, name: str) -> logs.Inputs:
-    from orchtrace_corpus.trace.cli import recent
-
-    return recent.named(name) if name else recent.newest(session)
 
 
 def _runs(session: Session, paths: Sequence[str], inputs: logs.Inputs, request: Request) -> Iterator[Run]:

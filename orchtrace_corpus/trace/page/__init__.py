@@ -123,15 +123,7 @@ class RunPage(NamedTuple):
 
 
 def page(runs: Sequence[Diagnosis], *, with_content: bool = False) -> str:
-    """Return the HTML page of a run, or of two runs side by side.
-
-    Args:
-        runs: One run, or two.
-        with_content: Whether the page has the contents of events that the traces have.
-
-    Raises:
-        CycleError: The edges of a run form a cycle.
-    """
+    """Return the HTML page of a run, or of two runs side by side, with the contents of events if wanted."""
     sides = "ab"[: len(runs)]
     shown = [_run(side, run, sides, with_content=with_content) for side, run in zip(sides, runs, strict=True)]
     script = _compact("\n".join(text_beside(__file__, name) for name in _SCRIPTS))

@@ -60,8 +60,13 @@ def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: boo
     """Return a run as columns that JSON can hold, with the contents of its events only if that is wanted."""
     view, times = diagnosis.view, diagnosis.view.timing
     strings, place = _Strings(), positions(times.sequence)
+    digits = max(6, 9 - floor(log10(times.elapsed))) if times.elapsed > 0 else 6
+
+    def moment(time: float) -> float:
+        """Return a time from the begin of the run to a billionth of its length, or to a millionth of a second."""
+        return _whole(round(time - times.begin, digits))
+
     agents = {agent.agent: index for index, agent in enumerate(view.agents)}
-    clock = _Clock(times.begin, times.elapsed)
     events = [view.trace.events[index] for index in times.sequence]
     sources = [event.source if isinstance(event.source, Source) else Source() for event in events]
     chain = diagnosis.path.chain
@@ -76,10 +81,10 @@ def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: boo
             "name": [names[agent.agent] for agent in view.agents],
             "id": [printable(agent.agent, limit=_MAX_NAME) for agent in view.agents],
             "depth": [agent.depth for agent in view.agents],
-            "begin": [clock.moment(agent.begin) for agent in view.agents],
-            "end": [clock.moment(agent.end) for agent in view.agents],
+            "begin": [moment(agent.begin) for agent in view.agents],
+            "end": [moment(agent.end) for agent in view.agents],
             "person": _column([int(agent.agent in diagnosis.people) for agent in view.agents]),
-            "role": _column([strings.index(agent.role) for agent in view.agents]),
+            "role": _column([strings[agent.role] for agent in view.agents]),
             "group": _column(agent_groups(view.agents, diagnosis.people)),
         },
         "events": {
@@ -87,14 +92,14 @@ def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: boo
             "agent": _column([agents[event.agent] for event in events]),
             "type": _column([_TYPE_PLACES[event.type] for event in events]),
             "status": _column([_STATUS_PLACES[event.status] for event in events]),
-            "start": [clock.moment(times.starts[index]) for index in times.sequence],
+            "start": [moment(times.starts[index]) for index in times.sequence],
             "took": _column([_six_digits(times.ends[index] - times.starts[index]) for index in times.sequence]),
             "flags": _column(_flags(diagnosis)),
-            "tool": _column([strings.index(event.tool) for event in events]),
-            "model": _column([strings.index(event.model) for event in events]),
-            "target": _column([strings.index(names.get(event.target, event.target)) for event in events]),
-            "error": _column([strings.index(event.error_type) for event in events]),
-            "file": _column([strings.index(source.file) for source in sources]),
+            "tool": _column([strings[event.tool] for event in events]),
+            "model": _column([strings[event.model] for event in events]),
+            "target": _column([strings[names.get(event.target, event.target)] for event in events]),
+            "error": _column([strings[event.error_type] for event in events]),
+            "file": _column([strings[source.file] for source in sources]),
             "line": _column([int(source.line or 0) for source in sources]),
             **({"content": _column([event.content_ref for event in events])} if with_content else {}),
         },
@@ -102,7 +107,7 @@ def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: boo
         "arrows": {
             "event": [place[index] for index, _, _ in arrows],
             "agent": [agent for _, agent, _ in arrows],
-            "arrival": [clock.moment(moment) for _, _, moment in arrows],
+            "arrival": [moment(arrival) for _, _, arrival in arrows],
         },
         "critical": {
             "event": [place[index] for index in chain.events],
@@ -112,11 +117,11 @@ def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: boo
         "waits": {
             "agent": [agents[wait.agent] for wait in waits],
             "awaited": [agents[wait.awaited] for wait in waits],
-            "begin": [clock.moment(wait.begin) for wait in waits],
-            "end": [clock.moment(wait.end) for wait in waits],
+            "begin": [moment(wait.begin) for wait in waits],
+            "end": [moment(wait.end) for wait in waits],
         },
         "replay": _replay(diagnosis, names, strings, place),
-        "strings": strings.texts(),
+        "strings": [printable(text, limit=_MAX_NAME) for text in strings],
     }
 
 
@@ -177,28 +182,15 @@ _TYPE_PLACES = {kind: place for place, kind in enumerate(EventType)}
 _STATUS_PLACES = {status: place for place, status in enumerate(Status)}
 
 
-class _Clock:
-    """Rounds moments from the begin of a run to a billionth of its time, or to a millionth of a second."""
-
-    def __init__(self, begin: float, elapsed: float) -> None:
-        self._begin = begin
-        self._digits = max(6, 9 - floor(log10(elapsed))) if elapsed > 0 else 6
-
-    def moment(self, time: float) -> float:
-        return _whole(round(time - self._begin, self._digits))
-
-
-class _Strings:
-    """A list of distinct texts; the first is empty."""
+class _Strings(dict[str, int]):
+    """The indices of distinct texts, in the order in which they are first looked up; the empty text is the first."""
 
     def __init__(self) -> None:
-        self._indices = {"": 0}
+        super().__init__({"": 0})
 
-    def index(self, text: str) -> int:
-        return self._indices.setdefault(text, len(self._indices))
-
-    def texts(self) -> list[str]:
-        return [printable(text, limit=_MAX_NAME) for text in self._indices]
+    def __missing__(self, text: str) -> int:
+        self[text] = len(self)
+        return self[text]
 
 
 def _six_digits(time: float) -> float:
@@ -295,7 +287,7 @@ def _replay(
     return {
         "tokens": _column(tokens),
         "cost": _column([costs[index] for index in view.sequence]),
-        "live": columns_of(live, {name: strings.index(names.get(name, name)) for _, name in live}),
+        "live": columns_of(live, {name: strings[names.get(name, name)] for _, name in live}),
         "calls": columns_of(opened, calls),
         "messages": columns_of(in_flight, {name: place[view.graph.indices[name]] for _, name in in_flight}),
     }

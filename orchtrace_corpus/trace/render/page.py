@@ -52,11 +52,7 @@ _MEANINGS = {"s": "spawn", "d": "end of an agent", "m": "message", "t": "tool", 
 
 
 def page(trace: Trace | TraceView, width: int | None, glyphs: Glyphs = UNICODE, *, most_agents: int = 40) -> list[Line]:
-    """Return a trace as lines that fit the width: its figures, a timeline for each agent, the critical path.
-
-    Raises:
-        CycleError: The edges form a cycle.
-    """
+    """Return a trace as lines that fit the width: its figures, a timeline for each agent, the critical path."""
     room = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     view = TraceView.of(trace)
     diagnosis = diagnose(view)
@@ -77,10 +73,6 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
 
     The event is given by its id or call id. A result also has the time since its call; a call has the status of its
     result.
-
-    Raises:
-        CommandUseError: There is no such event.
-        CycleError: The edges form a cycle.
     """
     view, room = TraceView.of(trace), min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     graph, events = view.graph, view.trace.events

@@ -97,13 +97,9 @@ class Influence(NamedTuple):
 
 
 def influence(trace: Trace, graph: Graph, sequence: list[int], further: Iterable[int] = ()) -> Influence:
-    """Follow untrusted content through a trace.
+    """Follow untrusted content through a trace, by its graph and an order in which every edge leads forward.
 
-    Args:
-        trace: The trace.
-        graph: Its graph.
-        sequence: The indices of its events in an order in which every edge leads forward.
-        further: The indices of more events that count as untrusted.
+    The indices in `further` are events that count as untrusted, too.
     """
     events = graph.events
     outgoing: list[list[int]] = [[] for _ in events]

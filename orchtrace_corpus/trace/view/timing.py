@@ -70,11 +70,6 @@ class Timing:
         unit: `s`, or `step` if the trace counts steps.
         begin: When the run began, without events off the clock.
         end: When it ended.
-
-    Args:
-        trace: The trace.
-        graph: Its graph.
-        sequence: The sequence.
     """
 
     def __init__(self, trace: Trace, graph: Graph, sequence: list[int]) -> None:
