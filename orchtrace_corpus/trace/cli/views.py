@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import StrEnum
-from itertools import takewhile
+from itertools import islice, takewhile
 from math import inf
 from typing import Annotated
 
@@ -138,7 +138,8 @@ def _until(session: Session, view: TraceView, until: str) -> Iterator[State]:
     if any(event.id == until for event in trace.events):
         if end is not None:
             session.output.note(f"corpus: {quote(until)} is an event's id; for the time, write +{end:g}")
-        return _up_to_event(states, until)
+        last = next(step for step, index in enumerate(view.sequence, 1) if trace.events[index].id == until)
+        return islice(states, last)
     if end is None:
         raise CommandUseError(f"{quote(until)} is neither a time nor the id of an event")
     if not 0 <= end < inf:
@@ -148,13 +149,6 @@ def _until(session: Session, view: TraceView, until: str) -> Iterator[State]:
         unit = trace.clock.unit
         raise CommandUseError(f"nothing has happened by {end:g} {unit}: the first event is at {first:g} {unit}")
     return takewhile(lambda state: state.event.t <= end, states)
-
-
-def _up_to_event(states: Iterator[State], name: str) -> Iterator[State]:
-    for state in states:
-        yield state
-        if state.event.id == name:
-            break
 
 
 def _only(states: Iterator[State], step: int) -> State:

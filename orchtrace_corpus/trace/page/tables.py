@@ -17,7 +17,6 @@ from orchtrace_corpus.trace.model.trace import Event, Source
 from orchtrace_corpus.trace.render import measures as render
 from orchtrace_corpus.trace.render.ledger import KINDS as KIND_WORDS
 from orchtrace_corpus.trace.render.names import UNBREAKABLE, counted, duration, money
-from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.graph import positions
 
 MAX_ROWS = 1000
@@ -193,7 +192,24 @@ class Tables:
                 whole[parent] = [a if b is None else (a or 0.0) + b for a, b in pairs]
         # An agent with all below it worked no more than its parent with all below, so that parents are shown, too.
         most = sorted(range(len(agents)), key=lambda place: (-(whole[place][0] or 0.0), place))[:MAX_ROWS]
-        rows = [self._agent(agents[place], own[place], whole[place]) for place in sorted(most)]
+        rows: list[tuple[Cell, ...]] = []
+        for place in sorted(most):
+            agent, time = agents[place], times[agents[place].agent]
+            worked_below, tokens_below, cost_below, unknown_below = whole[place]
+            is_least, is_least_below = bool(own[place][3]), bool(unknown_below)
+            rows.append(
+                (
+                    Name(self._names[agent.agent], agent.depth),
+                    printable(agent.role, limit=60),
+                    *map(self._time, (time.elapsed, time.worked, time.waited, time.idle)),
+                    self._time(time.open) if time.open else "",
+                    _least(_number(agent.tokens), is_least=is_least),
+                    _least(_money(costs.get(agent.agent)), is_least=is_least),
+                    self._time(worked_below),
+                    _least(_number(tokens_below), is_least=is_least_below),
+                    _least(_money(cost_below), is_least=is_least_below),
+                )
+            )
         columns = ("agent", "role", "elapsed", "worked", "waited for agents", "idle", "open calls", "tokens", "USD",
                    "worked, with all below", "tokens, with all below", "USD, with all below")  # fmt: skip
         notes = ["Worked, waited for agents (doing nothing while one below works) and idle add up to elapsed."]
@@ -202,23 +218,6 @@ class Tables:
         if len(agents) > len(rows):
             notes.append(f"The {len(rows):,} of {len(agents):,} agents that worked most, with all below them. {_ALL}")
         return _table("Agents", columns, rows, notes)
-
-    def _agent(
-        self, agent_span: AgentSpan, own: Sequence[float | None], whole: Sequence[float | None]
-    ) -> tuple[Cell, ...]:
-        """Return the row of an agent, from its own figures, and those with all agents below it."""
-        spent = self._run.view.agent_times[agent_span.agent]
-        return (
-            Name(self._names[agent_span.agent], agent_span.depth),
-            printable(agent_span.role, limit=60),
-            *map(self._time, (spent.elapsed, spent.worked, spent.waited, spent.idle)),
-            self._time(spent.open) if spent.open else "",
-            _least(_number(own[1]), is_least=bool(own[3])),
-            _least(_money(own[2]), is_least=bool(own[3])),
-            self._time(whole[0]),
-            _least(_number(whole[1]), is_least=bool(whole[3])),
-            _least(_money(whole[2]), is_least=bool(whole[3])),
-        )
 
     def critical_path(self) -> Table:
         """Return the steps of the critical path that take the most time, in their order."""
@@ -272,7 +271,17 @@ class Tables:
             "Of unfinished calls, the log does not show the end.",
         ]
         yield _table("Open calls", ("event", "agent", "tool", "open", "usually", "why"), rows, notes, len(opened))
-        yield from self._turns()
+        waits = [(wait, call) for wait in run.view.timing.stated.waits for call in wait.calls]
+        waits.sort(key=lambda pair: -pair[1].most)
+        rows = [
+            (self._links([call.event]), self._name(self._events[call.event].agent),
+             printable(self._events[call.event].tool, limit=60),
+             *map(self._time, (call.least, call.most, turn_wait.seconds)))
+            for turn_wait, call in waits[:MAX_ROWS]
+        ]  # fmt: skip
+        notes = ["Follows from the stated durations of turns: what their rows span beyond that, their calls waited."]
+        turn_columns = ("event", "agent", "tool", "waited at least", "at most", "all of the turn")
+        yield _table("Waits for people within turns", turn_columns, rows, notes, len(waits))
         rows = [
             (self._name(context.agent), printable(context.model, limit=60),
              _number(context.tokens), _number(context.window),
@@ -283,20 +292,6 @@ class Tables:
         ]  # fmt: skip
         columns = ("agent", "model", "largest context", "window", "share", "past half of it", "more events")
         yield _table("Contexts in tokens", columns, rows, total=len(run.between.contexts))
-
-    def _turns(self) -> Iterator[Table]:
-        """Yield the calls that waited within turns that state their duration, if there are any."""
-        waits = [(wait, call) for wait in self._run.view.timing.stated.waits for call in wait.calls]
-        waits.sort(key=lambda pair: -pair[1].most)
-        rows = []
-        for wait, call in waits[:MAX_ROWS]:
-            event = self._events[call.event]
-            who = self._links([call.event]), self._name(event.agent), printable(event.tool, limit=60)
-            rows.append((*who, *map(self._time, (call.least, call.most, wait.seconds))))
-        notes = ["Follows from the stated durations of turns: what their rows span beyond that, their calls waited."]
-        columns = ("event", "agent", "tool", "waited at least", "at most", "all of the turn")
-        if rows:
-            yield _table("Waits for people within turns", columns, rows, notes, len(waits))
 
     def ledger(self) -> Iterator[Table]:
         """Yield the tokens and costs by role, model, type and tool, and the token ledger of the import."""

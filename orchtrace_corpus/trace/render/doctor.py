@@ -1,4 +1,4 @@
-"""A run on one screen, or as JSON values; many runs as a table with a row for each."""
+"""A run as a screen or as JSON values; many runs as a table with a row for each."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any

@@ -74,7 +74,7 @@ def lines(ledger: Sequence[Row], shares: Mapping[str, Sequence[Row]], room: int)
     longest = max(display_width(row.name) for row in all_rows) + len(_INDENT)
     name_room = min(room - figures_width, longest, _MAX_NAME)
     column_heads = "".join(column.rjust(width) for column, width in widths.items())
-    # Figures stand beside the names, or below them if the names have too little room.
+    # Figures are to the right of the names, or below them if the names have too little room.
     is_beside = name_room >= min(longest, _MIN_NAME)
     table = [pad(_TITLE, name_room) + column_heads] if is_beside else [_TITLE, column_heads.rjust(room)]
     for heading, rows in groups.items():

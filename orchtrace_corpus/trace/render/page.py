@@ -1,6 +1,6 @@
 """A trace for a terminal: its agents as a tree with timelines, a single event, and a replay event by event."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -99,13 +99,16 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
     ended = next((each for each in (event, *(events[n] for n in pair)) if each.status is not Status.UNKNOWN), event)
     tokens = event.tokens if isinstance(event.tokens, Tokens) else Tokens()
     words = KINDS | PARTS
+    source, log_place = event.source, ""
+    if isinstance(source, Source) and source.file:
+        log_place = printable(source.file, limit=200) + (f":{source.line}" if source.line else "")
     rows = {
         "Time": ", ".join(_time_of_event(diagnosis, index, pair)),
         "Model": printable(event.model, limit=60),
         "Tokens": ", ".join(f"{amount:,.10g} {words[kind]}" for kind, amount in by_kind(tokens).items() if amount),
         "Cost": "" if event.cost_usd is None else f"{money(event.cost_usd)} USD",
         "Status": ended.status.value + (f", {printable(ended.error_type, limit=60)}" if ended.error_type else ""),
-        "Log": _log_place(event),
+        "Log": log_place,
         "Follows": listed([source for source, target in edges if target == index]),
         "Leads to": listed([target for source, target in edges if source == index]),
         "Finding": ", ".join(dict.fromkeys(kinds)),
@@ -156,13 +159,6 @@ def _name(agent: str, names: Mapping[str, str]) -> str:
     return names.get(agent) or printable(agent, limit=40)
 
 
-def _log_place(event: Event) -> str:
-    source = event.source
-    if not isinstance(source, Source) or not source.file:
-        return ""
-    return printable(source.file, limit=200) + (f":{source.line}" if source.line else "")
-
-
 def timelines(
     diagnosis: Diagnosis, agents: Sequence[AgentSpan], room: int, glyphs: Glyphs, names: Mapping[str, str]
 ) -> list[Line]:
@@ -171,7 +167,10 @@ def timelines(
     labels = ["  " * agent.depth + names[agent.agent] for agent in agents]
     label_width = min(max(map(display_width, labels)), 30, max(room // 3, 8))
     heading = "tokens" if any(agent.tokens is not None for agent in agents) else ""
-    tokens = [_tokens(agent, diagnosis.tokens.least) for agent in agents]
+    tokens = ["" if agent.tokens is None else f"{agent.tokens:,.10g}" for agent in agents]
+    for place, agent in enumerate(agents):
+        if tokens[place] and agent.agent in diagnosis.tokens.least:
+            tokens[place] += "+"
     token_width = max(len(heading) - 1, *map(len, tokens), 0)
     cells = max(room - label_width - token_width - 4, 16)
     end = break_lines(duration(elapsed, diagnosis.summary.unit), room)[0]
@@ -227,10 +226,6 @@ def _head(view: TraceView, room: int, glyphs: Glyphs) -> Iterator[Line]:
     if stated:
         parts.append(f"stated: {', '.join(stated)}")
     yield from map(line, break_lines(glyphs.separator.join(parts), room))
-
-
-def _tokens(agent: AgentSpan, at_least: Collection[str]) -> str:
-    return "" if agent.tokens is None else f"{agent.tokens:,.10g}{'+' if agent.agent in at_least else ''}"
 
 
 def _timeline(diagnosis: Diagnosis, agent: AgentSpan, cells: int, glyphs: Glyphs) -> list[Span]:

@@ -90,7 +90,7 @@ class AgentTime(NamedTuple):
     """The time of an agent. `worked`, `waited` and `idle` add up to `elapsed`.
 
     Attributes:
-        elapsed: From its first event to its last.
+        elapsed: The time from its first event to its last.
         worked: The time in which at least one of its events was at work, including open calls.
         waited: The time in which it did nothing while an agent below it worked or had an open call.
         idle: The rest.
