@@ -145,11 +145,7 @@ AnyPrices: TypeAlias = Prices | PackagePrices
 
 
 def load_package(today: date) -> PackagePrices:
-    """Return the prices of the package genai-prices; changes after today do not count for their date.
-
-    Raises:
-        DataFileError: The package is not installed.
-    """
+    """Return the prices of the package genai-prices; changes after today do not count for their date."""
     try:
         from genai_prices import __version__
         from genai_prices.data_snapshot import get_snapshot
@@ -199,11 +195,7 @@ def _without_hour(amounts: dict[str, float]) -> dict[str, float]:
 
 
 def load(path: str) -> Prices:
-    """Read a price table.
-
-    Raises:
-        DataFileError: It cannot be read, or has a mistake; the message says where.
-    """
+    """Read a price table; an error says where its mistake is."""
     file = read(path, printable(path, limit=300))
     root = file.root()
     if any(finding.code == "Y114" for finding in file.findings):

@@ -117,6 +117,12 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
     if elapsed:
         speed_up = {"if_working": worked / elapsed, "if_waiting": if_waiting / elapsed, **is_least}
     lever = biggest_lever(diagnosis)
+    working, waiting, parallelism = diagnosis.parallelism, diagnosis.parallelism_if_waiting, None
+    if working is not None and waiting is not None:
+        parallelism = {
+            name: {"if_working": getattr(working, name), "if_waiting": getattr(waiting, name)}
+            for name in ("most", "together", "alone", "idle")
+        }
     return {
         "session": summary.name,
         "file": diagnosis.origin.file,
@@ -131,7 +137,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "unknown_durations": path.unknown,
         "span": {"if_working": path.span.length, "if_waiting": path.span_if_waiting.length, **is_least},
         "speed_up": speed_up,
-        "parallelism": _parallelism(diagnosis),
+        "parallelism": parallelism,
         "open_calls": [_open_call(call, diagnosis) for call in view.open_calls],
         "turns": [_turn(wait, diagnosis) for wait in view.timing.stated.waits],
         "agents": [
@@ -213,15 +219,6 @@ def _turn(wait: TurnWait, diagnosis: Diagnosis) -> dict[str, Any]:
             {**_event_and_tool(call.event, diagnosis), "least": call.least, "most": call.most} for call in wait.calls
         ],
     }
-
-
-def _parallelism(diagnosis: Diagnosis) -> dict[str, Any] | None:
-    """Return the most events at once and the shares of time, with open calls as work and as waiting."""
-    working, waiting = diagnosis.parallelism, diagnosis.parallelism_if_waiting
-    if working is None or waiting is None:
-        return None
-    names = ("most", "together", "alone", "idle")
-    return {name: {"if_working": getattr(working, name), "if_waiting": getattr(waiting, name)} for name in names}
 
 
 def overview(

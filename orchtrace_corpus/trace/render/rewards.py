@@ -136,7 +136,7 @@ def functions_table(spec: Spec, run: RunRewards, *, exact: bool) -> Table:
 
 
 def refusal(run: RunRewards, *, is_design: bool) -> str:
-    """Return why a run has no reward, or no term of any function; empty if it has one."""
+    """Return why no design has a reward for a run, or no function a value; empty if any has."""
     for reward in run.rewards:
         values = [reward.value] if is_design else [term.value for term in reward.terms]
         if any(value is not None for value in values):

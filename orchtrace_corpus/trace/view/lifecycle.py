@@ -96,13 +96,10 @@ def depths(parents: Mapping[str, str]) -> dict[str, int]:
 
 
 class Lineage:
-    """The ancestors of each agent, for fast look-up.
+    """The ancestors of each agent, for fast look-up, from the parents of agents, which must have no cycles.
 
     Agents are numbered in depth-first order, so that an agent's descendants are the agents numbered after it, as many
     as its subtree has.
-
-    Args:
-        parents: The parent of each agent, without cycles.
     """
 
     def __init__(self, parents: Mapping[str, str]) -> None:

@@ -94,7 +94,11 @@ NOTHING_STATED = StatedTurns(frozenset(), (), {}, ())
 def settle(turns: Iterable[Turn], graph: Graph, clock: Clock, scale: float) -> StatedTurns:
     """Return the waits and the sleep that follow from turns; `scale` is the seconds in a unit of the trace's clock."""
     zero = min(graph.times)
-    events = _EventsByTime(graph, clock)
+    kinds = (EventType.HUMAN, EventType.TOOL_CALL, *_ANSWERS)
+    by_start = [n for kind in kinds for n in graph.of_type.get(kind, ()) if n not in graph.copied]
+    by_start.sort(key=clock.starts.__getitem__)
+    starts = [clock.starts[n] for n in by_start]
+    latest_ends = list(accumulate((clock.ends[n] for n in by_start), max))  # of all events up to each
     settled: set[int] = set()
     waits: list[TurnWait] = []
     people: dict[int, Intervals] = {}
@@ -102,13 +106,14 @@ def settle(turns: Iterable[Turn], graph: Graph, clock: Clock, scale: float) -> S
     for turn in sorted(turns, key=lambda turn: (turn.t, turn.t_end)):
         begin, end = (turn.t - zero) * scale, (turn.t_end - zero) * scale
         missing = end - begin - turn.run_time * scale
+        # The events that begin before the turn ends, without most of those that end before it begins.
+        indices = by_start[bisect_left(latest_ends, begin - TOLERANCE_SECONDS) : bisect_right(starts, end)]
         if turn.excludes is Excluded.SLEEP:
-            interval = _sleep(events.between(begin, end), clock, (begin, end), missing)
+            interval = _sleep(indices, clock, (begin, end), missing)
             if interval is not None:
                 sleep.append(interval)
                 waits.append(TurnWait(turn, interval[1] - interval[0], ()))
             continue
-        indices = events.between(begin, end)
         if missing <= TOLERANCE_SECONDS:
             settled.update(_inside(indices, clock, (begin, end)))
             continue
@@ -131,22 +136,6 @@ def stands_for_life(event: Event) -> bool:
     """Return True if an event stands for the whole life of an agent whose own events are not logged."""
     has_details = event.model or event.tokens or event.content_ref
     return event.type is EventType.INFERENCE and event.inferred and not has_details
-
-
-class _EventsByTime:
-    """Finds the tool calls, answers and human interventions within an interval."""
-
-    def __init__(self, graph: Graph, clock: Clock) -> None:
-        kinds = (EventType.HUMAN, EventType.TOOL_CALL, *_ANSWERS)
-        indices = [n for kind in kinds for n in graph.of_type.get(kind, ()) if n not in graph.copied]
-        self._indices = sorted(indices, key=clock.starts.__getitem__)
-        self._starts = [clock.starts[n] for n in self._indices]
-        self._latest_ends = list(accumulate((clock.ends[n] for n in self._indices), max))  # of all events up to each
-
-    def between(self, begin: float, end: float) -> list[int]:
-        """Return the events that begin before an interval ends, without most of those that end before it begins."""
-        first, last = bisect_left(self._latest_ends, begin - TOLERANCE_SECONDS), bisect_right(self._starts, end)
-        return self._indices[first:last]
 
 
 def _inside(indices: Iterable[int], clock: Clock, turn: tuple[float, float]) -> Iterator[int]:
