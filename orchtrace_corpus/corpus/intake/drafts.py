@@ -232,11 +232,14 @@ def detail_problems(
     if (details.source or details.supported or coding.evidence) and not details.note:
         hint = "Say with --evidence what in the source supports the tags."
         yield CommandUseError("an item of evidence needs a note", hint)
-    for check in (lambda: typed(details.authors), lambda: refuse_unknown_facets(details.supported, pool.taxonomy)):
-        try:
-            check()
-        except CommandUseError as error:
-            yield error
+    try:
+        typed(details.authors)
+    except CommandUseError as error:
+        yield error
+    try:
+        refuse_unknown_facets(details.supported, pool.taxonomy)
+    except CommandUseError as error:
+        yield error
 
 
 def complete_papers(
