@@ -49,7 +49,7 @@ _POOL_COLUMNS = {
 
 
 class ClaimReport(NamedTuple):
-    """Verdicts on claims; by id, what breaks each if stressed, and its verdict as published if by the sources.
+    """Verdicts on claims; by id, `robust` has what breaks each, `compared` its verdict by the published tags.
 
     The claims of `unread` could not be read. Those of `flawed` hold, but name records that are missing or not counted.
     """

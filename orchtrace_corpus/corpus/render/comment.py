@@ -136,12 +136,12 @@ def fence(text: str) -> str:
 
 
 def read(data: bytes, schema: Mapping[str, Any]) -> Document:
-    """Read a difference from bytes that anybody may have written; `DocumentError` says why they are none."""
+    """Read a difference from bytes that anybody may have written; a `DocumentError` says what is wrong."""
     if len(data) > MOST_INPUT_BYTES:
         raise DocumentError(f"it has more than {MOST_INPUT_BYTES} bytes")
     try:
         text = data.decode("utf-8")
-        document = json.loads(text, parse_constant=int, parse_float=int)  # which take neither NaN nor 1.5
+        document = json.loads(text, parse_constant=int, parse_float=int)  # int rejects NaN and 1.5
     except (ValueError, RecursionError) as error:
         raise DocumentError("it is not JSON that holds only texts and whole numbers") from error
     level = [document]

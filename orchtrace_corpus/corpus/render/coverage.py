@@ -1,4 +1,4 @@
-"""The coverage of two axes as a heat map, with its gaps by name; as a document, as JSON and as CSV."""
+"""The coverage of two axes as a heat map with its gaps, as a document, as JSON and as CSV."""
 
 from collections.abc import Sequence
 from itertools import count, product
@@ -205,11 +205,11 @@ def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
     for pairs in _pairs(crosstab):
         spans = [Span(pad(_head(pairs[0][0]), label_width))]
         for pair, cell_width in zip(pairs, widths, strict=True):
-            number, style, shade = _number(pair, crosstab), "muted", ""
+            number, style, shade = _number(pair, crosstab), "muted", ""  # shades are for terminals without colour
             if None not in pair and NO_CELLS.isdisjoint(pair):
                 style = f"heat{heat(number, largest)}"
                 shade = shades[heat(number, largest)] if number > coverage.sparse_limit else ""
-            used.add(shade)  # for terminals without colour
+            used.add(shade)
             empty = "0" if None in pair else glyphs.empty
             text = f"{shade}{number}" if number else str(_mark(empty, pair, coverage))
             spans += [Span(" "), Span(pad(text, cell_width, right=True), style)]

@@ -463,7 +463,7 @@ def _text_runs(before: str, after: str) -> list[tuple[str, str, bool]]:
 
 
 def _code_points(before: str, after: str) -> list[str]:
-    """Name the characters in which two texts differ, where they look alike or letters beyond ASCII could deceive."""
+    """Name the characters in which two texts differ, if they look alike or differ in letters beyond ASCII."""
     old, new = set(before), set(after)
     beyond_ascii = [character for character in old ^ new if not character.isascii()]
     if _look(before) != _look(after) and not 0 < len(beyond_ascii) <= _MAX_CODE_POINTS:

@@ -75,7 +75,7 @@ def listing(
 
 
 def with_matches(table: Table, hits: "Sequence[Hit[Any]]", place: int) -> Table:
-    """Insert a column into a listing that says where words were found, and one of missing words if there are any."""
+    """Insert columns into a listing: where words were found, and the missing words if there are any."""
     columns = {"matched": list(map(_match_text, hits))}
     if any(hit.missing for hit in hits):
         columns["missing"] = [", ".join(hit.missing) for hit in hits]

@@ -10,7 +10,7 @@ _COUNTS = ("found", "repeated", "known", "refused", "new", "screened")
 
 
 def tables(screening: Screening, *, turned: bool = False) -> list[Table]:
-    """The flow of each run and of all, in rows or, turned, in columns; and what was excluded by stage and reason."""
+    """Return the flow of each run and of all runs, in columns if `turned`, and the exclusions by stage and reason."""
     included, excluded, flows, whole, by_hand, stage = screening
     unknown = (None,) * 5
     rows: list[tuple[Cell, ...]] = [("published", *unknown, included + excluded, excluded, included, 0, 0)]

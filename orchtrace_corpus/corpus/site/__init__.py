@@ -55,14 +55,14 @@ class Drawn(NamedTuple):
 
 
 class Site:
-    """A site in the making: its pages by name, each made when it is asked for."""
+    """A site; `files` makes its files one by one."""
 
     def __init__(self, source: Source, place: Place) -> None:
         self._source = source
         self._place = place
         self._environment = environment(__file__)
         self._fields = papers.read_fields(source.pool.papers, source.taxonomy, source.contested)
-        self._figures = {}  # of sketches there may be several, each of a facet
+        self._figures = {}  # by kind, those of sketches by the field of their facet
         for figure in plan.figures_of(source.drawn):
             if figure.kind in _FIGURES:
                 caption = plan.caption(figure, source.drawn)

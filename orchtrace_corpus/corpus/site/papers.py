@@ -394,7 +394,7 @@ def byline(paper: Paper) -> str:
 
 
 class PaperPages:
-    """The pages of single papers; parts that many pages have are made once."""
+    """The pages of single papers; parts that many pages share are made once."""
 
     def __init__(self, source: Source, environment: "Environment", repository: str) -> None:
         self._source = source

@@ -38,7 +38,7 @@ class Source:
     """A corpus with its other data files; empty values stand for files that it does not have."""
 
     def __init__(self, files: CorpusFiles, pool: Pool) -> None:
-        """Read the data files of a corpus, whose records have no errors; `InvalidCorpusError` lists those of a file."""
+        """Read the data files of a corpus whose records have no errors; others raise `InvalidCorpusError`."""
         self.pool = pool
         self.taxonomy = pool.taxonomy
         self.disputes: tuple[Dispute, ...] = files.disputes.sound()

@@ -1,1 +1,1 @@
-"""The figures of a corpus: `plan` names them and says each in words, `pictures` draws them as SVG."""
+"""The figures of a corpus: `plan` names and describes them, `pictures` draws them as SVG."""
