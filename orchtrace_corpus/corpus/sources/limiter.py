@@ -109,7 +109,7 @@ class AnswerFolder:
     def read_answer(self, request: str, shape: type[Shape], max_age_seconds: float | None = None) -> Shape | None:
         """Return the stored answer to a request; None without one of this type and age.
 
-        The age may be anything without `max_age_seconds`. An answer from the future has no known age.
+        Any age will do without `max_age_seconds`. An answer that is dated in the future has no known age.
         """
         import msgspec
 

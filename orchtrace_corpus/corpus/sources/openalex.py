@@ -146,8 +146,8 @@ class OpenAlex:
             answer: Mapping[str, Any] = self._exchange.ask(url, quote(path.partition("?")[0]))
         except UpstreamError as error:
             message = str(error)
-            for shown in {self._key, quote_plus(self._key), escaped(self._key, safe="")} - {""}:
-                message = message.replace(shown, "***")  # it may stand in an address that a server sent back
+            for form in {self._key, quote_plus(self._key), escaped(self._key, safe="")} - {""}:
+                message = message.replace(form, "***")  # a server may send the address of the request back
             raise UpstreamError(message) from None
         self._cache.write_answer(path, answer)
         return answer

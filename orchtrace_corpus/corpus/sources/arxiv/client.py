@@ -51,18 +51,18 @@ def base_url(option: str = "") -> str:
         CommandUseError: It is not an http or https address, or has a query, a fragment or credentials.
     """
     source = "the arXiv URL" if option else "ORCHTRACE_ARXIV_URL"
-    given = option or os.environ.get("ORCHTRACE_ARXIV_URL", "")
-    if not given:
+    url = option or os.environ.get("ORCHTRACE_ARXIV_URL", "")
+    if not url:
         return DEFAULT_URL
     try:
-        parts = urlsplit(given)
+        parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
         host, port, parts = "", None, urlsplit("")
-    is_plain = given.isascii() and given.isprintable() and set(" ?#@\\").isdisjoint(given)
+    is_plain = url.isascii() and url.isprintable() and set(" ?#@\\").isdisjoint(url)
     if parts.scheme not in ("http", "https") or not is_plain or not re.fullmatch(r"[a-z0-9._-]+|[0-9a-f:.]+", host):
         raise CommandUseError(
-            f"{source} is not the address of a service: {quote(given)}",
+            f"{source} is not the address of a service: {quote(url)}",
             f"It looks like {DEFAULT_URL}, without a query.",
         )
     if _is_arxiv(host):  # it redirects http, at the cost of a request
@@ -206,7 +206,7 @@ class Client:
         open_transport: Callable[[], Transport] = Transport,
     ) -> None:
         self._service = service(base_url(url), spacing_seconds)
-        self._max_age_seconds: float | None = -1.0 if refresh else MAX_AGE_SECONDS
+        self._max_age_seconds: float | None = -1.0 if refresh else MAX_AGE_SECONDS  # no answer is younger than 0
         if offline:
             self._max_age_seconds = None
         self._patience_seconds = patience_seconds
@@ -233,7 +233,7 @@ class Client:
             UpstreamError: The service cannot be reached, refuses us, or redirects to another host.
             CacheError: The cache cannot be written.
         """
-        forms = {given: request_form(given) for given in ids}
+        forms = {spelling: request_form(spelling) for spelling in ids}
         wanted = list(dict.fromkeys(form for form in forms.values() if form))
         outcomes: dict[str, Outcome] = {}
         messages: list[str] = []
@@ -259,12 +259,12 @@ class Client:
                         self._cache.write_answer(arxiv_id, False)
         found: dict[str, Metadata] = {}
         missed: dict[str, list[str]] = {str(miss): [] for miss in Miss}
-        for given, form in forms.items():
+        for spelling, form in forms.items():
             outcome = Miss.MALFORMED if form is None else outcomes[form]
             if isinstance(outcome, Metadata):
-                found[given] = outcome
+                found[spelling] = outcome
             else:
-                missed[outcome].append(given)
+                missed[outcome].append(spelling)
         return Answer(found, messages=tuple(messages), **{miss: tuple(names) for miss, names in missed.items()})
 
     def search(

@@ -76,7 +76,7 @@ class _FailedError(Exception):
 
 
 class Searcher:
-    """One run of searches. The age of stored pages is at most `max_age_seconds`; None for any age and no requests."""
+    """One run of searches. Stored pages are used up to an age in seconds; None means any age, and no requests."""
 
     def __init__(self, exchange: FeedExchange, cache: AnswerFolder, max_age_seconds: float | None) -> None:
         self._exchange = exchange
