@@ -14,14 +14,8 @@ from msgspec import DecodeError
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote_path
-from orchtrace_corpus.trace.importers.atif.reading import (
-    Delegation,
-    Notification,
-    Trajectory,
-    below,
-    decode,
-    read_trajectories,
-)
+from orchtrace_corpus.trace.importers.atif import reading
+from orchtrace_corpus.trace.importers.atif.reading import Delegation, Notification, Trajectory
 from orchtrace_corpus.trace.importers.atif.restoration import restore
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
@@ -107,20 +101,20 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield a trace for each trajectory that no other names, with all that it names."""
     for session in _sessions(files) if len(files) > 1 else (files,):
         run = Run("atif", privacy)
-        trees: dict[str, Trajectory] = {}
+        by_file: dict[str, list[Trajectory]] = {}
         for file in session:
             data = logs.contents(file)
             try:
-                document = decode(data)
+                document = reading.decode(data)
             except (DecodeError, RecursionError) as error:
                 raise DataFileError(f"{quote_path(file.name)} is not a trajectory: {error}") from error
             is_ours = len(session) == 1 and document.is_ours
             if is_ours and (trace := restore(data, file, privacy, run.report)) is not None:
                 yield trace
                 break
-            trees[os.path.realpath(file.path)] = read_trajectories(file, data, document, run)
+            by_file[os.path.realpath(file.path)] = reading.read_trajectories(file, data, document, run)
         else:
-            yield _Session(trees, run).trace()
+            yield _Session(by_file, run).trace()
 
 
 def _sessions(files: Sequence[LogFile]) -> Iterator[list[LogFile]]:
@@ -134,9 +128,10 @@ def _sessions(files: Sequence[LogFile]) -> Iterator[list[LogFile]]:
 class _Session:
     """Links the trajectories of a session, given by their files; the first is that of the agent that people ask."""
 
-    def __init__(self, trees: Mapping[str, Trajectory], run: Run) -> None:
-        self._run, self._trees = run, trees
-        self._all = list(below(list(trees.values())))
+    def __init__(self, by_file: Mapping[str, list[Trajectory]], run: Run) -> None:
+        self._run = run
+        self._trees = {path: trees[0] for path, trees in by_file.items()}  # the outermost trajectory of each file
+        self._all = [tree for trees in by_file.values() for tree in trees]
         self._first = self._all[0]
         # by the `id` of a trajectory, as references to one another would keep them all in memory
         self._homes = {id(child): tree for tree in self._all for child in tree.children}  # the trajectory around it

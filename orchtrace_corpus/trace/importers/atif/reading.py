@@ -360,8 +360,8 @@ class Trajectory:
             self.references.append(Delegation(result, call, trajectory_id, path, name))
 
 
-def read_trajectories(file: LogFile, data: bytes, document: Document, run: Run) -> Trajectory:
-    """Return the trajectory of a document, with those embedded in it, which are read in the order of their lines."""
+def read_trajectories(file: LogFile, data: bytes, document: Document, run: Run) -> list[Trajectory]:
+    """Return the trajectory of a document and those embedded in it, each behind the one around it."""
     line_numbers, trees = lines(data, document), list[Trajectory]()
     waiting: list[tuple[Document, str, Trajectory | None]] = [(document, "", None)]
     while waiting:
@@ -373,15 +373,7 @@ def read_trajectories(file: LogFile, data: bytes, document: Document, run: Run) 
             around.by_id.setdefault(tree.id, tree)
         embedded = enumerate(document.subagent_trajectories or ())
         waiting += reversed([(child, f"{path}/subagent_trajectories/{index}", tree) for index, child in embedded])
-    return trees[0]
-
-
-def below(trajectories: list[Trajectory]) -> Iterator[Trajectory]:
-    """Yield trajectories and those embedded in them, each behind the one around it."""
-    waiting = list(reversed(trajectories))
-    while waiting:
-        yield (tree := waiting.pop())
-        waiting += reversed(tree.children)
+    return trees
 
 
 def _stated(metrics: _Metrics | None) -> tuple[Any, ...]:

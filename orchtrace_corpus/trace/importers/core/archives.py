@@ -4,8 +4,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from typing import IO
 
 from orchtrace_corpus.base import budget
@@ -82,12 +81,9 @@ class Archive:
             raise DataFileError(message, budget.how_to_raise("MAX_DOCUMENT_BYTES"))
         return data
 
-    @contextmanager
-    def _opened(self, member: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
+    def _opened(self, member: zipfile.ZipInfo) -> AbstractContextManager[IO[bytes]]:
         if member.compress_type != _ZSTD:
-            with self._archive.open(member) as stream:
-                yield stream
-            return
+            return self._archive.open(member)
         import pyarrow
 
         self._handle.seek(member.header_offset)
@@ -96,5 +92,5 @@ class Archive:
             raise zipfile.BadZipFile("Bad magic number for file header")
         self._handle.seek(name + extra, 1)
         raw = pyarrow.py_buffer(self._handle.read(member.compress_size))
-        with pyarrow.input_stream(raw, compression="zstd") as stream:
-            yield stream
+        stream: AbstractContextManager[IO[bytes]] = pyarrow.input_stream(raw, compression="zstd")
+        return stream

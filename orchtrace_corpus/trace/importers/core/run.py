@@ -288,8 +288,8 @@ class Run:
             receiver: The agent of the step, if not the parent.
             is_inferred: True if the log does not say so.
         """
-        done = steps.Return.at_step(step, "", status, error if status is _ERROR else "", ref)
-        done.is_inferred = is_inferred
+        behind, error = step.order + 0.5, error if status is _ERROR else ""
+        done = steps.Return(step.time, step.place, behind, "", status, error, ref, is_inferred)
         self._returned.append((child, done, receiver))
 
     def receive(self, receiver: str, delivery: steps.Delivery, sender: str, text: int | None = None) -> None:
@@ -421,15 +421,8 @@ class Run:
         arranged = steps.topology({transcript.agent: transcript.parent for transcript in acting if transcript.parent})
         if arranged is Topology.UNKNOWN:
             arranged = topology
-        return self.builder.trace(
-            masked(self.trace_id) or name,
-            name,
-            masked(self.system) or self._form,
-            topology=arranged,
-            missing=self.missing,
-            unit=unit,
-            unread=unread,
-        )
+        names = masked(self.trace_id) or name, name, masked(self.system) or self._form
+        return self.builder.trace(*names, topology=arranged, missing=self.missing, unread=unread, unit=unit)
 
     @cached_property
     def builder(self) -> Builder:
@@ -535,8 +528,9 @@ class Run:
                 result = call.answer if call is not None and task.waits else None
                 if result is not None:
                     error = result.error or ("agent_error" if result.status is _ERROR else "")
-                    name = self.agents[child].agent
-                    yield self.agents[task.parent], steps.Return.at_step(result, name, result.status, error, result.ref)
+                    name, behind = self.agents[child].agent, result.order + 0.5
+                    done = steps.Return(result.time, result.place, behind, name, result.status, error, result.ref)
+                    yield self.agents[task.parent], done
 
     def _count_silent(self, acting: Sequence[Transcript]) -> None:
         """Enter in the ledger the answers without usage, if they were not refused, and the missing transcripts."""

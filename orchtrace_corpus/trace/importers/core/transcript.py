@@ -176,11 +176,6 @@ class Return(Step):
     ref: str = ""
     is_inferred: bool = False
 
-    @classmethod
-    def at_step(cls, step: Step, child: str, status: Status = Status.OK, error: str = "", ref: str = "") -> "Return":
-        """Return the return that a step of the receiver reports: right behind that step."""
-        return cls(step.time, step.place, step.order + 0.5, child, status, error, ref)
-
 
 class SafetyEvent(Step, gc=True):
     """A guard's act: it stopped or refused something, or had a person asked."""

@@ -45,8 +45,7 @@ _UNSPENT = UNSET, UNSET
 def write_events(bundle: spans.Bundle, run: Run) -> Topology:
     """Write the events of a bundle into a run, and return how its agents are arranged."""
     tree = build_tree(bundle.spans, run.report)
-    roots = [tree.spans[index].name for index in tree.children[NOBODY]]
-    bundle.name = bundle.name or next(iter(roots), "")
+    bundle.name = bundle.name or next((tree.spans[index].name for index in tree.children[NOBODY]), "")
     run.trace_id, run.name = bundle.trace_id or "trace", bundle.name or bundle.trace_id or "run"
     run.system, run.version = bundle.system, bundle.version
     merge_twins(tree, run)

@@ -84,26 +84,21 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     gathering = Gathering(files, privacy)
     for file in files:
         for item, line in items_of(file, gathering.report, _Item, ("data",)):
-            _gather(item, file.name, line, privacy, gathering)
+            if item is None or item.object not in _OBJECTS:
+                gathering.report.drop(Drop.NO_TRACE_NOR_SPAN, file.name, line)
+            elif not string(item.id):
+                gathering.report.drop(Drop.NO_ID, file.name, line)
+            elif item.object == "trace":
+                bundle = gathering.bundle(item.id)
+                bundle.name = string(item.workflow_name) or bundle.name
+            else:
+                span = _span(item, item.span_data or _Data(), file.name, line, privacy)
+                gathering.bundle(string(item.trace_id)).spans.append(span)
     yield from gathering.traces("openai_agents", "openai-agents")
 
 
 def _is_object(value: Any) -> bool:
     return isinstance(value, dict) and value.get("object") in _OBJECTS
-
-
-def _gather(item: _Item | None, file: str, line: int, privacy: Privacy, gathering: Gathering) -> None:
-    if item is None or item.object not in _OBJECTS:
-        gathering.report.drop(Drop.NO_TRACE_NOR_SPAN, file, line)
-    elif not string(item.id):
-        gathering.report.drop(Drop.NO_ID, file, line)
-    elif item.object == "trace":
-        bundle = gathering.bundle(item.id)
-        bundle.name = string(item.workflow_name) or bundle.name
-    else:
-        gathering.bundle(string(item.trace_id)).spans.append(
-            _span(item, item.span_data or _Data(), file, line, privacy)
-        )
 
 
 def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> Span:

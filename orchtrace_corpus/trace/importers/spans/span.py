@@ -156,11 +156,12 @@ def calls_of(answer: Any, privacy: Privacy) -> tuple[Call, ...]:
     return tuple(calls)
 
 
+_ERROR_KIND = re.compile(r"[A-Za-z_][\w.]{0,80}?(?:Error|Exception|Exceeded|Timeout|Interrupt|Warning|Exit)\b").match
+
+
 def error_kind(message: Any) -> str:
     """Return the kind of an error with which its message begins, such as `ValueError`; the message is content."""
-    match = re.match(
-        r"[A-Za-z_][\w.]{0,80}?(?:Error|Exception|Exceeded|Timeout|Interrupt|Warning|Exit)\b", string(message)
-    )
+    match = _ERROR_KIND(string(message))
     return match.group() if match else ""
 
 

@@ -183,7 +183,7 @@ _ACTS = frozenset({INFERENCE, TOOL, HANDOFF, GUARDRAIL, PERSON})
 
 
 class Meanings:
-    """What spans stand for, by their index.
+    """The kinds of spans once their relatives are known, by their index.
 
     A format names a span for what the program was doing. Some are wrappers: a trace that calls itself an agent, a
     framework's model call around the same call of a client, the nodes of a graph that is the loop of one agent.
@@ -234,7 +234,7 @@ class Meanings:
                     self.kinds[index], self.names[index] = AGENT, name
 
     def _unmask_wrappers(self, tree: Tree, tasks: set[int], with_tokens: Collection[int]) -> None:
-        """Take spans that only wrap something for what they are, children first."""
+        """Make holders of spans that only wrap another, children first."""
         kinds, has_agents, has_acts = self.kinds, self.has_agents, self.has_acts
         has_calls, has_named = [False] * len(has_acts), [False] * len(has_acts)
         for index in reversed(tree.order):
@@ -354,6 +354,7 @@ def count_tokens(tree: Tree, run: Run) -> tuple[dict[int, tuple[Tokens, TokenBas
     usages = [span.usage and _usable(span.usage, run) for span in tree.spans]
     calls = [0] * (len(tree.spans) + 1)  # the number of model calls in the span, itself included
     last_call = [NOBODY] * (len(tree.spans) + 1)  # the one of them that ends last
+    by_end = [*zip(tree.latest, range(len(tree.spans)), strict=True), (-inf, NOBODY)]
     sums: dict[int, tuple[int, int]] = {}  # the input and output that is counted in the span, if any is
     counted: set[int] = set()  # spans whose usage is counted, or that of a span around them
     by_span: dict[int, tuple[Tokens, TokenBasis]] = {}
@@ -382,7 +383,7 @@ def count_tokens(tree: Tree, run: Run) -> tuple[dict[int, tuple[Tokens, TokenBas
             counted.add(index)
         if calls[index]:
             calls[parent] += calls[index]
-            last_call[parent] = _later(last_call[parent], last_call[index], tree.latest)
+            last_call[parent] = max(last_call[parent], last_call[index], key=by_end.__getitem__)
         if index in sums:
             known = sums.get(parent, (0, 0))
             sums[parent] = known[0] + sums[index][0], known[1] + sums[index][1]
@@ -416,10 +417,3 @@ def _usable(usage: Usage, run: Run) -> Usage | None:
     elif usage.total:
         run.report.enter(LedgerLine.UNDIVIDED, total=usage.total)
     return None
-
-
-def _later(first: int, second: int, ends: Sequence[float]) -> int:
-    """Return the model call that ends later."""
-    if first == NOBODY:
-        return second
-    return max(first, second, key=lambda index: (ends[index], index))
