@@ -216,6 +216,7 @@ def _decode_objects(line: str) -> list[Any]:
     opening = line[: line.find(":") + 1]
     if not opening.startswith("{"):
         return [_NOTHING]
+    next_row = re.compile(rf"[^\s:,\[]\s*+{re.escape(opening)}")  # behind any of `:,[` it is the value of a member
     scan = json.JSONDecoder().raw_decode
     values: list[Any] = []
     at, torn = 0, 0
@@ -226,25 +227,14 @@ def _decode_objects(line: str) -> list[Any]:
         except (ValueError, RecursionError):
             values.append(_NOTHING)
             torn += 1
-            end = _find_row(line, opening, at + 1)
+            row = next_row.search(line, at)
+            end = row.end() - len(opening) if row is not None else len(line)
         at = end
         while at < len(line) and line[at].isspace():
             at += 1
     if at < len(line):
         values.append(_NOTHING)
     return values
-
-
-def _find_row(line: str, opening: str, at: int) -> int:
-    """Return where the next row of the same beginning is on a line; the line's end if there is none."""
-    while (at := line.find(opening, at)) >= 0:
-        before = at - 1
-        while line[before].isspace():
-            before -= 1
-        if line[before] not in ":,[":  # else it is the value of a member
-            return at
-        at += 1
-    return len(line)
 
 
 def contents(file: LogFile) -> bytes:

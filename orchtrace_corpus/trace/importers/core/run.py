@@ -324,10 +324,11 @@ class Run:
             reasoning_apart: True if the output excludes reasoning.
         """
         known = counts(stated)
-        is_odd = (count is None and value is not None for count, value in zip(known, stated, strict=True))
-        if known is not stated and any(is_odd):
-            self.report.note(Problem.USAGE_NO_NUMBER, str(call.place))
-            self.miss_number(call)
+        if known is not stated:
+            is_odd = (count is None and value is not None for count, value in zip(known, stated, strict=True))
+            if any(is_odd):
+                self.report.note(Problem.USAGE_NO_NUMBER, str(call.place))
+                self.miss_number(call)
         if known[0] is not None or known[1] is not None:
             if any(known):
                 call.spent, call.basis = divided(known, self.report, caches_apart, reasoning_apart), _REPORTED

@@ -178,7 +178,7 @@ def _content(known: dict[str, Any], name: str) -> Any:
 
 def _value(value: Any) -> Any:
     """Return the plain value of an `AnyValue`, an object whose only member is named by its type."""
-    for kind, content in mapping(value).items():
+    for kind, content in value.items() if type(value) is dict else ():
         if kind not in _NESTED:
             return content
         inner = items(mapping(content).get("values"))
