@@ -17,7 +17,6 @@ from orchtrace_corpus.trace.view.graph import Graph
 _SPAWN, _MESSAGE, _DECISION = EventType.SPAWN, EventType.MESSAGE, EventType.DECISION
 _AGGREGATE, _STOP = EventType.AGGREGATE, EventType.STOP
 _DESPAWN, _SAFETY, _RETURN = EventType.DESPAWN, EventType.SAFETY, EventType.RETURN
-_ERROR, _CANCELLED = Status.ERROR, Status.CANCELLED
 
 GIVEN = "given"
 """The rule of a label that the trace has without a rule."""
@@ -101,7 +100,7 @@ def _rules_by_type(view: TraceView) -> dict[int, tuple[str, ...]]:
         if event.target not in ("", event.agent) and not event.inferred:
             rules[index] = ("end-other",)
     for index in of_type.get(_SAFETY, ()):
-        if events[index].status in (_ERROR, _CANCELLED):
+        if events[index].status in (Status.ERROR, Status.CANCELLED):
             rules[index] = ("abort",)
     return rules
 
@@ -109,11 +108,11 @@ def _rules_by_type(view: TraceView) -> dict[int, tuple[str, ...]]:
 def _joins(graph: Graph, step_indices: Collection[int]) -> set[int]:
     """Return the steps, other than aggregates, that the return of another agent leads to."""
     aggregates = set(graph.of_type.get(_AGGREGATE, ()))
-    joins, returned = set(), _RETURN  # a local name, since the loop is long
+    joins = set()
     for source, target, edge in zip(graph.sources, graph.targets, graph.edges, strict=True):
         if target not in step_indices or target in aggregates or graph.agents[source] == graph.agents[target]:
             continue
-        if graph.events[source].type is returned or edge.type in _RETURNING:
+        if graph.events[source].type is _RETURN or edge.type in _RETURNING:
             joins.add(target)
     return joins
 
