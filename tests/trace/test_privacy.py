@@ -352,7 +352,7 @@ def test_names_of_two_people_stay_two_names_and_the_salt_says_which(tmp_path: Pa
 
 
 def test_a_salt_that_was_used_is_forgotten() -> None:
-    with Privacy(b"salt").names_apart():
+    with Privacy(b"salt").pseudonyms():
         assert masked("/home/ann") != "…"
     assert masked("/home/ann") == "…"
 

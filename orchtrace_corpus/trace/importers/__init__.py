@@ -321,7 +321,7 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
     traces = importer(session.form).read(session.files, privacy)
     known = answers or Answers()
     while True:
-        with privacy.names_apart(), known:
+        with privacy.pseudonyms(), known:
             try:
                 trace = next(traces, None)
             except logs.EmptyLogError:

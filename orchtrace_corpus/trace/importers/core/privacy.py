@@ -148,7 +148,7 @@ class Privacy(NamedTuple):
         return f"sha256:{salted.hexdigest()[:24]}"
 
     @contextmanager
-    def names_apart(self) -> Iterator[None]:
+    def pseudonyms(self) -> Iterator[None]:
         """Let `masked` put a tag, made with this salt, in place of a private text: two people keep two names."""
         before = _SALT.set(self.salt)
         try:

@@ -77,7 +77,7 @@ def ties(opened: Opened) -> list[str]:
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the files."""
     gathering = Gathering(files, privacy)
-    reading = _Reading(gathering, privacy)
+    reading = _ScopeReader(gathering, privacy)
     for file in files:
         for line, event in rows(file, gathering.report, _Event):
             reading.take(event, file.name, line)
@@ -85,7 +85,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     yield from gathering.traces("atof", "nemo-relay")
 
 
-class _Reading:
+class _ScopeReader:
     """Joins the two events of each scope, and finds the session of each scope."""
 
     def __init__(self, gathering: Gathering, privacy: Privacy) -> None:

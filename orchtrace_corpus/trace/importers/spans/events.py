@@ -298,7 +298,7 @@ class _Writer:
         return self._meanings.has_acts[index] or self._meanings.has_agents[index]
 
     def _open(self, index: int, entry: str = "") -> None:
-        """Open a span: what follows below it happens in it, not directly in the agent."""
+        """Make a span a frame: the acts below it happen in it, not directly in the agent."""
         self._inner[index] = _frame_of_span(index)
         self.frames[_frame_of_span(index)] = Frame(self._builder, [(entry, _CAUSAL)] if entry else [])
 
@@ -310,7 +310,7 @@ class _Writer:
     # Agents
 
     def _begin(self, index: int) -> None:
-        """Begin an agent's span: its agent is spawned, unless another has handed over to it."""
+        """Add the spawn of an agent whose span begins, unless another handed over to it."""
         activation = self._team.activations[index]
         if activation.parent == NOBODY or activation.incoming or not activation.is_first:
             return
@@ -330,7 +330,7 @@ class _Writer:
         self._act(activation.span, Act(AGENT, event.t, None, event.id, cause=carried.cause))
 
     def _end(self, index: int, activation: Activation, span: spans.Span) -> None:
-        """End an agent's span: it passes control on, or returns to whom it belongs to, or stops."""
+        """End an agent's span: it hands over, returns to its parent, or stops."""
         frame = self.frames[index]
         has_span = activation.span != NOBODY
         if has_span and span.is_interrupted and not self._meanings.has_agents[activation.span]:
@@ -359,7 +359,7 @@ class _Writer:
             self.frames[inside[index]].acts.append(Act(TOOL, time, time, event, event))
 
     def _end_agent(self, index: int, span: spans.Span, status: dict[str, Any]) -> None:
-        """End an agent that does nothing more: it is despawned, or stops unless it has handed over."""
+        """End an agent that does nothing more: it is despawned, or stops unless it handed over."""
         activation, frame = self._team.activations[index], self.frames[index]
         agent = activation.agent
         if activation.spawner != NOBODY:
@@ -374,7 +374,7 @@ class _Writer:
             draw_edge(self._builder, self._failed.get(agent, ""), stop, _CAUSAL)
 
     def _pass_on(self, index: int, activation: Activation, transfer: Transfer, span: spans.Span) -> None:
-        """Add a transfer that no span stands for."""
+        """Add a transfer of control that has no span."""
         receiver, frame = self._team.activations[transfer.target], self.frames[index]
         time = activation.latest if activation.end is None else activation.end
         if transfer.is_push and receiver.is_first:
@@ -424,9 +424,9 @@ class _Writer:
         self._act(index, Act(INFERENCE, start, end, event.id, event.id))
 
     def _infer_hidden(self, index: int, owner: int) -> None:
-        """Model calls that the log does not show, by the tokens that they spent.
+        """Add model calls that are not in the log, but whose tokens are.
 
-        They fill a span that holds nothing else. Otherwise nobody knows when they were.
+        They take the whole time of a span that holds nothing else; in any other span their time is unknown.
         """
         (span, start, end), latest = self._extent(index), self._tree.latest[index]
         if self._holds_others(index):
@@ -449,7 +449,7 @@ class _Writer:
         self._act(index, Act(TOOL, start, end, event.id, cause=carried.cause))
 
     def _carry_out(self, owner: int, span: spans.Span) -> Asked:
-        """Return the call that a span carries out: by its id, else by tool and arguments, else by tool."""
+        """Return the call that a span carries out, found by id, else by tool and arguments, else by tool."""
         call_id, cause = span.call_id, self._asking.get((owner, span.call_id), "")
         waiting = self._open_calls.get((owner, span.name))
         if not call_id and waiting:
@@ -492,7 +492,7 @@ class _Writer:
         self._act(index, Act(PERSON, start, end, event.id, event.id))
 
     def _guard(self, index: int, owner: int) -> None:
-        """Add a guardrail's verdict: when it began, unless what it did stands for the time until then."""
+        """Add a guardrail's verdict: over its time, or at its end if its time is that of the acts in it."""
         span, start, end = self._extent(index)
         is_late, latest = self._holds_others(index), self._tree.latest[index]
         status: dict[str, Any] = {"status": Status.CANCELLED} if span.is_triggered else span.ending

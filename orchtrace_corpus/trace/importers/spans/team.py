@@ -173,7 +173,7 @@ class Team:
                 heappush(free.setdefault(place, []), (activation.latest, index))
 
     def _finished(self, queue: list[tuple[float, int]], activation: Activation, last: dict[str, int]) -> str:
-        """Take the agent from a queue that was done first, if that was before the activation; return "" if none was."""
+        """Take the agent that was done first from a queue, if it was done before the activation; else return ""."""
         while queue and last[self.activations[queue[0][1]].agent] != queue[0][1]:
             heappop(queue)  # it was at work since
         has_finished = bool(queue) and queue[0][0] <= activation.earliest

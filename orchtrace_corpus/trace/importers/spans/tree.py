@@ -274,8 +274,8 @@ def _tasks(tree: Tree) -> list[int]:
     return tasks
 
 
-_MOST_SECONDS = 0.1  # by so much the two may begin and end apart
-_MOST_COMPARED = 10
+_MOST_SECONDS = 0.1  # between the begins, and between the ends, of two spans of one call
+_MOST_COMPARED = 10  # earlier spans that a span is compared with
 
 
 def merge_twins(tree: Tree, run: Run) -> None:
@@ -346,10 +346,9 @@ def _merge(inner: Span, outer: Span, run: Run) -> None:
 
 
 def count_tokens(tree: Tree, run: Run) -> tuple[dict[int, tuple[Tokens, TokenBasis]], int]:
-    """Count the tokens of the spans; the report's ledger says why each usage is counted or left out.
+    """Return the tokens of each span's event, with their basis, and the number of answers without known tokens.
 
-    Returns the tokens of each span's event and how they are known, by the index of the span, and the number of model
-    calls that answered without saying what they spent, as does no span around them.
+    The report's ledger says why each usage is counted or left out.
     """
     usages = [span.usage and _usable(span.usage, run) for span in tree.spans]
     calls = [0] * (len(tree.spans) + 1)  # the number of model calls in the span, itself included
