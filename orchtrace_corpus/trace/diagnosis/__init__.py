@@ -1,14 +1,14 @@
 """Diagnoses a run: where its time and money went, as the values that `corpus trace doctor` shows.
 
-Nothing here makes sentences; `trace.render.sentences` does.
+`trace.render.sentences` turns these values into sentences.
 """
 
 import os
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain as joined
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.diagnosis import findings, values
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Match, Origin, ProblemKind, Summary
 from orchtrace_corpus.trace.measures.ledger import KINDS, Entry, cost_by_tool, ledger, sum_known
@@ -32,37 +32,41 @@ from orchtrace_corpus.trace.view.stated_turns import stands_for_life
 from orchtrace_corpus.trace.view.timing import Chain, Timing, critical_chain, longest_path
 
 OF_TOOLS = (Activity.TOOL, Activity.OPEN)
-"""The activities of a tool, certain or possible; the tool is named with them."""
+"""The activities that name a tool: its calls, and its open calls, which perhaps only waited."""
 
-_FIRST_CHARACTERS = 200
+_MAX_PROMPT_CHARACTERS = 200
 _HASH = re.compile(r"sha256:[0-9a-f]+$")
 _LONG_PAUSE_S = 3600.0
 LEAST_GAP = 0.02
-"""Gaps of the critical path that take a smaller share of the elapsed time are only added up."""
-_LEAST_WORK = 1e-6
-"""Work that takes a smaller share of a gap is a rounding error."""
+"""Gaps of the critical path below this share of the elapsed time are summed, not listed."""
+_LEAST_WORK_SHARE = 1e-6
+"""Work below this share of a gap is a rounding error."""
 
 
 def diagnose(trace: Trace | TraceView, origin: Origin | None = None) -> Diagnosis:
     """Return where the time and the money of a run went.
 
     Args:
-        trace: A trace that the graph rules have no error against.
-        origin: Where it is from, if more is known of it than the trace says.
+        trace: A trace in which the graph rules find no error.
+        origin: The log it was imported from; without it, only what the trace itself says is used.
 
     Raises:
-        CycleError: The edges go round in a circle.
+        CycleError: The edges form a cycle.
     """
     view = TraceView.of(trace)
     events = view.trace.events
     origin = origin or Origin(has_prices=any(event.cost_usd is not None for event in events))
     people = frozenset(agent.id for agent in view.trace.agents if agent.kind is AgentKind.HUMAN)
-    machines = [one for one in view.agents if one.agent not in people]
+    machines = [span for span in view.agents if span.agent not in people]
     team = tuple(
         machine for machine in machines if not machine.events or any(not events[n].warm_up for n in machine.events)
     )
-    spawned = _spawned(team)
-    assumed, summary = _assumed(view.timing), summarize(view, origin.file)
+    children = _children(team)
+    assumed = _assumed_events(view.timing)
+    summary = summarize(view, origin.file)
+    problems = list(_problems(view.trace))
+    if summary.files > 1:
+        problems += _further_files(view)
     ledgers = ledger(view.trace, "agent"), ledger(view.trace, "model")
     return Diagnosis(
         view,
@@ -72,31 +76,31 @@ def diagnose(trace: Trace | TraceView, origin: Origin | None = None) -> Diagnosi
         people,
         team,
         len(machines) - len(team),
-        tuple(spawned.items()),
-        tuple(one for one in team if not one.depth and one.agent not in spawned),
+        tuple(children.items()),
+        tuple(span for span in team if not span.depth and span.agent not in children),
         assumed,
         _parallelism(view.timing, view, assumed),
         _parallelism(view.timing_if_waiting, view, assumed),
         _path(view, assumed),
         _tokens(view, *ledgers),
         _cost(view.trace, *ledgers),
-        (*_problems(view.trace), *(_further_files(view) if summary.files > 1 else ())),
+        tuple(problems),
         findings.find(view),
     )
 
 
 def summarize(trace: Trace | TraceView, file: str = "") -> Summary:
-    """The main figures of a run, and the file that it begins in.
+    """Return the main figures of a run; `file` is the file it begins in.
 
     Raises:
-        CycleError: The edges go round in a circle.
+        CycleError: The edges form a cycle.
     """
     view = TraceView.of(trace)
     run, times = view.trace, view.timing
     people = {agent.id for agent in run.agents if agent.kind is AgentKind.HUMAN}
-    own = [event for event in run.events if not event.copied_context]
-    spent = [event.tokens for event in own if event.tokens and event.tokens.is_known]
-    cost = sum_known([event.cost_usd for event in own])
+    counted = [event for event in run.events if not event.copied_context]
+    spent = [event.tokens for event in counted if event.tokens and event.tokens.is_known]
+    cost = sum_known([event.cost_usd for event in counted])
     return Summary(
         run.trace_id,
         _day(run, times),
@@ -115,23 +119,26 @@ def summarize(trace: Trace | TraceView, file: str = "") -> Summary:
 
 
 def first_words(trace: Trace) -> str:
-    """Return how the first prompt of a person begins, where the trace holds contents; else an empty text.
+    """Return the beginning of the first prompt; empty if the trace holds no contents.
 
-    Prompts that a program wrote, which begin with a tag, come last.
+    A prompt that begins with a tag was written by a program. It is used only if there is no other.
     """
     prompts = [event.content_ref for event in trace.events if event.type is EventType.HUMAN and event.content_ref]
-    texts = [" ".join(prompt[:_FIRST_CHARACTERS].split()) for prompt in prompts if not _HASH.match(prompt)]
-    return next((text for text in texts if not text.startswith("<")), texts[0] if texts else "")
+    texts = [" ".join(prompt[:_MAX_PROMPT_CHARACTERS].split()) for prompt in prompts if not _HASH.match(prompt)]
+    for text in texts:
+        if not text.startswith("<"):
+            return text
+    return texts[0] if texts else ""
 
 
 def has_statuses(trace: Trace) -> bool:
-    """Return True if a call of a trace states how it ended; otherwise errors are unknown."""
+    """Return True if any call in a trace has a status; without one, errors are unknown."""
     calls = (EventType.INFERENCE, EventType.TOOL_CALL, EventType.TOOL_RESULT)
     return any(event.type in calls and event.status is not Status.UNKNOWN for event in trace.events)
 
 
 def _day(run: Trace, times: Timing) -> str:
-    """The day on which the clock starts; empty where that is unknown."""
+    """Return the day on which a run begins; empty if it is unknown."""
     epoch = run.clock.epoch or ""
     if times.begin <= 0 or times.unit != "s" or not epoch:
         return epoch[:10]
@@ -140,57 +147,60 @@ def _day(run: Trace, times: Timing) -> str:
     return (datetime.fromisoformat(epoch) + timedelta(seconds=times.begin)).isoformat()[:10]
 
 
-def match(own: str, file: str, name: str) -> Match:
-    """Return how well a name matches a session: its file, its full name, or the beginning of its name.
+def match(session: str, file: str, name: str) -> Match:
+    """Return how well a name that a user gave matches a session: its file, its full name, or a prefix of its name.
 
     Args:
-        own: The name of the session.
-        file: The file that it begins in; empty where that is unknown.
-        name: What somebody calls it.
+        session: The name of the session.
+        file: The file that the session begins in; empty if it is unknown.
+        name: The name that the user gave.
     """
     if name and file:
-        given, known = (os.sep + os.path.normpath(path) for path in (name, file))
-        if given.endswith(known) or known.endswith(given):
+        given_path, session_path = (os.sep + os.path.normpath(path) for path in (name, file))
+        if given_path.endswith(session_path) or session_path.endswith(given_path):
             return Match.FILE
-    if own == name:
+    if session == name:
         return Match.NAME
-    return Match.BEGINNING if own.startswith(name) else Match.NONE
+    return Match.BEGINNING if session.startswith(name) else Match.NONE
 
 
-def _spawned(team: Sequence[AgentSpan]) -> dict[str, tuple[AgentSpan, ...]]:
-    """The agents below each agent that has any, by the tree."""
-    above: list[AgentSpan] = []
-    found: dict[str, tuple[AgentSpan, ...]] = {}
-    for one in team:
-        del above[one.depth :]
-        if above and above[-1].depth == one.depth - 1:
-            found[above[-1].agent] = (*found.get(above[-1].agent, ()), one)
-        above.append(one)
-    return found
+def _children(team: Sequence[AgentSpan]) -> dict[str, tuple[AgentSpan, ...]]:
+    """Return the direct children of each agent that has any."""
+    ancestors: list[AgentSpan] = []
+    children: dict[str, tuple[AgentSpan, ...]] = {}
+    for span in team:
+        del ancestors[span.depth :]
+        if ancestors and ancestors[-1].depth == span.depth - 1:
+            parent = ancestors[-1].agent
+            children[parent] = (*children.get(parent, ()), span)
+        ancestors.append(span)
+    return children
 
 
-def _assumed(times: Timing) -> frozenset[int]:
-    """The numbers of events that only stand for the life of an agent of which no record is: its time is assumed."""
-    of = times.graph
-    found = {number for number in of.of_type.get(EventType.INFERENCE, ()) if stands_for_life(of.events[number])}
-    seen = {event.agent for index, event in enumerate(of.events) if times.works[index] > 0 and index not in found}
-    return frozenset(number for number in found if of.events[number].agent not in seen)
+def _assumed_events(times: Timing) -> frozenset[int]:
+    """Return the events that represent the whole life of an agent without records: their duration is assumed."""
+    graph = times.graph
+    lives = {index for index in graph.of_type.get(EventType.INFERENCE, ()) if stands_for_life(graph.events[index])}
+    recorded = {
+        event.agent for index, event in enumerate(graph.events) if times.works[index] > 0 and index not in lives
+    }
+    return frozenset(index for index in lives if graph.events[index].agent not in recorded)
 
 
 def perhaps_waiting(view: TraceView) -> frozenset[int]:
-    """Return the numbers of the open calls that perhaps waited: all but those that had perhaps ended."""
+    """Return the open calls that perhaps waited: all but those whose end the log may have lost."""
     return frozenset(call.event for call in view.open_calls if call.cause is not Cause.UNFINISHED)
 
 
 def _parallelism(times: Timing, view: TraceView, assumed: frozenset[int]) -> values.Parallelism | None:
-    profile, wall = concurrency(times), times.elapsed
-    if not wall:
+    profile, elapsed = concurrency(times), times.elapsed
+    if not elapsed:
         return None
     return values.Parallelism(
         max(profile),
-        sum(time for index, time in profile.items() if index > 1) / wall,
-        profile.get(1, 0.0) / wall,
-        profile.get(0, 0.0) / wall,
+        sum(seconds for working, seconds in profile.items() if working > 1) / elapsed,
+        profile.get(1, 0.0) / elapsed,
+        profile.get(0, 0.0) / elapsed,
         sum(times.works),
         sum(times.works[index] for index in times.graph.of_type.get(EventType.TOOL_CALL, ())),
         sum(times.works[index] for index in assumed),
@@ -199,76 +209,96 @@ def _parallelism(times: Timing, view: TraceView, assumed: frozenset[int]) -> val
 
 
 def _path(view: TraceView, assumed: frozenset[int]) -> values.CriticalPath:
-    times, opened = view.timing, perhaps_waiting(view)
-    chain = critical_chain(times)
-    least = LEAST_GAP * times.elapsed
-    gaps = sum(gap for gap in (*chain.gaps, chain.after) if gap < least)
-
-    def stretches(of: Chain, least: float) -> tuple[values.Stretch, ...]:
-        return tuple(_stretches(times, of, assumed, opened, least))
+    times, open_calls = view.timing, perhaps_waiting(view)
+    critical = critical_chain(times)
+    least_gap = LEAST_GAP * times.elapsed
+    small_gaps = sum(gap for gap in (*critical.gaps, critical.after) if gap < least_gap)
 
     def work_path(times: Timing) -> values.WorkPath:
         path = longest_path(times, times.works, overlapping=True)
         parts = [times.works[event] for event in path.events]
-        for place, (index, later) in enumerate(pairwise(path.events)):  # work that goes on beside its successor
-            parts[place] -= max(times.starts[index] + times.works[index] - times.starts[later], 0.0)
-        no_gaps = Chain(path.events, parts, [0.0] * len(parts), 0.0)
-        return values.WorkPath(path.length, tuple(path.events), stretches(no_gaps, 0.0))
+        for place, (event, successor) in enumerate(pairwise(path.events)):
+            overlap = times.starts[event] + times.works[event] - times.starts[successor]
+            parts[place] -= max(overlap, 0.0)
+        without_gaps = Chain(path.events, parts, [0.0] * len(parts), 0.0)
+        stretches = tuple(_stretches(view.timing, without_gaps, assumed, open_calls, 0.0))
+        return values.WorkPath(path.length, tuple(path.events), stretches)
 
     span = work_path(times)
-    span_if_waiting = work_path(view.timing_if_waiting) if opened else span
-    idle = _idle(times, chain)
-    return values.CriticalPath(chain, stretches(chain, least), gaps, idle, span, span_if_waiting, len(times.unknown))
+    span_if_waiting = work_path(view.timing_if_waiting) if open_calls else span
+    stretches = tuple(_stretches(times, critical, assumed, open_calls, least_gap))
+    return values.CriticalPath(
+        critical, stretches, small_gaps, _idle(times, critical), span, span_if_waiting, len(times.unknown)
+    )
 
 
-def _idle(times: Timing, chain: Chain) -> float:
-    """For how long nobody worked in the gaps of a chain."""
-    gaps, at = list[tuple[float, float]](), times.begin
-    for part, gap in zip([*chain.parts, 0.0], [*chain.gaps, chain.after], strict=True):
-        gaps += [(at, at + gap)] if gap > 0 else []
+def _idle(times: Timing, path: Chain) -> float:
+    """Return the time in the gaps of a path in which no agent worked."""
+    gaps: list[tuple[float, float]] = []
+    at = times.begin
+    for part, gap in zip([*path.parts, 0.0], [*path.gaps, path.after], strict=True):
+        if gap > 0:
+            gaps.append((at, at + gap))
         at += gap + part
-    busy = union((begin, begin + work) for begin, work in zip(times.begins, times.works, strict=True)) if gaps else []
+    if not gaps:
+        return 0
+    busy = union((begin, begin + work) for begin, work in zip(times.begins, times.works, strict=True))
     return length(without(gaps, busy))
 
 
+class _Piece(NamedTuple):
+    """A part of a path: the time of one event, or a gap without an agent."""
+
+    agent: str
+    activity: Activity
+    tool: str
+    seconds: float
+    begin: float
+
+
 def _stretches(
-    times: Timing, chain: Chain, assumed: frozenset[int], opened: frozenset[int], least: float
+    times: Timing, path: Chain, assumed: frozenset[int], open_calls: frozenset[int], least_gap: float
 ) -> Iterator[values.Stretch]:
-    pieces: list[tuple[str, Activity, str, float, float]] = []  # agent, activity, tool, how long, since when
+    """Yield the parts of a path by agent, without gaps that are shorter than `least_gap`."""
+    pieces: list[_Piece] = []
     at = times.begin
-    for index, part, gap in zip([*chain.events, -1], [*chain.parts, 0.0], [*chain.gaps, chain.after], strict=True):
-        if gap >= least and gap > 0:
-            pieces.append(("", Activity.IDLE, "", gap, at))
+    for index, part, gap in zip([*path.events, -1], [*path.parts, 0.0], [*path.gaps, path.after], strict=True):
+        if gap >= least_gap and gap > 0:
+            pieces.append(_Piece("", Activity.IDLE, "", gap, at))
         if part > 0:
             event = times.graph.events[index]
-            activity = activity_of(event, is_assumed=index in assumed, is_open=index in opened)
-            pieces.append((event.agent, activity, event.tool if activity in OF_TOOLS else "", part, at))
+            activity = activity_of(event, is_assumed=index in assumed, is_open=index in open_calls)
+            tool = event.tool if activity in OF_TOOLS else ""
+            pieces.append(_Piece(event.agent, activity, tool, part, at))
         at += gap + part
-    for agent, group in groupby(pieces, key=lambda piece: piece[0]):
-        found = list(group)
-        seconds = sum(piece[3] for piece in found)
+    for agent, group in groupby(pieces, key=lambda piece: piece.agent):
+        stretch = list(group)
+        seconds = sum(piece.seconds for piece in stretch)
         if not agent:
-            yield _gap(times, found[0][4], found[-1][4] + found[-1][3], seconds)
+            last = stretch[-1]
+            yield _gap(times, stretch[0].begin, last.begin + last.seconds, seconds)
             continue
-        took: dict[tuple[Activity, str], float] = {}
-        for _, activity, tool, part, _ in found:
-            took[activity, tool] = took.get((activity, tool), 0.0) + part
-        yield values.Stretch(agent, seconds, *max(took, key=took.__getitem__), len(took) > 1)
+        durations: dict[tuple[Activity, str], float] = {}
+        for piece in stretch:
+            key = piece.activity, piece.tool
+            durations[key] = durations.get(key, 0.0) + piece.seconds
+        main_activity, main_tool = max(durations, key=durations.__getitem__)
+        yield values.Stretch(agent, seconds, main_activity, main_tool, len(durations) > 1)
 
 
 def _gap(times: Timing, begin: float, end: float, seconds: float) -> values.Stretch:
-    """A gap of the critical path, and who worked meanwhile."""
+    """Return a gap of the critical path, with the agents that worked meanwhile."""
     at_work: dict[str, Intervals] = {}
     for agent, start, work in zip(times.graph.agents, times.begins, times.works, strict=True):
-        inside = max(start, begin), min(start + work, end)
-        if inside[1] - inside[0] > _LEAST_WORK * seconds:
-            at_work.setdefault(agent, []).append(inside)
-    worked = min(length(union(joined(*at_work.values()))), seconds)
+        overlap = max(start, begin), min(start + work, end)
+        if overlap[1] - overlap[0] > _LEAST_WORK_SHARE * seconds:
+            at_work.setdefault(agent, []).append(overlap)
+    worked = min(length(union(chain(*at_work.values()))), seconds)
     return values.Stretch("", seconds, Activity.GAP if at_work else Activity.IDLE, "", False, tuple(at_work), worked)
 
 
 def activity_of(event: Event, *, is_assumed: bool = False, is_open: bool = False) -> Activity:
-    """Return the activity of an event: of a tool or a model, and whether its time is work."""
+    """Return the activity of an event: the work of a tool or a model, or time that was perhaps only a wait."""
     if is_assumed:
         return Activity.ASSUMED
     if event.type in (EventType.TOOL_CALL, EventType.TOOL_RESULT):
@@ -279,11 +309,12 @@ def activity_of(event: Event, *, is_assumed: bool = False, is_open: bool = False
 def _tokens(view: TraceView, agents: Sequence[Entry], models: Sequence[Entry]) -> values.TokenUse:
     trace, report = view.trace, report_of(view.trace) or ImportReport()
     entries = [entry for entry in models if entry.total is not None]
-    reason, unsure = trace.reasons.get("costs.tokens", "").rstrip("."), tuple(report.unsure())
+    reason = trace.reasons.get("costs.tokens", "").rstrip(".")
+    unsure = tuple(report.unsure())
     missing = {} if reason else report.missing()
     kinds = [kind for kind in KINDS if kind != "reasoning"]
     repeated = report.repeated()
-    spared = [_total_of(line, kinds) for line in repeated]
+    repeated_tokens = sum(_total_of(line, kinds) for line in repeated)
     return values.TokenUse(
         sum(entry.total or 0.0 for entry in entries) if entries else None,
         bool(reason or unsure or missing),
@@ -294,13 +325,13 @@ def _tokens(view: TraceView, agents: Sequence[Entry], models: Sequence[Entry]) -
         reason,
         missing,
         unsure,
-        (sum(line.records for line in repeated), sum(spared)),
+        (sum(line.records for line in repeated), repeated_tokens),
         _total_of(report.token_ledger.get(LedgerLine.RESTARTED), kinds),
     )
 
 
 def _total_of(line: Line | None, kinds: Sequence[str]) -> float:
-    """Return the tokens of a line of the ledger, divided by kind or not."""
+    """Return the tokens of a ledger line: the sum of their kinds, or the total if the line has no kinds."""
     if line is None:
         return 0.0
     return sum(line.tokens.get(kind, 0) for kind in kinds) or line.tokens.get("total", 0)
@@ -308,7 +339,7 @@ def _total_of(line: Line | None, kinds: Sequence[str]) -> float:
 
 def _cost(trace: Trace, *ledgers: Sequence[Entry]) -> values.Cost:
     prices = (report_of(trace) or ImportReport()).prices
-    priced, by_model = (
+    by_agent, by_model = (
         [
             (entry.name, entry.cost_usd)
             for entry in entries
@@ -318,7 +349,7 @@ def _cost(trace: Trace, *ledgers: Sequence[Entry]) -> values.Cost:
     )
     without, unused = (tuple(prices.without), tuple(prices.unused)) if prices else ((), ())
     return values.Cost(
-        tuple(sorted(priced, key=lambda pair: -pair[1])),
+        tuple(sorted(by_agent, key=lambda pair: -pair[1])),
         not has_all_costs(trace),
         prices.date if prices else "",
         prices.last_day if prices else "",
@@ -334,15 +365,21 @@ def _cost(trace: Trace, *ledgers: Sequence[Entry]) -> values.Cost:
 
 
 def _further_files(view: TraceView) -> Iterator[values.Problem]:
-    """Return the files in which an agent without a spawn goes on, long after the file before."""
-    events, ends, found = view.trace.events, view.timing.ends, list[Source]()
-    for earlier, later in (pair for agent in view.agents if not agent.depth for pair in pairwise(agent.events)):
+    """Report the further files in which a root agent continues after a long pause."""
+    if view.timing.unit != "s":
+        return
+    events, ends = view.trace.events, view.timing.ends
+    continued: list[Source] = []
+    roots = [agent for agent in view.agents if not agent.depth]
+    for earlier, later in chain.from_iterable(pairwise(root.events) for root in roots):
         before, after = events[earlier].source, events[later].source
-        if isinstance(before, Source) and isinstance(after, Source) and before.file != after.file:
-            found += [after] if ends[later] - ends[earlier] >= _LONG_PAUSE_S else []
-    if found and view.timing.unit == "s":
-        place = f"{found[0].file}:{found[0].line}"
-        yield values.Problem(ProblemKind.FURTHER_FILE, len(found), place=place)
+        if not isinstance(before, Source) or not isinstance(after, Source) or before.file == after.file:
+            continue
+        if ends[later] - ends[earlier] >= _LONG_PAUSE_S:
+            continued.append(after)
+    if continued:
+        first = continued[0]
+        yield values.Problem(ProblemKind.FURTHER_FILE, len(continued), place=f"{first.file}:{first.line}")
 
 
 def _problems(trace: Trace) -> Iterator[values.Problem]:
@@ -354,10 +391,12 @@ def _problems(trace: Trace) -> Iterator[values.Problem]:
         yield values.Problem(ProblemKind.FOREIGN_REPORT, 1)
         return
     sources = {event.id: event.source for event in trace.events if isinstance(event.source, Source)}
-    for name, noted in (*report.problems.items(), *report.dropped.items()):
-        place = noted.for_example[0] if noted.for_example else ""
-        if " -> " in place and (later := sources.get(place.rpartition(" -> ")[2])):  # two events of the trace
-            place = f"{later.file}:{later.line}"
-        yield values.Problem(ProblemKind.IMPORT, noted.number, name, place)
+    for name, count in (*report.problems.items(), *report.dropped.items()):
+        place = count.for_example[0] if count.for_example else ""
+        if " -> " in place:  # an edge between two events: show the place of the second
+            target = sources.get(place.rpartition(" -> ")[2])
+            if target is not None:
+                place = f"{target.file}:{target.line}"
+        yield values.Problem(ProblemKind.IMPORT, count.number, name, place)
     if report.unknown_kinds:
         yield values.Problem(ProblemKind.UNKNOWN_RECORD, sum(report.unknown_kinds.values()))

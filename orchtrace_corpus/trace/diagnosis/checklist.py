@@ -1,6 +1,6 @@
-"""The items that a paper on orchestrated agents should report, and which of them its traces can reproduce.
+"""The items that a paper on orchestrated agents should report, and how far its traces can reproduce them.
 
-Every item rests on columns that a trace has in the tables of a dataset, so runs and datasets are judged alike.
+An item is judged by columns of a dataset's table `traces`, so a single run and a dataset are judged in the same way.
 """
 
 from collections import Counter
@@ -55,68 +55,52 @@ class Recomputed(StrEnum):
     NOT_APPLICABLE = "n/a"
 
 
-def _always(facts: Facts) -> bool:
-    """Return True: every run has it to report."""
-    del facts
-    return True
-
-
 class Item(NamedTuple):
     """Something that a paper should report.
 
     Attributes:
-        area: What it is about.
-        title: What is reported.
-        columns: The columns that it rests on: all of them known is yes, some is partly.
-        to_log: What to log, or to give, where it cannot be recomputed.
-        applies: Whether a run has anything of it to report.
-        judge: Says how far it can be recomputed where columns do not.
-        rests_on: What that rests on, in words.
+        area: Its subject.
+        title: Its name.
+        columns: The columns it needs: the item can be recomputed if all are known, partly if some are.
+        to_log: What to log or to pass as an option so that the item can be recomputed.
+        applies: Returns True if a run has anything to report here.
+        judge: Returns how far the item can be recomputed; None if `columns` decides.
+        rests_on: What `judge` looks at, in words.
     """
 
     area: Area
     title: str
     columns: tuple[str, ...]
     to_log: str
-    applies: Callable[[Facts], bool] = _always
+    applies: Callable[[Facts], bool] = lambda _: True
     judge: Callable[[Facts], Recomputed] | None = None
     rests_on: str = ""
 
 
 def _has(*names: str) -> Callable[[Facts], Recomputed]:
-    """Return a function that judges whether all of some columns say anything."""
-
-    def judge(facts: Facts) -> Recomputed:
-        known = [bool(facts[name]) for name in names]
-        if all(known):
-            return Recomputed.YES
-        return Recomputed.PARTLY if any(known) else Recomputed.NO
-
-    return judge
+    """Return a judge: yes if all the named columns have values, partly if some have, else no."""
+    return lambda facts: _extent([bool(facts[name]) for name in names])
 
 
-def _with_outcome(facts: Facts) -> Recomputed:
-    """Judge credit by the proxy `reach`: a reward, and edges that lead to the result."""
-    known = facts["reward_outcome"] is not None, facts["edge_count"] > 0
-    if all(known):
+def _extent(available: Sequence[bool]) -> Recomputed:
+    if all(available):
         return Recomputed.YES
-    return Recomputed.PARTLY if any(known) else Recomputed.NO
+    return Recomputed.PARTLY if any(available) else Recomputed.NO
 
 
-def _never(facts: Facts) -> Recomputed:
-    """Judge what no trace of one run holds."""
-    del facts
-    return Recomputed.NO
+def _credit_by_reach(facts: Facts) -> Recomputed:
+    """Judge credit by the proxy `reach`, which needs the outcome of the run and edges that lead to its result."""
+    return _extent([facts["reward_outcome"] is not None, facts["edge_count"] > 0])
 
 
-def _in_group(facts: Facts) -> Recomputed:
-    """Judge advantages within a group: other runs of the task, with rewards."""
+def _group_advantage(facts: Facts) -> Recomputed:
+    """Judge the advantage within a group, which needs the rewards of other runs of the same task."""
     if facts["reward_outcome"] is None:
         return Recomputed.NO
     return Recomputed.YES if facts["rewarded_runs_of_task"] > 1 else Recomputed.PARTLY
 
 
-def _calls(facts: Facts) -> bool:
+def _has_calls(facts: Facts) -> bool:
     return bool(facts["calls"])
 
 
@@ -124,24 +108,21 @@ def _has_team(facts: Facts) -> bool:
     return (facts["agents"] or 0) > 1
 
 
-def _has_tainted_effects(facts: Facts) -> bool:
+def _may_have_tainted_effects(facts: Facts) -> bool:
+    if not _has_calls(facts):
+        return False
     return facts["tainted_effect_share"] is None or facts["tainted_effect_share"] > 0
 
 
 def _models(facts: Facts) -> Recomputed:
-    """Judge models: each answer names its own, or at least some model is known."""
+    """Judge the models: yes if every answer names its model, partly if any model is known."""
     if facts["answers"] and facts["named_answers"] == facts["answers"]:
         return Recomputed.YES
     return Recomputed.PARTLY if facts["model"] else Recomputed.NO
 
 
-def _errors(facts: Facts) -> Recomputed:
-    """Judge errors: calls that say how they ended."""
-    return Recomputed.YES if facts["statuses"] else Recomputed.NO
-
-
-def _contained(facts: Facts) -> Recomputed:
-    """Judge containment: that effects were not stopped is a result, too."""
+def _containment(facts: Facts) -> Recomputed:
+    """Judge the time to containment: partly if tainted effects are known but no time is."""
     if facts["time_to_containment"] is not None:
         return Recomputed.YES
     return Recomputed.NO if facts["tainted_effect_share"] is None else Recomputed.PARTLY
@@ -152,13 +133,13 @@ ITEMS = (
     Item(_R, "outcome of the run", ("reward_outcome",), "the reward or success of the run: --outcomes"),
     Item(_R, "rewards of agents", ("reward_agent_outcomes",), "`reward` of agents, from a check or a judge"),
     Item(_R, "rewards of steps", ("reward_step_outcomes",), "`reward` of events, from a check or a judge"),
-    Item(_R, "success of tool calls", ("reward_tool_success",), "`status` of calls and results", _calls),
+    Item(_R, "success of tool calls", ("reward_tool_success",), "`status` of calls and results", _has_calls),
     Item(
         _C,
         "who was needed",
         (),
         "the outcome, and edges from work to its result",
-        judge=_with_outcome,
+        judge=_credit_by_reach,
         rests_on="the outcome, and edges: credit by the proxy `reach`",
     ),
     Item(
@@ -167,7 +148,7 @@ ITEMS = (
         (),
         "runs of the task without each agent: credit --values",
         _has_team,
-        _never,
+        lambda _: Recomputed.NO,
         "runs that a trace does not hold: never known",
     ),
     Item(
@@ -175,7 +156,7 @@ ITEMS = (
         "advantage within the group",
         (),
         "several runs of one `task_id`, with outcomes",
-        judge=_in_group,
+        judge=_group_advantage,
         rests_on="outcomes of several runs of one `task_id`",
     ),
     Item(_P, "work, span, parallelism", ("worked", "span", "parallelism"), "`t_end` of every answer and call"),
@@ -204,30 +185,30 @@ ITEMS = (
         "reach of untrusted content",
         ("untrusted_reach",),
         "`trusted` of results, or name tools: --untrusted",
-        _calls,
+        _has_calls,
     ),
     Item(
         _S,
         "effects under its influence",
         ("tainted_effect_share",),
         "the same, and tools with side effects: --effectful",
-        _calls,
+        _has_calls,
     ),
     Item(
         _S,
         "effects without approval",
         ("unapproved_effects",),
         "granted and refused approvals, as `safety_event` or `human_intervention`",
-        lambda facts: _calls(facts) and _has_tainted_effects(facts),
+        _may_have_tainted_effects,
     ),
-    Item(_S, "gates before side effects", ("gate_coverage",), "every decision of a gate, passed ones too", _calls),
+    Item(_S, "gates before side effects", ("gate_coverage",), "every decision of a gate, passed ones too", _has_calls),
     Item(
         _S,
         "time to containment",
         ("time_to_containment",),
         "`trusted` of results, and refusals and stops with their times",
-        lambda facts: _calls(facts) and _has_tainted_effects(facts),
-        _contained,
+        _may_have_tainted_effects,
+        _containment,
     ),
     Item(
         _E,
@@ -251,10 +232,10 @@ ITEMS = (
         "errors and how they spread",
         (),
         "`status` of calls, answers and results",
-        judge=_errors,
+        judge=_has("statuses"),
         rests_on="`status` of calls and answers",
     ),
-    Item(_D, "repeated calls", ("duplicate_call_rate",), "`content_ref` of calls: a hash of the arguments", _calls),
+    Item(_D, "repeated calls", ("duplicate_call_rate",), "`content_ref` of calls: a hash of the arguments", _has_calls),
     Item(
         _T,
         "program and version",
@@ -265,10 +246,10 @@ ITEMS = (
     ),
     Item(_T, "date", (), "`clock.epoch`", judge=_has("epoch"), rests_on="`epoch`"),
 )
-"""The checklist, in the order in which it is shown."""
+"""The checklist, in the order of the report."""
 
 
-_OTHERS = (
+_OTHER_COLUMNS = (
     "trace_id",
     "task_id",
     "edge_count",
@@ -281,17 +262,19 @@ _OTHERS = (
 )
 _NAMES = [column.name for column in TABLES["traces"]]
 COLUMNS = tuple(
-    name for name in _NAMES if name in _OTHERS or any(name.removesuffix("_at_least") in item.columns for item in ITEMS)
+    name
+    for name in _NAMES
+    if name in _OTHER_COLUMNS or any(name.removesuffix("_at_least") in item.columns for item in ITEMS)
 )
-"""The columns of the table `traces` that facts have, besides `refused`."""
+"""The columns of the table `traces` that `Facts` has, besides `refused`."""
 
 
 class Finding(NamedTuple):
     """The extent to which an item can be recomputed from one trace.
 
     Attributes:
-        recomputed: How far.
-        reason: Why not, or not all of it, as the measure says; empty where it says nothing.
+        recomputed: The extent.
+        reason: The reason that a measure gives why the item is incomplete; empty if it gives none.
     """
 
     recomputed: Recomputed
@@ -299,40 +282,40 @@ class Finding(NamedTuple):
 
 
 def facts_of(marks: Marks, outcome: "Outcome | None", view: TraceView) -> dict[str, Any]:
-    """Return the facts of a run. Workers import it from here, without Typer.
+    """Return the facts of a run.
 
     Args:
-        marks: Which tools are untrusted or have side effects, as far as the user says.
-        outcome: How the run ended, if that is said elsewhere.
+        marks: The tools that the user names as untrusted or as having side effects.
+        outcome: The outcome of the run, if a separate file states it.
         view: The run.
 
     Raises:
-        CycleError: The edges go round in a circle.
+        CycleError: The edges form a cycle.
     """
     if outcome is not None:
         outcome.apply(view.trace)
     marks.apply(view.trace)
     (row,) = ROWS["traces"](Scene(view, view.trace.trace_id, 0))
-    known = dict(zip(_NAMES, row, strict=True))
+    columns = dict(zip(_NAMES, row, strict=True))
     events = view.trace.events
-    own = Counter(event.type for event in events if not event.copied_context)
-    asked = (EventType.TOOL_CALL, EventType.TOOL_RESULT, EventType.INFERENCE)
+    counts = Counter(event.type for event in events if not event.copied_context)
+    with_status = (EventType.TOOL_CALL, EventType.TOOL_RESULT, EventType.INFERENCE)
     return {
-        **{name: known[name] for name in COLUMNS},
-        "refused": needed_reasons(known["refused"]),
-        "calls": own[EventType.TOOL_CALL],
-        "messages": own[EventType.MESSAGE],
-        "spawns": own[EventType.SPAWN],
-        "answers": sum(own[kind] for kind in ASKED),
+        **{name: columns[name] for name in COLUMNS},
+        "refused": needed_reasons(columns["refused"]),
+        "calls": counts[EventType.TOOL_CALL],
+        "messages": counts[EventType.MESSAGE],
+        "spawns": counts[EventType.SPAWN],
+        "answers": sum(counts[kind] for kind in ASKED),
         "named_answers": sum(
             event.type in ASKED and bool(event.model) and not event.copied_context for event in events
         ),
-        "statuses": sum(event.type in asked and event.status is not Status.UNKNOWN for event in events),
+        "statuses": sum(event.type in with_status and event.status is not Status.UNKNOWN for event in events),
     }
 
 
 def needed_reasons(refused: Mapping[str, str]) -> dict[str, str]:
-    """Return why the columns that facts have are null."""
+    """Return the reasons of those columns that `Facts` has."""
     return {name: reason for name, reason in refused.items() if name in COLUMNS}
 
 
@@ -341,24 +324,26 @@ def judge(item: Item, facts: Facts) -> Finding:
     if not item.applies(facts):
         return Finding(Recomputed.NOT_APPLICABLE)
     refused = facts["refused"]
-    lacking = [name for name in item.columns if facts[name] is None]
-    reason = next((str(refused[name]) for name in lacking if name in refused), "")
+    missing = [name for name in item.columns if facts[name] is None]
+    reason = next((str(refused[name]) for name in missing if name in refused), "")
     if item.judge is not None:
         recomputed = item.judge(facts)
         return Finding(recomputed, "" if recomputed is Recomputed.YES else reason)
-    if not lacking:
+    if not missing:
         return Finding(Recomputed.YES)
-    is_partly = len(lacking) < len(item.columns) or any(facts.get(f"{name}_at_least") is not None for name in lacking)
-    return Finding(Recomputed.PARTLY if is_partly else Recomputed.NO, reason)
+    has_bounds = any(facts.get(f"{name}_at_least") is not None for name in missing)
+    if has_bounds or len(missing) < len(item.columns):
+        return Finding(Recomputed.PARTLY, reason)
+    return Finding(Recomputed.NO, reason)
 
 
 class Checked(NamedTuple):
-    """An item over some traces.
+    """An item judged over several traces.
 
     Attributes:
         item: The item.
-        counts: From how many traces it can be recomputed how far.
-        reasons: Why not, each with the number of traces, most first.
+        counts: The number of traces by extent.
+        reasons: The reasons why the item is incomplete, each with its number of traces, most frequent first.
     """
 
     item: Item
@@ -367,28 +352,28 @@ class Checked(NamedTuple):
 
     @property
     def is_lacking(self) -> bool:
-        """Return True if some trace is not enough to recompute the item in full."""
+        """Return True if the item cannot be fully recomputed from some trace."""
         return bool(self.counts[Recomputed.NO] or self.counts[Recomputed.PARTLY])
 
     @property
     def whole(self) -> Recomputed:
-        """Return the extent to which all traces together suffice."""
-        told = {kind for kind, number in self.counts.items() if number} - {Recomputed.NOT_APPLICABLE}
-        if not told:
+        """Return the extent over all traces that the item applies to; partly if they differ."""
+        extents = {extent for extent, count in self.counts.items() if count} - {Recomputed.NOT_APPLICABLE}
+        if not extents:
             return Recomputed.NOT_APPLICABLE
-        return told.pop() if len(told) == 1 else Recomputed.PARTLY
+        return extents.pop() if len(extents) == 1 else Recomputed.PARTLY
 
 
 def check(traces: Iterable[Facts]) -> list[Checked]:
-    """Judge every item over some traces."""
-    known: Sequence[Facts] = list(traces)
-    runs = Counter(facts["task_id"] for facts in known if facts["reward_outcome"] is not None)
-    findings = [[judge(item, {**facts, "rewarded_runs_of_task": runs[facts["task_id"]]}) for item in ITEMS]
-                for facts in known]  # fmt: skip
-    found = []
-    for item, of_item in zip(ITEMS, zip(*findings, strict=True), strict=True):
-        reasons = Counter(finding.reason for finding in of_item if finding.reason)
-        counts = Counter(finding.recomputed for finding in of_item)
+    """Judge every item over several traces."""
+    all_facts: Sequence[Facts] = list(traces)
+    rewarded = Counter(facts["task_id"] for facts in all_facts if facts["reward_outcome"] is not None)
+    all_facts = [{**facts, "rewarded_runs_of_task": rewarded[facts["task_id"]]} for facts in all_facts]
+    checked = []
+    for item in ITEMS:
+        findings = [judge(item, facts) for facts in all_facts]
+        reasons = Counter(finding.reason for finding in findings if finding.reason)
+        counts = Counter(finding.recomputed for finding in findings)
         ordered = sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))
-        found.append(Checked(item, {kind: counts[kind] for kind in Recomputed}, tuple(ordered)))
-    return found
+        checked.append(Checked(item, {extent: counts[extent] for extent in Recomputed}, tuple(ordered)))
+    return checked

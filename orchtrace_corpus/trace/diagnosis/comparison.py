@@ -1,4 +1,4 @@
-"""Two runs of one task side by side: what came out, what it took, who did what, how it hung together."""
+"""Compares two runs of one task: results, costs, measures, findings and structure."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ class Structure(NamedTuple):
     """The structure of a run, without ids and times, which differ between any two runs.
 
     Attributes:
-        agents: Each agent with the nearest few above it, such as `lead/manager/w1`, with its number of events.
+        agents: Events by agent, written with its nearest ancestors, such as `lead/manager/w1`.
         tools: Tool calls by tool.
-        models: Events by the model that did them, as they say themselves or as their agent is declared.
-        statuses: Events by how they ended.
-        decisions: Events by sub-decision.
+        models: Events by model: the one that the event names, else the one that its agent declares.
+        statuses: Events by status.
+        decisions: Events by orchestration decision.
         events: Events by type.
         edges: Edges by type.
         handovers: Spawns, messages and returns by sender and receiver.
@@ -39,16 +39,16 @@ class Structure(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """One line of a comparison: a count, a figure or a word that is not the same in both runs.
+    """One line of a comparison: a count, a figure or a word that differs between the runs.
 
     Attributes:
         part: `rewards`, `metrics`, `costs`, `measures`, `findings`, a field of `Structure`, or `declared`.
-        name: What is counted, stated or measured.
-        before: In the first run; None where it is not known.
-        after: In the second run.
-        unit: What the numbers count or are measured in; empty for words and figures of no known unit.
-        reason: Why a measure is not known in one of them.
-        are_least: Of the first and the second, whether the figure is only what is known of it, and there is more.
+        name: The name of the count, figure or word.
+        before: The value in the first run; None if it is unknown.
+        after: The value in the second run; None if it is unknown.
+        unit: The unit of the numbers; empty for words and for figures without a known unit.
+        reason: Why a measure is unknown in one of the runs.
+        are_least: For each run, whether the value is only a lower bound.
     """
 
     part: str
@@ -61,7 +61,7 @@ class Difference(NamedTuple):
 
     @property
     def change(self) -> float | None:
-        """By how much the second is larger; None where one is not known, not all of it is, or it is no number."""
+        """Return `after` less `before`; None if either is unknown, a lower bound or a word."""
         if isinstance(self.before, str) or isinstance(self.after, str) or self.before is None or self.after is None:
             return None
         if any(self.are_least):
@@ -69,7 +69,7 @@ class Difference(NamedTuple):
         return self.after - self.before
 
 
-_FOUND = {
+_FINDING_NOUNS = {
     FindingKind.UNREAD_MESSAGE: "message",
     FindingKind.UNUSED_RESULT: "result",
     FindingKind.NO_RETURN: "agent",
@@ -78,79 +78,91 @@ _FOUND = {
     FindingKind.LARGE_CONTEXT: "context",
     FindingKind.UNAPPROVED_EFFECT: "call",
 }
-"""The noun that the findings of each kind are counted in."""
-_COUNTED = {"tools": "call", "edges": "edge"}
+"""The noun that counts the findings of each kind."""
+_STRUCTURE_NOUNS = {"tools": "call", "edges": "edge"}
 _COST_UNITS = {"tokens": "token", "wall_clock_s": "s", "tool_calls": "call", "messages": "message"}
-_HANDED = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.RETURN})
+_HANDOVERS = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.RETURN})
 
 
 def structure(trace: Trace | TraceView, names: Mapping[str, str] = MappingProxyType({})) -> Structure:
-    """The structure of a run, its agents by their names where these are given, else by their ids."""
+    """Return the structure of a run; `names` maps ids of agents to the names to show."""
     view = TraceView.of(trace)
     trace, parents = view.trace, view.lifecycle.parents
     declared = {agent.id: agent.model for agent in trace.agents}
     agents: Counter[str] = Counter()
-    for agent, number in Counter(event.agent for event in trace.events).items():
-        agents[_lineage(agent, parents, names)] += number
+    for agent, count in Counter(event.agent for event in trace.events).items():
+        agents[_path_from_root(agent, parents, names)] += count
+    models: Counter[str] = Counter()
+    for event in trace.events:
+        model = event.model
+        if not model and event.type in ASKED:
+            model = declared.get(event.agent, "")
+        if model:
+            models[model] += 1
+    handovers: Counter[str] = Counter()
+    for event in trace.events:
+        if event.type in _HANDOVERS and event.target:
+            sender = event.sender or event.agent
+            receiver = names.get(event.target, event.target)
+            handovers[f"{event.type.value} {names.get(sender, sender)} -> {receiver}"] += 1
     return Structure(
         agents=agents,
         tools=Counter(event.tool or "(unnamed)" for event in trace.events if event.type is EventType.TOOL_CALL),
-        models=Counter(
-            model
-            for event in trace.events
-            if (model := event.model or (declared.get(event.agent, "") if event.type in ASKED else ""))
-        ),
+        models=models,
         statuses=Counter(event.status.value for event in trace.events),
         decisions=Counter(label.decision.value for label in labels(view)),
         events=Counter(event.type.value for event in trace.events),
         edges=Counter(edge.type.value for edge in trace.edges),
-        handovers=Counter(
-            f"{event.type.value} {_called(event.sender or event.agent, names)} -> {_called(event.target, names)}"
-            for event in trace.events
-            if event.type in _HANDED and event.target
-        ),
+        handovers=handovers,
     )
 
 
-def _lineage(agent: str, parents: Mapping[str, str], names: Mapping[str, str]) -> str:
+def _path_from_root(agent: str, parents: Mapping[str, str], names: Mapping[str, str]) -> str:
+    """Return the names of an agent's nearest ancestors and its own, such as `lead/manager/w1`."""
     line = [agent]
     while line[-1] in parents and len(line) < 8:
         line.append(parents[line[-1]])
-    more = ["…"] if line[-1] in parents else []
-    return "/".join((*more, *(_called(one, names) for one in reversed(line))))
-
-
-def _called(agent: str, names: Mapping[str, str]) -> str:
-    return names.get(agent, agent)
+    shown = [names.get(ancestor, ancestor) for ancestor in reversed(line)]
+    if line[-1] in parents:
+        shown.insert(0, "…")
+    return "/".join(shown)
 
 
 def compare(
     first: Trace | TraceView, second: Trace | TraceView, names: Sequence[Mapping[str, str]] = ({}, {})
 ) -> list[Difference]:
-    """Everything in which two runs differ, ids, single times and contents left aside.
+    """Return all differences between two runs, except in ids, single times and contents.
 
-    What came out is first, then what it took, then how it came about. Measures of time are not compared where one
+    Stated results and costs come first, then measures, findings and structure. Measures of time are skipped if one
     run counts seconds and the other steps.
 
     Args:
-        first: A run.
-        second: The other.
-        names: What the agents of each are called; an agent without a name is called by its id.
+        first: The first run.
+        second: The second run.
+        names: The names of each run's agents by id; an agent without a name is shown by its id.
 
     Raises:
-        CycleError: The edges of one of them go round in a circle.
+        CycleError: The edges of one of them form a cycle.
     """
-    views = TraceView.of(first), TraceView.of(second)
-    one, other = views[0].trace, views[1].trace
-    measured = list(_measured(*views))
-    names_measured = {found.name for found in measured}  # which know more than a cost that is not stated
-    costs = _stated("costs", one.costs, other.costs, _COST_UNITS)
-    stated = [
-        *_stated("rewards", one.rewards, other.rewards, dict.fromkeys((*one.rewards, *other.rewards), "reward")),
-        *_stated("metrics", one.metrics, other.metrics, {}),
-        *(cost for cost in costs if cost.change is not None or cost.name not in names_measured),
+    first_view, second_view = TraceView.of(first), TraceView.of(second)
+    old, new = first_view.trace, second_view.trace
+    reward_units = dict.fromkeys((*old.rewards, *new.rewards), "reward")
+    measures = list(_measure_differences(first_view, second_view))
+    measure_names = {difference.name for difference in measures}
+    return [
+        *_stated("rewards", old.rewards, new.rewards, reward_units),
+        *_stated("metrics", old.metrics, new.metrics, {}),
+        # A cost that one run does not state says less than the measure of the same name.
+        *(
+            cost
+            for cost in _stated("costs", old.costs, new.costs, _COST_UNITS)
+            if cost.change is not None or cost.name not in measure_names
+        ),
+        *measures,
+        *_finding_differences(first_view, second_view),
+        *_structure_differences(first_view, second_view, names),
+        *_declared(old, new),
     ]
-    return [*stated, *measured, *_found(*views), *_structural(*views, names), *_declared(one, other)]
 
 
 _OUTCOMES = ("rewards", "metrics")
@@ -158,29 +170,39 @@ _LEADING_MEASURES = frozenset(("elapsed", "tokens", "cost"))
 
 
 def largest_first(differences: Sequence[Difference]) -> list[Difference]:
-    """The differences by weight: what came out; elapsed time, tokens and cost; findings; the others, by their change.
+    """Sort differences: results; then elapsed time, tokens and cost; then findings; then the others by their change.
 
-    A figure weighs the share of the larger side that it changes by; a count that share of all that differs in its
-    part, so that many small parts do not come before a large one. A figure that is stated and measured alike is
-    listed once, as the measure.
+    The change of a figure is weighed against its larger value. The change of a count in the structure is weighed
+    against all changes of its part, so that many small counts do not come before a large one. A cost that is both
+    stated and measured is listed once, as the measure.
     """
     sums: dict[str, float] = {}
-    for one in differences:
-        sums[one.part] = sums.get(one.part, 0.0) + abs(one.change or 0.0)
+    for difference in differences:
+        sums[difference.part] = sums.get(difference.part, 0.0) + abs(difference.change or 0.0)
     measured = {(difference.before, difference.after) for difference in differences if difference.part == "measures"}
 
-    def weight(one: Difference) -> tuple[bool, int, float]:
-        is_leading = one.part == "measures" and one.name in _LEADING_MEASURES
-        tier = one.part not in _OUTCOMES, 0 if is_leading else 1 if one.part == "findings" else 2
-        if one.change is None or isinstance(one.before, str) or isinstance(one.after, str):
-            return *tier, 0.0
-        whole = max(abs(one.before or 0.0), abs(one.after or 0.0))
-        if one.part in Structure._fields:
-            whole = max(whole, sums[one.part])
-        return *tier, -abs(one.change) / whole if whole else 0.0
+    def order(difference: Difference) -> tuple[bool, int, float]:
+        part, before, after, change = difference.part, difference.before, difference.after, difference.change
+        tier = 2
+        if part == "measures" and difference.name in _LEADING_MEASURES:
+            tier = 0
+        elif part == "findings":
+            tier = 1
+        share = 0.0
+        if change is not None and not isinstance(before, str) and not isinstance(after, str):
+            whole = max(abs(before or 0.0), abs(after or 0.0))
+            if part in Structure._fields:
+                whole = max(whole, sums[part])
+            if whole:
+                share = abs(change) / whole
+        return part not in _OUTCOMES, tier, -share
 
-    listed = [one for one in differences if one.part != "costs" or (one.before, one.after) not in measured]
-    return sorted(listed, key=weight)
+    listed = [
+        difference
+        for difference in differences
+        if difference.part != "costs" or (difference.before, difference.after) not in measured
+    ]
+    return sorted(listed, key=order)
 
 
 def _stated(
@@ -192,38 +214,45 @@ def _stated(
             yield Difference(part, name, before, after, units.get(name, ""))
 
 
-def _measured(first: TraceView, second: TraceView) -> Iterator[Difference]:
+def _measure_differences(first: TraceView, second: TraceView) -> Iterator[Difference]:
     old, new = measure(first), measure(second)
-    kinds = {"step" if trace.clock.unit is Unit.STEP else "s" for trace in (first.trace, second.trace)}
+    time_units = {"step" if trace.clock.unit is Unit.STEP else "s" for trace in (first.trace, second.trace)}
     for name, definition in DEFINITIONS.items():
         before, after = old[name], new[name]
-        unit = "/".join(sorted(kinds)) if definition.unit == "s" else definition.unit
-        is_comparable = definition.unit != "s" or len(kinds) == 1
+        unit = "/".join(sorted(time_units)) if definition.unit == "s" else definition.unit
+        if definition.unit == "s" and len(time_units) > 1:
+            continue
         are_least = before.at_least is not None, after.at_least is not None
-        old_value, new_value = (one.value if one.at_least is None else one.at_least for one in (before, after))
-        if is_comparable and (_differ(old_value, new_value) or are_least[0] is not are_least[1]):
-            reason = before.reason if old_value is None else after.reason if new_value is None else ""
+        old_value, new_value = (side.value if side.at_least is None else side.at_least for side in (before, after))
+        if _differ(old_value, new_value) or are_least[0] is not are_least[1]:
+            reason = ""
+            if old_value is None:
+                reason = before.reason
+            elif new_value is None:
+                reason = after.reason
             yield Difference("measures", name, old_value, new_value, unit, reason, are_least)
-        if is_comparable and not before.if_waiting is after.if_waiting is None:
-            one, other = (found.value if found.if_waiting is None else found.if_waiting for found in (before, after))
-            if _differ(one, other):
-                yield Difference("measures", f"{name}_if_waiting", one, other, unit, before.reason or after.reason)
+        if before.if_waiting is None and after.if_waiting is None:
+            continue
+        old_value, new_value = (side.value if side.if_waiting is None else side.if_waiting for side in (before, after))
+        if _differ(old_value, new_value):
+            reason = before.reason or after.reason
+            yield Difference("measures", f"{name}_if_waiting", old_value, new_value, unit, reason)
 
 
-def _found(first: TraceView, second: TraceView) -> Iterator[Difference]:
-    """Return the count and the cost of the findings of each kind, in the numbers of the screen."""
-    found = [find(view).findings for view in (first, second)]
-    sides = [{kind: [one for one in side if one.kind is kind] for kind in FindingKind} for side in found]
+def _finding_differences(first: TraceView, second: TraceView) -> Iterator[Difference]:
+    """Yield the differences in count and cost of the findings of each kind."""
+    all_findings = [find(view).findings for view in (first, second)]
     for kind in FindingKind:
-        before, after = (sum(one.number for one in side[kind]) for side in sides)
+        sides = [[finding for finding in findings if finding.kind is kind] for findings in all_findings]
+        before, after = (sum(finding.number for finding in side) for side in sides)
         if before != after:
-            yield Difference("findings", kind.value, before, after, _FOUND[kind])
+            yield Difference("findings", kind.value, before, after, _FINDING_NOUNS[kind])
         costs = [
-            cost(view, {n for one in side[kind] for n in one.cost_events})
+            cost(view, {event for finding in side for event in finding.cost_events})
             for view, side in zip((first, second), sides, strict=True)
         ]
         if kind is FindingKind.IDLE_LEAD:
-            costs = [(sum(one.seconds or 0.0 for one in side[kind]), None) for side in sides]
+            costs = [(sum(finding.seconds or 0.0 for finding in side), None) for side in sides]
         (seconds, tokens), (later_seconds, later_tokens) = costs
         if _differ(seconds or 0.0, later_seconds or 0.0):
             yield Difference("findings", f"{kind.value}_seconds", seconds or 0.0, later_seconds or 0.0, "s")
@@ -231,17 +260,19 @@ def _found(first: TraceView, second: TraceView) -> Iterator[Difference]:
             yield Difference("findings", f"{kind.value}_tokens", tokens or 0.0, later_tokens or 0.0, "token")
 
 
-def _structural(first: TraceView, second: TraceView, names: Sequence[Mapping[str, str]]) -> Iterator[Difference]:
-    one, other = structure(first, names[0]), structure(second, names[1])
+def _structure_differences(
+    first: TraceView, second: TraceView, names: Sequence[Mapping[str, str]]
+) -> Iterator[Difference]:
+    old, new = structure(first, names[0]), structure(second, names[1])
     for part in Structure._fields:
-        before, after = getattr(one, part), getattr(other, part)
+        before, after = getattr(old, part), getattr(new, part)
         for name in sorted(before | after):
             if before[name] != after[name]:
-                yield Difference(part, name, before[name], after[name], _COUNTED.get(part, "event"))
+                yield Difference(part, name, before[name], after[name], _STRUCTURE_NOUNS.get(part, "event"))
 
 
 def _declared(first: Trace, second: Trace) -> Iterator[Difference]:
-    """Return what the runs declare about themselves in a word."""
+    """Yield the differences in the words that describe a run: system, topology and clock unit."""
     for name, before, after in (
         ("system", first.system, second.system),
         ("topology", first.topology.value, second.topology.value),
@@ -251,7 +282,7 @@ def _declared(first: Trace, second: Trace) -> Iterator[Difference]:
             yield Difference("declared", name, before or None, after or None)
 
 
-def _differ(one: float | None, other: float | None) -> bool:
-    if one is None or other is None:
-        return one is not other
-    return abs(one - other) > 1e-9 * max(1.0, abs(one))
+def _differ(before: float | None, after: float | None) -> bool:
+    if before is None or after is None:
+        return before is not after
+    return abs(before - after) > 1e-9 * max(1.0, abs(before))

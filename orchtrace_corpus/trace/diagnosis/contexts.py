@@ -1,8 +1,8 @@
-"""The fill of agents' contexts: the largest prompt of each against the window of its model.
+"""Compares the largest prompt of each agent with the context window of its model.
 
-The window is what the log states, as Codex does; else that of the table below, which holds the default windows of
-models, compared with those of genai-prices 0.2.3 where that has them. A model that is in neither has an unknown window.
-So has one whose context is larger than the table allows: it ran with another window than the default.
+Some logs, such as Codex's, state the window. Otherwise it is the default window of the model in the table below, which
+was compared with genai-prices 0.2.3. The window is unknown if the table has no such model, or if a prompt is larger
+than the default: the model then ran with another window.
 """
 
 import re
@@ -30,7 +30,7 @@ WINDOWS: Mapping[str, int] = {
 
 _DATED = r"(?:-latest|[-@]\d{8}|-\d{4}-\d{2}-\d{2})$"
 _SUMS = (LedgerLine.SPAN_TOTAL, LedgerLine.BLACK_BOX, LedgerLine.COUNTER)
-"""Counts of several answers together, which say nothing of any one context."""
+"""Ledger lines that add up several answers, so that the size of a single prompt is unknown."""
 
 
 class WindowSource(StrEnum):
@@ -42,15 +42,15 @@ class WindowSource(StrEnum):
 
 
 class Context(NamedTuple):
-    """The largest context of an agent: what the model was given to read, from caches and not.
+    """The largest context of an agent: the input tokens of one answer, cached ones included.
 
     Attributes:
         agent: The agent.
-        model: The model of that answer; empty where it is not named.
-        tokens: The tokens of the context.
-        window: The window of the model; None where it is unknown.
-        source: Where the window is known from.
-        past_half: The numbers of the agent's answers whose context was past half their window.
+        model: The model of that answer; empty if it is not named.
+        tokens: The size of the context in tokens.
+        window: The window of the model in tokens; None if it is unknown.
+        source: The source of the window.
+        past_half: The indices of the agent's answers whose context filled more than half their window.
     """
 
     agent: str
@@ -62,18 +62,19 @@ class Context(NamedTuple):
 
 
 def contexts(view: TraceView) -> tuple[Context, ...]:
-    """The largest context of each agent, in the order of the agent tree; none where counts are sums of answers."""
+    """Return the largest context of each agent, in tree order; nothing if the log only has sums over answers."""
     report = report_of(view.trace) or ImportReport()
     if any(line in report.token_ledger for line in _SUMS):
         return ()
-    events, found = view.trace.events, []
+    events = view.trace.events
+    largest_contexts = []
     for agent in view.agents:
         sizes = {
-            event: size
-            for event in agent.events
-            if events[event].type in ASKED
-            and not events[event].copied_context
-            and isinstance(tokens := events[event].tokens, Tokens)
+            index: size
+            for index in agent.events
+            if events[index].type in ASKED
+            and not events[index].copied_context
+            and isinstance(tokens := events[index].tokens, Tokens)
             and (size := (tokens.input or 0) + (tokens.cache_read or 0) + (tokens.cache_write or 0))
         }
         if not sizes:
@@ -82,23 +83,29 @@ def contexts(view: TraceView) -> tuple[Context, ...]:
         for index, size in sizes.items():
             largest[events[index].model] = max(size, largest.get(events[index].model, 0))
         windows = {model: window(model, size, report.context_windows) for model, size in largest.items()}
-        past = tuple(n for n, size in sizes.items() if size > (windows[events[n].model][0] or 2 * size) / 2)
+        past_half = []
+        for index, size in sizes.items():
+            limit, _ = windows[events[index].model]
+            if limit and size > limit / 2:
+                past_half.append(index)
         top = max(sizes, key=sizes.__getitem__)
         model = events[top].model
-        found.append(Context(agent.agent, model, sizes[top], *windows[model], past))
-    return tuple(found)
+        largest_contexts.append(Context(agent.agent, model, sizes[top], *windows[model], tuple(past_half)))
+    return tuple(largest_contexts)
 
 
 def window(model: str, largest: float, stated: Mapping[str, int]) -> tuple[int | None, WindowSource]:
-    """The context window of a model, and where it is known from.
+    """Return the context window of a model in tokens, and its source.
 
     Args:
         model: The model, as the log names it.
-        largest: The largest context that it had.
-        stated: Windows by model, as the log states them.
+        largest: The largest context of the model in this run, in tokens.
+        stated: The windows that the log states, by model.
     """
     if model in stated:
         return stated[model], WindowSource.LOG
     name = re.sub(_DATED, "", model.rpartition("/")[2].lower())
-    known = WINDOWS.get(name, 0)
-    return (known, WindowSource.TABLE) if known >= largest and known else (None, WindowSource.UNKNOWN)
+    default = WINDOWS.get(name)
+    if default is None or largest > default:
+        return None, WindowSource.UNKNOWN
+    return default, WindowSource.TABLE

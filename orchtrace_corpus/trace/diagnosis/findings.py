@@ -1,12 +1,12 @@
 """Finds problems between agents: unread messages, unused results, agents that never returned, and more.
 
-`docs/diagnosis.md` defines each finding. All of them lean to silence: what a log cannot show is no finding.
+`docs/diagnosis.md` defines each finding. Each is conservative: it reports nothing that the log does not show.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from itertools import chain, islice, takewhile
+from itertools import islice, takewhile
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.diagnosis.contexts import Context, contexts
@@ -22,16 +22,16 @@ from orchtrace_corpus.trace.view.open_calls import CLOSING_TOOLS, Cause
 from orchtrace_corpus.trace.view.timing import SECONDS, WORKING
 
 LEAST_SHARE = 0.02
-"""Idle time of a smaller share of the elapsed time is no finding."""
+"""Idle time below this share of the elapsed time is not reported."""
 
 LEAST_SECONDS = 1.0
-"""Neither is less of it."""
+"""Idle time of fewer seconds is not reported."""
 
 _FAILED = (Status.ERROR, Status.CANCELLED)
 _ENDS = frozenset((EventType.RETURN, EventType.STOP, EventType.DESPAWN))
 _REPORTS = _ENDS | {EventType.MESSAGE}
-_DEEPEST = 32
-"""The number of levels below the first agents whose agents are judged as leads."""
+_MAX_LEAD_DEPTH = 32
+"""The depth in the agent tree down to which agents are checked for idle time as leads."""
 
 
 class FindingKind(StrEnum):
@@ -47,17 +47,17 @@ class FindingKind(StrEnum):
 
 
 class TeamFinding(NamedTuple):
-    """Something that went wrong between agents.
+    """A problem between agents.
 
     Attributes:
-        kind: What sort of finding it is.
-        agents: Whom it is about: sender and target, child and receiver, spawned and spawner, the siblings, the lead,
-            or the agent of the context.
-        events: The numbers of the events concerned.
-        seconds: What it cost in time; None where that is unknown.
-        tokens: What it cost in tokens; None where no tokens are known.
-        tool: The tool of repeated calls, or of calls that nobody approved.
-        cost_events: The numbers of the events whose time and tokens the cost is; none where it is idle time.
+        kind: The kind of the finding.
+        agents: The agents involved, by kind: sender and target; child and receiver; spawned agent and spawner; the
+            siblings; the lead; the agent of the context.
+        events: The indices of the events involved.
+        seconds: The time it cost; None if that is unknown.
+        tokens: The tokens it cost; None if no tokens are known.
+        tool: The tool of repeated or unapproved calls.
+        cost_events: The indices of the events whose time and tokens are the cost; empty for idle time.
     """
 
     kind: FindingKind
@@ -70,7 +70,7 @@ class TeamFinding(NamedTuple):
 
     @property
     def number(self) -> int:
-        """Return the count in the unit of its kind: messages, repeated calls, or one result, agent or lead."""
+        """Return the count in the unit of the kind: messages, repeated or unapproved calls; else 1."""
         if self.kind is FindingKind.REPEATED_CALL:
             return len(self.events) - 1
         if self.kind in (FindingKind.UNREAD_MESSAGE, FindingKind.UNAPPROVED_EFFECT):
@@ -82,10 +82,10 @@ class Wait(NamedTuple):
     """The wait of one agent for another, over all edges between them.
 
     Attributes:
-        agent: Who waited.
-        awaited: For whom.
-        seconds: How long.
-        events: The numbers of the events with which the waits ended.
+        agent: The agent that waited.
+        awaited: The agent that it waited for.
+        seconds: The total time of the waits.
+        events: The indices of the events that ended the waits.
     """
 
     agent: str
@@ -99,7 +99,7 @@ class TeamFindings(NamedTuple):
 
     Attributes:
         findings: The findings, by kind, then in the order of the run.
-        waits: Waits by edge, longest first.
+        waits: The waits, longest first.
         contexts: The largest context of each agent whose answers state tokens.
     """
 
@@ -112,19 +112,28 @@ def find(view: TraceView) -> TeamFindings:
     """Return the problems between the agents of a run.
 
     Raises:
-        CycleError: The edges go round in a circle.
+        CycleError: The edges form a cycle.
     """
     team = _Team(view)
-    sizes = contexts(view)
-    kind, large = FindingKind.LARGE_CONTEXT, [size for size in sizes if size.past_half]
-    between = team.unread_messages(), team.unused_results(), team.without_return(), team.repeated_calls()
-    by_context = (team.finding(kind, (one.agent,), one.past_half, one.past_half) for one in large)
-    found = chain(*between, team.idle_leads(), by_context, team.unapproved_effects())
-    return TeamFindings(tuple(found), tuple(team.waits()), sizes)
+    largest_contexts = contexts(view)
+    findings = (
+        *team.unread_messages(),
+        *team.unused_results(),
+        *team.without_return(),
+        *team.repeated_calls(),
+        *team.idle_leads(),
+        *(
+            team.finding(FindingKind.LARGE_CONTEXT, (context.agent,), context.past_half, context.past_half)
+            for context in largest_contexts
+            if context.past_half
+        ),
+        *team.unapproved_effects(),
+    )
+    return TeamFindings(findings, tuple(team.waits()), largest_contexts)
 
 
 def cost(view: TraceView, numbers: Iterable[int]) -> tuple[float | None, float | None]:
-    """The length of the union of the working times of some events, and their tokens; None where these are unknown."""
+    """Return the time in which any of some events worked, and their tokens; None for each that is unknown."""
     times, numbers = view.timing, frozenset(numbers)
     spent = [event.tokens for n in numbers if not (event := times.graph.events[n]).copied_context]
     known = [total(tokens) for tokens in spent if isinstance(tokens, Tokens)]
@@ -133,7 +142,7 @@ def cost(view: TraceView, numbers: Iterable[int]) -> tuple[float | None, float |
 
 
 class _Team:
-    """A run, and what all findings ask of it."""
+    """Finds the problems between the agents of one run."""
 
     def __init__(self, view: TraceView) -> None:
         self._view, self._times = view, view.timing
@@ -142,12 +151,12 @@ class _Team:
         self._people = {agent for agent, kind in kinds.items() if kind is AgentKind.HUMAN}
         self._scripts = {agent for agent, kind in kinds.items() if kind is AgentKind.TOOL}
         self._parents = view.lifecycle.parents
-        self._places = {one.agent: place for place, one in enumerate(view.agents)}
-        self._least = max(LEAST_SHARE * self._times.elapsed, LEAST_SECONDS if self._times.unit == "s" else 0.0)
+        self._places = {span.agent: place for place, span in enumerate(view.agents)}
+        self._least_idle = max(LEAST_SHARE * self._times.elapsed, LEAST_SECONDS if self._times.unit == "s" else 0.0)
         self._outgoing: dict[int, list[int]] = {}
         for source, target in zip(self._times.graph.sources, self._times.graph.targets, strict=True):
             self._outgoing.setdefault(source, []).append(target)
-        # When each agent whose work the log shows begins its steps, rising.
+        # The begins of the steps of each agent whose work the log shows, in ascending order.
         self._steps: dict[str, list[float]] = {}
         for agent, numbers in self._times.by_agent.items():
             steps = [n for n in numbers if self._events[n].type in WORKING and not self._is_stand_in(n)]
@@ -157,12 +166,13 @@ class _Team:
     def finding(
         self, kind: FindingKind, agents: tuple[str, ...], events: Sequence[int], cost_events: Iterable[int]
     ) -> TeamFinding:
-        """A finding that costs what some events did."""
-        spent = tuple(sorted(set(cost_events)))
-        return TeamFinding(kind, agents, tuple(events), *cost(self._view, spent), cost_events=spent)
+        """Return a finding whose cost is the time and tokens of `cost_events`."""
+        costly = tuple(sorted(set(cost_events)))
+        seconds, tokens = cost(self._view, costly)
+        return TeamFinding(kind, agents, tuple(events), seconds, tokens, cost_events=costly)
 
     def unread_messages(self) -> Iterator[TeamFinding]:
-        """Messages after which their target took no step, and those that could not be delivered."""
+        """Report messages whose target took no later step, and messages that failed."""
         unread: dict[tuple[str, str], list[int]] = {}
         for index in self._of_type(EventType.MESSAGE):
             event, target = self._events[index], self._events[index].target
@@ -177,27 +187,27 @@ class _Team:
             yield self.finding(FindingKind.UNREAD_MESSAGE, agents, numbers, cost_events)
 
     def _may_have_read(self, target: str, index: int) -> bool:
-        """Return True if an agent took a step after a message, ends with it, or does nothing that the log shows."""
+        """Return True if the target of a message took a later step, was ended by it, or has no logged work."""
         event = self._events[index]
         for end in self._view.lifecycle.despawns.get(target, ()):
             despawn = self._events[end]
             if not despawn.inferred and despawn.agent != target and despawn.t >= event.t:
-                return True  # ended by another: the message said goodbye
+                return True  # another agent ended it after the message, which may have been a last word
         return target not in self._steps or self._acts_after(target, index)
 
     def _acts_after(self, agent: str, index: int) -> bool:
-        """Return True if an agent begins a step at the time of an event or later; clocks may differ by their skew."""
+        """Return True if an agent begins a step at the time of an event or later, within the skew of the clocks."""
         steps = self._steps.get(agent, [])
         clock = self._view.trace.clock
         return bool(steps) and steps[-1] >= self._times.starts[index] - clock.skew * SECONDS[clock.unit]
 
     def _last_end(self, agent: str) -> float:
-        """Return the end of an agent's last step."""
+        """Return the end of an agent's last step; -1 if it has none."""
         numbers = self._times.finished.get(agent, ())
         return max((self._times.ends[n] for n in numbers if self._events[n].type in WORKING), default=-1.0)
 
     def _causes(self, indices: Iterable[int]) -> set[int]:
-        """The answers of models that led to some events of the same agent."""
+        """Return the model answers that led to some events of the same agent."""
         return {
             source
             for index in indices
@@ -206,20 +216,23 @@ class _Team:
         }
 
     def _answers_awaited(self, messages: Iterable[int]) -> set[int]:
-        """The open calls of models that are what their sender did next: perhaps it waited for an answer."""
-        opened = {open_call.event for open_call in self._view.open_calls if open_call.cause is Cause.ANSWER}
-        found = set()
-        for sent in messages if opened else ():
-            own, start = self._times.by_agent[self._events[sent].agent], self._times.starts[sent]
-            later = islice(own, bisect_left(own, start, key=self._times.starts.__getitem__), None)
-            after = next((n for n in later if n != sent and self._events[n].type in WORKING), -1)
-            found |= {after} & opened
-        return found
+        """Return the open model calls that directly follow a message of the same agent: perhaps waits for a reply."""
+        open_calls = {call.event for call in self._view.open_calls if call.cause is Cause.ANSWER}
+        if not open_calls:
+            return set()
+        awaited = set()
+        for message in messages:
+            of_sender, start = self._times.by_agent[self._events[message].agent], self._times.starts[message]
+            later = islice(of_sender, bisect_left(of_sender, start, key=self._times.starts.__getitem__), None)
+            next_step = next((n for n in later if n != message and self._events[n].type in WORKING), -1)
+            if next_step in open_calls:
+                awaited.add(next_step)
+        return awaited
 
     def unapproved_effects(self) -> Iterator[TeamFinding]:
-        """Executed calls with side effects that untrusted content could have influenced, and no person approved.
+        """Report executed calls with side effects that untrusted content could have influenced and no person approved.
 
-        Of logs that do not record granted approvals there is none.
+        A log that does not record granted approvals has no such findings.
         """
         if not self._view.untrusted or not records_approvals(self._view.trace):
             return
@@ -233,43 +246,42 @@ class _Team:
             yield self.finding(FindingKind.UNAPPROVED_EFFECT, (agent,), numbers, ())._replace(tool=tool)
 
     def unused_results(self) -> Iterator[TeamFinding]:
-        """Returns that led to nothing: no edge to a later event of the receiver, or no later step of it."""
+        """Report returns that the receiver did not use: no edge leads to its events, or it took no later step."""
         returns = self._of_type(EventType.RETURN)
         receivers = {n: self._events[n].target or self._parents.get(self._events[n].agent, "") for n in returns}
         used = {n for n in returns if any(self._events[m].agent == receivers[n] for m in self._outgoing.get(n, ()))}
-        before: dict[str, float] = {}
-        ends: dict[str, float] = {}
+        last_returns: dict[str, float] = {}
+        last_ends: dict[str, float] = {}
         for index in returns:
             event, receiver = self._events[index], receivers[index]
-            since, until = before.get(event.agent, self._times.begin), self._times.starts[index]
-            before[event.agent] = until
+            since, until = last_returns.get(event.agent, self._times.begin), self._times.starts[index]
+            last_returns[event.agent] = until
             is_seen = receiver in self._steps and receiver not in self._people and receiver not in self._scripts
             if index in used or event.status in _FAILED or not is_seen:
                 continue
-            if receiver not in ends:
-                ends[receiver] = self._last_end(receiver)
-            if not used and ends[receiver] > until:
-                continue  # this trace has no edges from returns: whoever goes on may have used them
-            below = [n for n in self._work_below(event.agent) if since <= self._times.starts[n] < until]
-            found = self.finding(FindingKind.UNUSED_RESULT, (event.agent, receiver), (index,), below)
-            yield found._replace(seconds=found.seconds or 0.0)
+            if receiver not in last_ends:
+                last_ends[receiver] = self._last_end(receiver)
+            if not used and last_ends[receiver] > until:
+                continue  # no return in this trace has an edge, so a receiver that continues may have used it
+            work = [n for n in self._work_below(event.agent) if since <= self._times.starts[n] < until]
+            finding = self.finding(FindingKind.UNUSED_RESULT, (event.agent, receiver), (index,), work)
+            yield finding._replace(seconds=finding.seconds or 0.0)
 
     def without_return(self) -> Iterator[TeamFinding]:
-        """Spawns after which nothing came from the agent that was spawned: no return, no message, no edge, no stop."""
+        """Report spawned agents that sent nothing back: no return, no message, no edge, no stop."""
         for agent, spawns in self._view.lifecycle.spawns.items():
             if agent in self._people:
                 continue
             index = spawns[-1]
             since = self._times.starts[index]
-            if any(self._times.starts[n] >= since for n in self._answers(agent)):
+            if any(self._times.starts[n] >= since for n in self._outputs(agent)):
                 continue
-            below = [n for n in self._work_below(agent) if self._times.starts[n] >= since]
-            yield self.finding(FindingKind.NO_RETURN, (agent, self._events[index].agent), (index,), below)
+            work = [n for n in self._work_below(agent) if self._times.starts[n] >= since]
+            yield self.finding(FindingKind.NO_RETURN, (agent, self._events[index].agent), (index,), work)
 
-    def _answers(self, agent: str) -> Iterator[int]:
-        """The events by which something of an agent reaches others."""
-        own = self._times.by_agent.get(agent, ())
-        for index in own:
+    def _outputs(self, agent: str) -> Iterator[int]:
+        """Yield the events of an agent that reach another agent which is not below it."""
+        for index in self._times.by_agent.get(agent, ()):
             event = self._events[index]
             is_message = event.type is EventType.MESSAGE and event.target not in (agent, "")
             if is_message or event.type in (EventType.RETURN, EventType.STOP):
@@ -281,7 +293,7 @@ class _Team:
                         yield index
 
     def repeated_calls(self) -> Iterator[TeamFinding]:
-        """Calls of one tool with the same arguments by agents of one parent, none of which failed."""
+        """Report successful calls of one tool with the same arguments by several agents of one parent."""
         failed = {
             self._events[n].call_id for n in self._of_type(EventType.TOOL_RESULT) if self._events[n].status in _FAILED
         }
@@ -295,56 +307,69 @@ class _Team:
         for (_, tool, _), indices in groups.items():
             siblings = tuple(dict.fromkeys(self._events[n].agent for n in indices))
             if len(siblings) > 1:
-                first: dict[str, int] = {}
+                first_calls: dict[str, int] = {}
                 for index in indices:
-                    first.setdefault(self._events[index].agent, index)
-                again = [n for n in first.values() if n != indices[0]]
-                found = self.finding(FindingKind.REPEATED_CALL, siblings, tuple(first.values()), again)
-                yield found._replace(tool=tool)
+                    first_calls.setdefault(self._events[index].agent, index)
+                repeated = [n for n in first_calls.values() if n != indices[0]]
+                finding = self.finding(FindingKind.REPEATED_CALL, siblings, tuple(first_calls.values()), repeated)
+                yield finding._replace(tool=tool)
 
     def idle_leads(self) -> Iterator[TeamFinding]:
-        """Agents that did nothing while one below them was in the middle of something, and nobody below them worked.
+        """Report agents that idled while agents below them had begun something and none of these worked.
 
-        Open calls count as waits here. What an agent further down is reported for is not reported again. Agents more
-        than `_DEEPEST` levels down belong to the team above, but are not judged: a chain of agents would take too long.
+        Open calls count as waits here. Idle time reported for an agent is not reported again for those above it.
+        Agents deeper than `_MAX_LEAD_DEPTH` count as part of the team above, but are not checked themselves: that
+        would take too long in a long chain of agents.
         """
         if_waiting, starts = self._view.timing_if_waiting, self._times.starts
         unknown = {self._events[n].agent for n in self._times.unknown}
         team_findings: list[TeamFinding] = []
-        below: list[tuple[int, _Below]] = []  # of agents to the right in the tree, with their depths
-        deep = _Below([], [], [], [])
+        subtrees: list[tuple[int, _Subtree]] = []  # the depth and subtree of each agent not yet joined to its parent
+        deep = _Subtree([], [], [], [])
         for agent in reversed(self._view.agents):
-            own = [(if_waiting.begins[n], if_waiting.ends[n]) for n in agent.events if if_waiting.works[n] > 0]
-            if agent.depth > _DEEPEST:
-                deep.busy.extend(own)
-                deep.alive.extend(self._engaged(agent))
+            worked = [(if_waiting.begins[n], if_waiting.ends[n]) for n in agent.events if if_waiting.works[n] > 0]
+            if agent.depth > _MAX_LEAD_DEPTH:
+                deep.busy.extend(worked)
+                deep.engaged.extend(self._engaged(agent))
                 deep.events.extend(agent.events)
                 deep = deep._replace(has_unknown=deep.has_unknown or agent.agent in unknown)
                 continue
-            parts, deep = [deep, _Below([], [], [], [], agent.agent in unknown)], _Below([], [], [], [])
-            while below and below[-1][0] > agent.depth:
-                parts.append(below.pop()[1])
-            team = _joined(parts)
-            busy = union([*team.busy, *own])
-            alive = union((max(a, agent.begin), min(b, agent.end)) for a, b in team.alive)
-            gaps = [] if team.has_unknown else without(alive, union([*busy, *team.told]))
+            parts = [deep, _Subtree([], [], [], [], agent.agent in unknown)]
+            deep = _Subtree([], [], [], [])
+            while subtrees and subtrees[-1][0] > agent.depth:
+                _, subtree = subtrees.pop()
+                parts.append(subtree)
+            team = _Subtree(
+                union(interval for part in parts for interval in part.busy),
+                union(interval for part in parts for interval in part.engaged),
+                union(interval for part in parts for interval in part.reported),
+                [event for part in parts for event in part.events],
+                any(part.has_unknown for part in parts),
+            )
+            busy = union([*team.busy, *worked])
+            engaged = union((max(begin, agent.begin), min(end, agent.end)) for begin, end in team.engaged)
+            gaps = [] if team.has_unknown else without(engaged, union([*busy, *team.reported]))
             idle = length(gaps)
-            told = team.told
-            if idle >= self._least and agent.agent not in self._people:
-                told = union([*told, *gaps])
-                numbers = sorted({*agent.events, *team.events}, key=starts.__getitem__)
-                begins = [starts[n] for n in numbers]
-                ended_by = (bisect_left(begins, end) for _, end in gaps)
-                events = tuple(dict.fromkeys(numbers[place] for place in ended_by if place < len(numbers)))
+            reported = team.reported
+            if idle >= self._least_idle and agent.agent not in self._people:
+                reported = union([*reported, *gaps])
+                indices = sorted({*agent.events, *team.events}, key=starts.__getitem__)
+                begins = [starts[n] for n in indices]
+                places = (bisect_left(begins, end) for _, end in gaps)  # of the events that end the gaps
+                events = tuple(dict.fromkeys(indices[place] for place in places if place < len(indices)))
                 team_findings.append(TeamFinding(FindingKind.IDLE_LEAD, (agent.agent,), events, idle, None))
-            alive = union([*team.alive, *self._engaged(agent)])
-            whole = _Below(busy, alive, told, [*team.events, *agent.events], team.has_unknown)
-            below.append((agent.depth, whole))
+            engaged = union([*team.engaged, *self._engaged(agent)])
+            whole = _Subtree(busy, engaged, reported, [*team.events, *agent.events], team.has_unknown)
+            subtrees.append((agent.depth, whole))
         return iter(team_findings[::-1])
 
     def _engaged(self, agent_span: AgentSpan) -> Iterator[tuple[float, float]]:
-        """Return the intervals of an agent's work: its steps, and the time between two that no report divides."""
-        starts, ends, free = self._times.starts, self._times.ends, -1.0
+        """Yield the intervals in which an agent had something begun: its steps, and the time until the next one.
+
+        A return, stop, despawn or message finishes what it had begun.
+        """
+        starts, ends = self._times.starts, self._times.ends
+        free = -1.0  # the end of its last step; below 0 while nothing is begun
         for index in self._times.by_agent.get(agent_span.agent, ()):
             kind = self._events[index].type
             if kind in WORKING and 0 <= free < starts[index]:
@@ -357,63 +382,66 @@ class _Team:
                 free = -1.0
 
     def waits(self) -> list[Wait]:
-        """Return the waits of agents that could only go on with something from another agent.
+        """Return the waits of agents whose next event depended on another agent.
 
-        An agent waits from the end of all that it had begun until the last of the events that its next one depends
-        on, where that is another agent's. Nobody waits before its first event, or behind its return or stop.
+        A wait lasts from the end of all that the agent had begun to the end of the last event of another agent that
+        its next event depends on. An agent does not wait before its first event, nor after its return or stop.
         """
-        found: dict[tuple[str, str], list[tuple[float, int]]] = {}
+        waits_by_pair: dict[tuple[str, str], list[tuple[float, int]]] = {}
         starts, ends, incoming = self._times.starts, self._times.ends, self._times.incoming
         for agent, indices in self._times.by_agent.items():
             if agent in self._people:
                 continue
-            free = -1.0  # when all that it has begun has ended; below 0 while it waits for nothing
+            free = -1.0  # the end of all that it had begun; below 0 before its first event and after a return or stop
             for index in indices:
                 others = [n for n in incoming[index] if self._events[n].agent not in (agent, *self._people)]
                 if others and free >= 0:
                     last = max(others, key=lambda n: min(ends[n], starts[index]))
                     seconds = min(ends[last], starts[index]) - free
                     if seconds > 0:
-                        found.setdefault((agent, self._events[last].agent), []).append((seconds, index))
+                        waits_by_pair.setdefault((agent, self._events[last].agent), []).append((seconds, index))
                 free = -1.0 if self._events[index].type in _ENDS else max(free, ends[index])
-        waits = [
-            Wait(agent, awaited, sum(seconds for seconds, _ in all_), tuple(index for _, index in all_))
-            for (agent, awaited), all_ in found.items()
+        totals = [
+            Wait(agent, awaited, sum(seconds for seconds, _ in waits), tuple(index for _, index in waits))
+            for (agent, awaited), waits in waits_by_pair.items()
         ]
-        return sorted(waits, key=lambda one: (-one.seconds, one.agent, one.awaited))
+        return sorted(totals, key=lambda wait: (-wait.seconds, wait.agent, wait.awaited))
 
     def _of_type(self, kind: EventType) -> list[int]:
-        """The numbers of the events of a type that are on the clock, by time."""
-        found = [n for n in self._times.graph.of_type.get(kind, ()) if n not in self._times.off_clock]
-        return sorted(found, key=self._times.starts.__getitem__)
+        """Return the indices of the events of a type that are on the clock, by time."""
+        on_clock = [n for n in self._times.graph.of_type.get(kind, ()) if n not in self._times.off_clock]
+        return sorted(on_clock, key=self._times.starts.__getitem__)
 
     def _work_below(self, agent: str) -> Iterator[int]:
-        """The numbers of the events of an agent and of those below it, which follow it in the tree."""
-        agents, own = self._view.agents, self._places.get(agent, 0)
-        below = takewhile(lambda one: one.depth > agents[own].depth, islice(agents, own + 1, None))
-        for name in (agent, *(one.agent for one in below if agent in self._places)):
-            yield from self._times.by_agent.get(name, ())
+        """Yield the indices of the events of an agent and of all agents below it."""
+        yield from self._times.by_agent.get(agent, ())
+        place = self._places.get(agent)
+        if place is None:
+            return
+        spans = self._view.agents
+        depth = spans[place].depth
+        for span in takewhile(lambda span: span.depth > depth, islice(spans, place + 1, None)):
+            yield from self._times.by_agent.get(span.agent, ())
 
     def _is_stand_in(self, index: int) -> bool:
-        """Return True if an event only represents an agent without records of its own."""
+        """Return True if the importer made up an event to represent an agent without records."""
         event = self._events[index]
         return event.inferred and not (event.model or isinstance(event.tokens, Tokens) or event.content_ref)
 
 
-class _Below(NamedTuple):
-    """Agents of a part of the tree: when any works, when any is in the middle of something, what is reported."""
+class _Subtree(NamedTuple):
+    """Agents of a part of the tree.
+
+    Attributes:
+        busy: When any of them works.
+        engaged: When any of them has something begun.
+        reported: The idle time that is already in a finding.
+        events: The indices of their events.
+        has_unknown: Whether any of their events has no known end.
+    """
 
     busy: Intervals
-    alive: Intervals
-    told: Intervals
+    engaged: Intervals
+    reported: Intervals
     events: list[int]
     has_unknown: bool = False
-
-
-def _joined(parts: Sequence[_Below]) -> _Below:
-    """Several parts of the tree as one."""
-    events = [event for part in parts for event in part.events]
-    busy = union(interval for part in parts for interval in part.busy)
-    alive = union(interval for part in parts for interval in part.alive)
-    told = union(interval for part in parts for interval in part.told)
-    return _Below(busy, alive, told, events, any(part.has_unknown for part in parts))

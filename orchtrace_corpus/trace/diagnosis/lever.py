@@ -1,4 +1,4 @@
-"""The one thing that would shorten a run most if it took no time."""
+"""Finds the part of a run that would shorten it most if it took no time."""
 
 from collections.abc import Collection, Sequence
 
@@ -8,10 +8,10 @@ from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis
 from orchtrace_corpus.trace.view.timing import longest_path
 
 LEAST_WASTE = 0.1
-"""Waste that saves a smaller share of the elapsed time is no lever where work saves a larger one."""
+"""Waste that saves less than this share of the elapsed time is only a lever if no work saves more."""
 
-_MOST_TRIED = 4
-"""The largest parts of the critical path whose saving is computed: each takes a twelfth of the time of a diagnosis."""
+_MAX_CANDIDATES = 4
+"""How many of the largest candidates are computed: each takes a twelfth of the time of a diagnosis."""
 
 _OPEN = (Activity.OPEN, Activity.OPEN_MODEL)
 
@@ -20,13 +20,13 @@ class Lever(NamedTuple):
     """A part of the critical path, and the time that a run would save without it.
 
     Attributes:
-        agent: Whose it is; empty where nobody is at work, and for findings.
-        activity: What it is.
-        tool: The tool; empty where its name is unknown, and for other activities.
-        seconds: How much of the critical path it takes, in the unit of the run.
-        elapsed: How long the run took.
-        saved: By how much the run would be shorter without it, at most: other paths still take their time.
-        finding: The findings that it is, all of this kind together; None where it is none.
+        agent: The agent that spends the time; empty for idle time and for findings.
+        activity: The activity.
+        tool: The tool; empty if its name is unknown, and for activities without a tool.
+        seconds: The time it takes on the critical path, in the unit of the run.
+        elapsed: The elapsed time of the run.
+        saved: The most by which the run would be shorter without it: other paths still take their time.
+        finding: The kind of finding if the lever is all findings of one kind; else None.
     """
 
     agent: str
@@ -39,79 +39,86 @@ class Lever(NamedTuple):
 
 
 def biggest_lever(diagnosis: Diagnosis) -> Lever | None:
-    """Return what would shorten the run most if it took no time; None where nothing takes time.
+    """Return the part that would shorten the run most if it took no time; None if no part would.
 
-    Waste goes first, since it can be spared without loss: calls that perhaps waited, and what findings cost. Else it
-    is an activity on the critical path; all time of gaps in which nobody works is one. None, too, where it is time
-    that nobody saw, since nobody can say what is in it.
+    Waste comes first, since it can be removed without loss: calls that perhaps only waited, and the cost of findings.
+    Otherwise the lever is an activity on the critical path, or all its idle time. There is none if the largest part
+    is time of an agent without records, since its content is unknown.
     """
-    elapsed, numbers = diagnosis.summary.elapsed, _numbers_on_path(diagnosis)
+    elapsed, events_on_path = diagnosis.summary.elapsed, _events_on_path(diagnosis)
+    if not elapsed:
+        return None
     levers: list[tuple[Lever, Collection[int]]] = []
-    for of, took in on_path(diagnosis).items():
-        if of[1] is not Activity.GAP:
-            levers.append((Lever(*of, took, elapsed, took), numbers.get(of, ())))
-    waste = [pair for pair in levers if pair[0].activity in _OPEN]
-    for kind, (took, events) in _findings(diagnosis).items():
-        waste.append((Lever("", Activity.FINDING, "", took, elapsed, took, kind), events))
-    most = _most_saved(waste, diagnosis)
-    if most is not None and most.saved >= LEAST_WASTE * elapsed > 0:
-        return most
+    for (agent, activity, tool), seconds in on_path(diagnosis).items():
+        if activity is not Activity.GAP:
+            lever = Lever(agent, activity, tool, seconds, elapsed, seconds)
+            levers.append((lever, events_on_path.get((agent, activity, tool), ())))
+    waste = [(lever, events) for lever, events in levers if lever.activity in _OPEN]
+    for kind, (seconds, events) in _finding_costs(diagnosis).items():
+        waste.append((Lever("", Activity.FINDING, "", seconds, elapsed, seconds, kind), events))
+    largest_waste = _most_saved(waste, diagnosis)
+    if largest_waste is not None and largest_waste.saved >= LEAST_WASTE * elapsed:
+        return largest_waste
     largest = _most_saved(levers, diagnosis)
-    return largest if largest and elapsed and largest.saved and largest.activity is not Activity.ASSUMED else None
+    if largest is None or not largest.saved or largest.activity is Activity.ASSUMED:
+        return None
+    return largest
 
 
 def _most_saved(levers: Sequence[tuple[Lever, Collection[int]]], diagnosis: Diagnosis) -> Lever | None:
-    """Return the lever that saves most.
+    """Return the lever that saves most time.
 
-    A lever saves at most its time on the critical path, and at most what the longest path of work without its events
-    leaves of the elapsed time.
+    A lever saves at most its time on the critical path, and at most the elapsed time less the longest path of work
+    without its events.
     """
-    best, times = None, diagnosis.view.timing
-    for lever, indices in sorted(levers, key=lambda pair: -pair[0].seconds)[:_MOST_TRIED]:
+    times = diagnosis.view.timing
+    best: Lever | None = None
+    for lever, indices in sorted(levers, key=lambda pair: -pair[0].seconds)[:_MAX_CANDIDATES]:
         if best is not None and lever.seconds <= best.saved:
             break
         weights = list(times.works)
         for index in indices:
             weights[index] = 0.0
-        left = longest_path(times, weights, overlapping=True).length if indices else 0.0
-        saved = min(lever.seconds, max(lever.elapsed - left, 0.0))
+        remaining = longest_path(times, weights, overlapping=True).length if indices else 0.0
+        saved = min(lever.seconds, max(lever.elapsed - remaining, 0.0))
         if best is None or saved > best.saved:
             best = lever._replace(saved=saved)
     return best
 
 
-def _numbers_on_path(diagnosis: Diagnosis) -> dict[tuple[str, Activity, str], list[int]]:
-    """Return the numbers of the events of the critical path, by agent, activity and tool."""
+def _events_on_path(diagnosis: Diagnosis) -> dict[tuple[str, Activity, str], list[int]]:
+    """Return the indices of the events of the critical path, by agent, activity and tool."""
     from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of, perhaps_waiting
 
-    events, opened = diagnosis.view.trace.events, perhaps_waiting(diagnosis.view)
-    numbers: dict[tuple[str, Activity, str], list[int]] = {}
+    events, open_calls = diagnosis.view.trace.events, perhaps_waiting(diagnosis.view)
+    indices: dict[tuple[str, Activity, str], list[int]] = {}
     for index in diagnosis.path.chain.events:
         event = events[index]
-        activity = activity_of(event, is_assumed=index in diagnosis.assumed, is_open=index in opened)
-        of = event.agent, activity, event.tool if activity in OF_TOOLS else ""
-        numbers.setdefault(of, []).append(index)
-    return numbers
+        activity = activity_of(event, is_assumed=index in diagnosis.assumed, is_open=index in open_calls)
+        tool = event.tool if activity in OF_TOOLS else ""
+        indices.setdefault((event.agent, activity, tool), []).append(index)
+    return indices
 
 
 def on_path(diagnosis: Diagnosis) -> dict[tuple[str, Activity, str], float]:
-    """Return the parts of the critical path by agent, activity and tool; they add up to the elapsed time.
+    """Return the seconds of the critical path by agent, activity and tool; they add up to the elapsed time.
 
-    Its gaps have no agent: they are idle as far as nobody works in them.
+    The gaps of the path have no agent. Their activity is `IDLE` while no agent works, else `GAP`.
     """
     path, chain = diagnosis.path, diagnosis.path.chain
     parts = dict(zip(chain.events, chain.parts, strict=True))
     gaps = sum((*chain.gaps, chain.after))
-    took = {("", Activity.IDLE, ""): path.idle, ("", Activity.GAP, ""): max(gaps - path.idle, 0.0)}
-    took |= {of: sum(parts[index] for index in indices) for of, indices in _numbers_on_path(diagnosis).items()}
-    return took
+    seconds = {("", Activity.IDLE, ""): path.idle, ("", Activity.GAP, ""): max(gaps - path.idle, 0.0)}
+    for key, indices in _events_on_path(diagnosis).items():
+        seconds[key] = sum(parts[index] for index in indices)
+    return seconds
 
 
-def _findings(diagnosis: Diagnosis) -> dict[FindingKind, tuple[float, set[int]]]:
-    """Return how much of the critical path findings cost, and their events, by kind; only what can be spared.
+def _finding_costs(diagnosis: Diagnosis) -> dict[FindingKind, tuple[float, set[int]]]:
+    """Return the seconds of the critical path that findings cost, and their events, by kind.
 
-    What a large context does must be done, and who idles beside an open call waits for that. Behind the end of a log
-    that is cut off, agents may have returned.
+    Left out are costs that could not be avoided: the work of an agent with a large context, the idle time of a lead
+    if there are open calls that it may wait for, and missing returns if the log is cut off.
     """
     chain = diagnosis.path.chain
     parts = dict(zip(chain.events, chain.parts, strict=True))
@@ -124,5 +131,5 @@ def _findings(diagnosis: Diagnosis) -> dict[FindingKind, tuple[float, set[int]]]
             costs.setdefault(finding.kind, set()).update(finding.cost_events)
     if diagnosis.is_cut:
         costs.pop(FindingKind.NO_RETURN, None)
-    found = {kind: (sum(parts.get(number, 0.0) for number in numbers), numbers) for kind, numbers in costs.items()}
-    return {**found, FindingKind.IDLE_LEAD: (min(idle, diagnosis.path.idle), set())}
+    by_kind = {kind: (sum(parts.get(event, 0.0) for event in events), events) for kind, events in costs.items()}
+    return {**by_kind, FindingKind.IDLE_LEAD: (min(idle, diagnosis.path.idle), set())}

@@ -1,7 +1,7 @@
 """Totals over many runs by day, month, project, model and session, each answer counted once.
 
-Tokens and costs belong to the day on which their answer was complete, in one time zone. A run of which something is
-unknown makes the totals that it is part of the least that they can be.
+Tokens and costs belong to the day on which their answer was complete, in one time zone. If part of a run is unknown,
+the totals that include it are lower bounds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from orchtrace_corpus.trace.view.timing import SECONDS
 
 _NANO = 1_000_000_000
 _MAX_DAYS = 366
-"""Work that is said to go on for longer belongs to the day on which it begins."""
+"""Work that takes longer than this counts on the day on which it begins."""
 
 
 class Grouping(StrEnum):
@@ -38,20 +38,19 @@ class Grouping(StrEnum):
 
 
 class Total(NamedTuple):
-    """The known spending of the answers of a day, month, project, model or session.
+    """The known tokens, cost and time of a day, month, project, model or session.
 
     Attributes:
-        name: The day, month, project, model or session; empty where that is unknown.
-        sessions: How many sessions have answers here; a session of nothing but copies has none.
-        answers: How many answers.
-        tokens: Their tokens by kind: input, output, cache reads and cache writes.
-        total: These together; None where none are known.
-        cost_usd: Their cost; None where none is known.
-        seconds: For how long at least one agent worked, whatever sessions ran side by side; of a model, for how long
-            it made answers.
-        has_more_tokens: Whether more tokens were spent.
-        costs_more: Whether more was paid.
-        has_more_time: Whether agents may have worked longer: calls have no end, or perhaps only waited.
+        name: The day, month, project, model or session; empty if it is unknown.
+        sessions: The number of sessions with answers here; a session that only copies answers does not count.
+        answers: The number of answers.
+        tokens: The tokens by kind: input, output, cache reads and cache writes.
+        total: The sum of the tokens; None if none are known.
+        cost_usd: The cost; None if none is known.
+        seconds: The time in which at least one agent of any session worked; for a model, in which it generated answers.
+        has_more_tokens: Whether `total` is only a lower bound.
+        costs_more: Whether `cost_usd` is only a lower bound.
+        has_more_time: Whether `seconds` is only a lower bound: calls have no end, or perhaps only waited.
     """
 
     name: str
@@ -67,12 +66,12 @@ class Total(NamedTuple):
 
 
 class Breakdown(NamedTuple):
-    """Totals, and what those that are not among them come to together.
+    """The totals of a report, and the sum of those that were left out.
 
     Attributes:
         totals: The totals.
-        rest: The others as one; None where there are none.
-        others: How many these are.
+        rest: The sum of the totals left out; None if none were.
+        others: The number of totals left out.
     """
 
     totals: list[Total]
@@ -81,7 +80,7 @@ class Breakdown(NamedTuple):
 
 
 class _Cell(Struct):
-    """The spending of a session on one model within a day, in billionths of a dollar, so that sums are exact."""
+    """The tokens and cost of a session on one model in one day; cost in billionths of a dollar, so sums are exact."""
 
     answers: int = 0
     known: int = 0
@@ -95,8 +94,8 @@ class _Cell(Struct):
     costs_more: bool = False
     work: Intervals = []
 
-    def take_off(self, copy: Spent) -> None:
-        """Take off what a copy of an answer has added."""
+    def subtract(self, copy: Spent) -> None:
+        """Subtract an answer that was added twice."""
         self.answers -= 1
         if copy.tokens.is_known:
             self.known -= 1
@@ -110,7 +109,7 @@ class _Cell(Struct):
 
 
 class _Key(NamedTuple):
-    """The key of a cell: the number of the session, the day, the model."""
+    """The key of a cell; `session` is its index among the sessions added."""
 
     session: int
     day: str
@@ -118,7 +117,7 @@ class _Key(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """The place where an answer counts. Of equal copies, the last by name counts."""
+    """The cell in which an answer counts, with the session and file, by which equal copies are ordered."""
 
     trace_id: str
     file: str
@@ -130,9 +129,9 @@ class _Session(NamedTuple):
 
     Attributes:
         name: Its name.
-        folder: The folder that it ran in; empty where that is unknown.
-        work: When its agents worked, by day.
-        has_more_time: Whether they may have worked longer.
+        folder: The folder it ran in; empty if it is unknown.
+        work: The intervals in which its agents worked, by day.
+        has_more_time: Whether its agents may have worked longer.
     """
 
     name: str
@@ -142,7 +141,7 @@ class _Session(NamedTuple):
 
 
 class _Group:
-    """The parts of a total: cells, and intervals of work by session and day."""
+    """The parts of a total: cells, and intervals of work with their session and day."""
 
     def __init__(self, cells: dict[_Key, _Cell] | None = None, work: Sequence[tuple[int, str, Intervals]] = ()) -> None:
         self.cells = {} if cells is None else cells
@@ -150,13 +149,13 @@ class _Group:
 
 
 class Totals:
-    """Adds runs up, one after another, and keeps a few figures of each.
+    """Adds up runs one by one, keeping only their totals in memory.
 
     Attributes:
-        shared: The answers that several sessions have.
+        shared: The answers that several sessions have in common.
 
     Args:
-        zone: The time zone of the days; the local one where there is none.
+        zone: The time zone of the days; None for local time.
     """
 
     def __init__(self, zone: tzinfo | None = None) -> None:
@@ -173,44 +172,45 @@ class Totals:
 
         Args:
             view: The run.
-            summary: Its main figures.
-            ids: The ids of its answers, by the numbers of their events.
+            summary: The main figures of the run.
+            ids: The ids of its answers, by the indices of their events.
         """
-        number, trace = len(self._sessions), view.trace
+        session, trace = len(self._sessions), view.trace
         events, models = trace.events, self._models(view)
         cells: dict[_Key, _Cell] = {}
         places: dict[int, _Place] = {}
-        for key, numbers in self._by_day_and_model(view, models, number).items():
-            cells[key] = _cell([events[n] for n in numbers])
+        for key, indices in self._by_day_and_model(view, models, session).items():
+            cells[key] = _cell([events[index] for index in indices])
             if ids:
-                places.update(dict.fromkeys(numbers, _Place(trace.trace_id, summary.file, key)))
+                places.update(dict.fromkeys(indices, _Place(trace.trace_id, summary.file, key)))
         _mark_unexplained(trace, summary, cells.values())
         answers: dict[str, list[int]] = {}
         for index, model in models.items():
             answers.setdefault(model, []).append(index)
-        for model, numbers in answers.items():
-            for day, work in self._work(view, numbers).items():
-                cells.setdefault(_Key(number, day, model), _Cell()).work += work
+        for model, indices in answers.items():
+            for day, work in self._work(view, indices).items():
+                cells.setdefault(_Key(session, day, model), _Cell()).work += work
         self._cells.update(cells)
         for copy in self.shared.add(trace, ids, places):
             if isinstance(copy.place, _Place):
-                self._cells[copy.place.key].take_off(copy)
+                self._cells[copy.place.key].subtract(copy)
         has_more_time = bool(view.timing.unknown or view.open_calls)
         work_by_day = self._work(view, range(len(events)))
         self._sessions.append(_Session(summary.name, summary.folder, work_by_day, has_more_time))
 
     def _models(self, view: TraceView) -> dict[int, str]:
-        """Return the model of each answer of a run, by the number of its event; empty where none is named."""
+        """Return the model of each answer by the index of its event; empty if it is unknown."""
         events, declared = view.trace.events, declared_models(view.trace)
-        numbers = [n for kind in ASKED for n in view.graph.of_type.get(kind, ()) if not events[n].copied_context]
-        return {n: events[n].model or declared.get(events[n].agent, "") for n in sorted(numbers)}
+        answers = [n for kind in ASKED for n in view.graph.of_type.get(kind, ()) if not events[n].copied_context]
+        return {n: events[n].model or declared.get(events[n].agent, "") for n in sorted(answers)}
 
     def _by_day_and_model(self, view: TraceView, models: Mapping[int, str], session: int) -> dict[_Key, list[int]]:
-        """Return the events that spent something, by day and model."""
+        """Return the indices of the events with tokens or a cost, and of all answers, by day and model."""
         events, day_of = view.trace.events, self._days.of_times(view.trace)
-        first, last = min(view.graph.times), max([event.t if event.t_end is None else event.t_end for event in events])
+        first = min(view.graph.times)
+        last = max([event.t if event.t_end is None else event.t_end for event in events])
         only_day = day_of(first) if day_of(first) == day_of(last) else None
-        numbers: dict[tuple[str, str], list[int]] = {}
+        by_key: dict[_Key, list[int]] = {}
         for index, event in enumerate(events):
             model = models.get(index)
             if model is None:
@@ -220,11 +220,11 @@ class Totals:
             day = only_day
             if day is None:
                 day = day_of(event.t if event.t_end is None else event.t_end)
-            numbers.setdefault((day, model), []).append(index)
-        return {_Key(session, day, model): indexes for (day, model), indexes in numbers.items()}
+            by_key.setdefault(_Key(session, day, model), []).append(index)
+        return by_key
 
     def first_day(self, view: TraceView) -> str:
-        """Return the day on which a run began, copied history left out; empty where that is unknown."""
+        """Return the day on which a run began, ignoring copied history; empty if it is unknown."""
         zero, times = self._days.zero(view.trace), view.timing
         if zero is None:
             return ""
@@ -234,11 +234,13 @@ class Totals:
     def by(self, grouping: Grouping, limit: int | None = None) -> Breakdown:
         """Return the totals of every day, month, project, model or session.
 
-        Days and months come in their order, sessions in that in which they were added, others by cost and tokens.
+        Days and months are in calendar order, sessions in the order in which they were added, others by cost and
+        tokens, largest first.
 
         Args:
-            grouping: What the totals are by.
-            limit: The most totals. Where there are more, the earlier days or months, or the smaller totals, are one.
+            grouping: The key of the totals.
+            limit: The most totals to return. `Breakdown.rest` sums the earliest days or months, or the smallest
+                totals, beyond it. Sessions have no limit.
         """
         groups: dict[str | int, _Group] = {}
         name_of = self._naming(grouping)
@@ -247,12 +249,13 @@ class Totals:
             group.cells[key] = cell
             if grouping is Grouping.MODEL:
                 group.work.append((key.session, key.day, cell.work))
-        for index, session in enumerate(self._sessions if grouping is not Grouping.MODEL else ()):
-            for day, work in session.work.items():
-                groups.setdefault(name_of(_Key(index, day, "")), _Group()).work.append((index, day, work))
+        if grouping is not Grouping.MODEL:
+            for index, session in enumerate(self._sessions):
+                for day, work in session.work.items():
+                    groups.setdefault(name_of(_Key(index, day, "")), _Group()).work.append((index, day, work))
         if grouping is Grouping.SESSION:
             return Breakdown(
-                [self._total(session.name, groups.get(n, _Group())) for n, session in enumerate(self._sessions)]
+                [self._total(session.name, groups.get(index, _Group())) for index, session in enumerate(self._sessions)]
             )
         pairs = [(self._total(str(name), group), group) for name, group in groups.items()]
         is_by_time = grouping in (Grouping.DAY, Grouping.MONTH)
@@ -280,13 +283,13 @@ class Totals:
         work = [(index, *part) for index, session in enumerate(self._sessions) for part in session.work.items()]
         return self._total("all", _Group(self._cells, work))
 
-    def _work(self, view: TraceView, numbers: Iterable[int]) -> dict[str, Intervals]:
-        """Return when some events of a run were worked on, by day, in seconds since 1970."""
+    def _work(self, view: TraceView, indices: Iterable[int]) -> dict[str, Intervals]:
+        """Return the intervals in which some events were worked on, by day, in seconds since 1970."""
         times = view.timing_if_waiting
         if times.unit != "s":
             return {}
         begins, ends, works = times.begins, times.ends, times.works
-        busy = union([(begins[n], ends[n]) for n in numbers if works[n] > 0])
+        busy = union([(begins[n], ends[n]) for n in indices if works[n] > 0])
         zero = self._days.zero(view.trace)
         if zero is None or not busy:
             return {"": busy} if busy else {}
@@ -301,7 +304,7 @@ class Totals:
         return by_day
 
     def _naming(self, grouping: Grouping) -> Callable[[_Key], str | int]:
-        """Return a function that names the total to which a cell belongs."""
+        """Return a function that maps a cell to the key of its total."""
         if grouping is Grouping.SESSION:
             return lambda key: key.session
         if grouping is Grouping.MODEL:
@@ -309,7 +312,9 @@ class Totals:
         if grouping is Grouping.PROJECT:
             projects = self.projects
             return lambda key: projects[self._sessions[key.session].folder]
-        return lambda key: key.day[: len("2026-03") if grouping is Grouping.MONTH else None]
+        if grouping is Grouping.MONTH:
+            return lambda key: key.day[: len("2026-03")]
+        return lambda key: key.day
 
     def _total(self, name: str, group: "_Group") -> Total:
         cells = group.cells.values()
@@ -322,7 +327,7 @@ class Totals:
             tokens,
             sum(tokens.values()) if any(cell.known for cell in cells) else None,
             sum(cell.nano_usd for cell in cells) / _NANO if any(cell.priced for cell in cells) else None,
-            _worked(group.work),
+            _working_seconds(group.work),
             any(cell.has_more_tokens for cell in cells),
             any(cell.costs_more for cell in cells),
             any(self._sessions[index].has_more_time for index in sessions),
@@ -330,25 +335,25 @@ class Totals:
 
 
 def _project_names(folders: Iterable[str]) -> dict[str, str]:
-    """Return what the project of each folder is called: its last part, with those before it where two are alike."""
+    """Return a name for each folder: its last part, with as many parts before it as tell it from the others."""
     names: dict[str, str] = {}
-    waiting = {folder: [part for part in folder.split("/") if part] for folder in folders}
+    unnamed = {folder: [part for part in folder.split("/") if part] for folder in folders}
     length = 1
-    while waiting:
+    while unnamed:
         folders_of: dict[str, list[str]] = {}
-        for folder, parts in waiting.items():
+        for folder, parts in unnamed.items():
             folders_of.setdefault("/".join(parts[-length:]), []).append(folder)
-        for name, alike in folders_of.items():
-            for folder in alike:
-                if len(alike) == 1 or length >= len(waiting[folder]):
+        for name, same_name in folders_of.items():
+            for folder in same_name:
+                if len(same_name) == 1 or length >= len(unnamed[folder]):
                     names[folder] = name
-                    del waiting[folder]
+                    del unnamed[folder]
         length += 1
     return names
 
 
 def _cell(events: Sequence[Event]) -> _Cell:
-    """Return what events spent together."""
+    """Return the sum of the tokens and costs of events."""
     spent = [event.tokens for event in events if isinstance(event.tokens, Tokens) and event.tokens.is_known]
     costs = [event.cost_usd for event in events if event.cost_usd is not None]
     return _Cell(
@@ -365,8 +370,11 @@ def _cell(events: Sequence[Event]) -> _Cell:
     )
 
 
-def _worked(parts: Iterable[tuple[int, str, Intervals]]) -> float:
-    """Return for how long anybody worked, of intervals by session and day; those without a day have no common clock."""
+def _working_seconds(parts: Iterable[tuple[int, str, Intervals]]) -> float:
+    """Return the time in which any agent worked, of intervals with their session and day.
+
+    Sessions without a day share no clock, so the times of each are added.
+    """
     dated: Intervals = []
     undated: dict[int, Intervals] = {}
     for session, day, work in parts:
@@ -378,7 +386,7 @@ def _worked(parts: Iterable[tuple[int, str, Intervals]]) -> float:
 
 
 def _mark_unexplained(trace: Trace, summary: Summary, cells: Iterable[_Cell]) -> None:
-    """Mark what a session spent as the least where it spent more and no answer accounts for that."""
+    """Mark all cells of a session as lower bounds if it spent more and no answer explains where."""
     cells = list(cells)
     report = report_of(trace) or ImportReport()
     is_explained = any(cell.has_more_tokens for cell in cells) and not report.unread and not report.missing_elsewhere()
@@ -390,7 +398,7 @@ def _mark_unexplained(trace: Trace, summary: Summary, cells: Iterable[_Cell]) ->
 
 
 class _Days:
-    """The days of a time zone, by seconds since 1970; empty for a moment that no calendar has."""
+    """Finds the day of a moment, given in seconds since 1970; empty for a moment outside the calendar."""
 
     def __init__(self, zone: tzinfo | None) -> None:
         self._zone = zone
@@ -398,7 +406,7 @@ class _Days:
         self._day = ""
 
     def zero(self, trace: Trace) -> float | None:
-        """Return when the clock of a trace began; None where that is unknown."""
+        """Return the moment of time 0 on the clock of a trace; None if it is unknown."""
         if trace.clock.unit is Unit.STEP or not trace.clock.epoch:
             return None
         try:
@@ -419,12 +427,12 @@ class _Days:
         return self._day
 
     def common(self, begin: float, end: float) -> str:
-        """Return the day in which a whole interval is; empty where there is none."""
+        """Return the day that contains a whole interval; empty if there is none."""
         day = self.of(begin)
         return day if day and end <= self._stop else ""
 
     def divide(self, begin: float, end: float) -> Iterator[tuple[str, float, float]]:
-        """Yield the parts of an interval by day."""
+        """Yield the parts of an interval, one for each day."""
         day = self.of(begin)
         while day and begin < self._stop < end and end - begin <= _MAX_DAYS * 86_400:
             stop = self._stop
@@ -433,10 +441,11 @@ class _Days:
         yield day, begin, end
 
     def _turn_to(self, moment: float) -> None:
-        """Keep the day of a moment at hand, and when it begins and ends: most moments are of the day before them."""
+        """Remember the day of a moment with its begin and end, since the next moment is mostly on the same day."""
         try:
             day = datetime.fromtimestamp(moment, self._zone).date()
-            start, stop = (datetime.combine(one, time(), self._zone) for one in (day, day + timedelta(days=1)))
+            start = datetime.combine(day, time(), self._zone)
+            stop = datetime.combine(day + timedelta(days=1), time(), self._zone)
             self._start, self._stop, self._day = start.timestamp(), stop.timestamp(), day.isoformat()
         except (ValueError, OverflowError, OSError):
             self._start, self._stop, self._day = moment, moment, ""

@@ -16,11 +16,11 @@ class Origin(NamedTuple):
     """The origin of a run.
 
     Attributes:
-        form: What it was read from, such as the name of a log format.
-        file: The file that it begins in, below the given folder.
+        form: The kind of file it was read from, such as the name of a log format.
+        file: The file it begins in, relative to the given folder.
         has_prices: Whether costs are known or were asked for.
-        answers: The ids of its answers, by the numbers of their events, where the log has them.
-        folder: The folder that it ran in; empty where that is unknown.
+        answers: The ids of its answers by the indices of their events, if the log has ids.
+        folder: The folder it ran in; empty if it is unknown.
     """
 
     form: str = "Trace"
@@ -31,24 +31,24 @@ class Origin(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """A run in a few figures, to be shown beside others.
+    """The main figures of a run, for a list of runs.
 
     Attributes:
-        name: Its name.
-        day: When it began; empty where that is unknown.
-        agents: How many agents acted, people left out.
-        events: How many events it has.
-        elapsed: How long it took, without waits for people.
-        unit: The unit of that time: `s` or `step`; empty where several runs are added up.
-        errors: How many events failed.
-        tokens: Its tokens as far as they are known; None where none are.
-        cost_usd: Its cost as far as that is known; None where nothing of it is.
-        has_more_tokens: Whether it spent more tokens than are known.
-        costs_more: Whether it cost more than is known.
-        file: The file that it begins in, which tells sessions of one name apart.
-        files: How many files its events are from.
-        folder: The folder that it ran in; empty where that is unknown.
-        first_words: How its first prompt begins; empty where the trace holds no contents.
+        name: The name of the run.
+        day: The day on which it began; empty if it is unknown.
+        agents: The number of agents that acted, without people.
+        events: The number of events.
+        elapsed: The elapsed time, without waits for people.
+        unit: The unit of `elapsed`, `s` or `step`; empty for the sum of several runs.
+        errors: The number of failed events.
+        tokens: The known tokens; None if none are known.
+        cost_usd: The known cost; None if none is known.
+        has_more_tokens: Whether `tokens` is only a lower bound.
+        costs_more: Whether `cost_usd` is only a lower bound.
+        file: The file it begins in, which distinguishes sessions of one name.
+        files: The number of files its events come from.
+        folder: The folder it ran in; empty if it is unknown.
+        first_words: The beginning of its first prompt; empty if the trace holds no contents.
     """
 
     name: str
@@ -73,13 +73,13 @@ class Parallelism(NamedTuple):
 
     Attributes:
         most: The most events worked on at once.
-        together: The share of the elapsed time in which several were.
-        alone: The share in which one was.
-        idle: The share in which none was.
-        worked: How long all of them took, one after another.
-        tools: How much of that tools took.
-        assumed: How much of that nobody saw.
-        open: How much of that are open calls, which perhaps did nothing but wait; 0 in the reading in which they did.
+        together: The share of the elapsed time in which several events were worked on.
+        alone: The share in which exactly one event was.
+        idle: The share in which no event was.
+        worked: The sum of the durations of all events.
+        tools: The part of `worked` that tools took.
+        assumed: The part of `worked` that is the assumed time of agents without records.
+        open: The part of `worked` that open calls took, which perhaps only waited; 0 if they count as waits.
     """
 
     most: int
@@ -106,16 +106,16 @@ class Activity(StrEnum):
 
 
 class Stretch(NamedTuple):
-    """A part of the critical path in which one agent works, or in which nothing of the path happens.
+    """A part of the critical path in which one agent works, or a gap in which no event of the path runs.
 
     Attributes:
-        agent: The agent; empty where there is none.
-        seconds: How long.
-        activity: What takes most of it.
-        tool: The tool that does; empty where its name is unknown, and for other activities.
-        is_mixed: Whether something else takes the rest.
-        workers: In a gap, the agents that work meanwhile, beside the path.
-        worked: For how much of the gap any of them does.
+        agent: The agent; empty for a gap.
+        seconds: The duration.
+        activity: The activity that takes most of the duration.
+        tool: The tool of that activity; empty if its name is unknown, and for activities without a tool.
+        is_mixed: Whether other activities take part of the duration.
+        workers: For a gap, the agents that work off the path meanwhile.
+        worked: The part of the gap in which any of them works.
     """
 
     agent: str
@@ -128,12 +128,12 @@ class Stretch(NamedTuple):
 
 
 class WorkPath(NamedTuple):
-    """The path of the most work (span): with these steps and no waiting, the run takes at least that long.
+    """The path of dependent events with the most work (span): without any waiting, the run takes this long.
 
     Attributes:
-        length: Its length; the stretches add up to it.
-        events: The numbers of its events, first to last.
-        stretches: The same by agent.
+        length: The sum of its work, which is also the sum of its stretches.
+        events: The indices of its events, first to last.
+        stretches: The path by agent.
     """
 
     length: float
@@ -145,13 +145,13 @@ class CriticalPath(NamedTuple):
     """The chain of events that the end of a run waited for.
 
     Attributes:
-        chain: Its events, how long each of them worked, and the gaps between them.
-        stretches: The same by agent, small gaps left out.
-        gaps: How long these small gaps take together.
-        idle: For how much of all its gaps nobody works.
-        span: The path of the most work, wherever it lies, if open calls worked.
-        span_if_waiting: The same if open calls did nothing but wait.
-        unknown: How many working events have no end, and are taken as 0 s.
+        chain: Its events with their durations, and the gaps between them.
+        stretches: The path by agent, without small gaps.
+        gaps: The sum of these small gaps.
+        idle: The part of all gaps in which no agent works.
+        span: The path of the most work, which need not be this one, if open calls count as work.
+        span_if_waiting: The same if open calls count as waits.
+        unknown: The number of working events without an end, which count as 0 s.
     """
 
     chain: Chain
@@ -164,20 +164,20 @@ class CriticalPath(NamedTuple):
 
 
 class TokenUse(NamedTuple):
-    """The known tokens of a run, by spender.
+    """The known tokens of a run.
 
     Attributes:
-        known: All that are known; None where none are.
-        is_least: Whether there are more.
-        kinds: The known ones by kind, those of `measures.ledger` that make up a total.
-        by_model: Tokens by model, most first; a model that is not named is empty.
+        known: The sum of the known tokens; None if none are known.
+        is_least: Whether `known` is only a lower bound.
+        kinds: The known tokens by kind: input, output, cache reads and cache writes.
+        by_model: Tokens by model, most first; the name is empty if no model is named.
         by_agent: Tokens by agent, in the order of the agent tree.
         least: The agents that spent more than is known.
-        reason: Why the trace gives no total, as it says itself.
-        missing: Where it gives a total: how many records without tokens there are, by what they are.
-        unsure: What is counted, but may be more.
-        repeated: How many records repeat others, and how many tokens these would have added.
-        hidden: How many tokens of answers that are not in the log there are at most; 0 where the log names none.
+        reason: The trace's own reason why it gives no total; empty if it gives one.
+        missing: If the trace gives a total, the number of records without tokens, by kind of record.
+        unsure: The records whose counted tokens may be too few.
+        repeated: The number of records that repeat others, and the tokens that they would have added.
+        hidden: The most tokens that answers outside the log may have; 0 if the log mentions none.
     """
 
     known: float | None
@@ -197,18 +197,18 @@ class Cost(NamedTuple):
     """The known cost of a run in US dollars.
 
     Attributes:
-        by_agent: Costs by agent, highest first; empty where none is known.
-        is_least: Whether there are more.
-        date: Of which day the prices are; empty where the trace states the costs.
-        last_day: The last day of the run; empty where that is unknown.
-        without: The models of events that have no cost.
-        unused: The models of the price table that the run does not have.
-        source: Who keeps the prices; empty where the user gave a table, or the trace states the costs.
+        by_agent: Costs by agent, highest first; empty if none is known.
+        is_least: Whether these are only lower bounds.
+        date: The day of the prices; empty if the trace states the costs.
+        last_day: The last day of the run; empty if it is unknown.
+        without: The models of events without a cost.
+        unused: The models of the price table that the run does not use.
+        source: The publisher of the prices; empty if the user gave a table, or the trace states the costs.
         by_model: Costs by model, highest first.
-        by_tool: Costs by the tool that an answer called, highest first; `ledger` says how an answer is divided.
-        stated: What the log states beside costs by prices; None where it states nothing.
-        has_all_stated: Whether it states the cost of every answer.
-        without_hour: The models of which there is no price for caches that keep for an hour.
+        by_tool: Costs by tool, highest first; see `measures.ledger.cost_by_tool`.
+        stated: The cost that the log states, when the others are computed from prices; None if it states none.
+        has_all_stated: Whether the log states the cost of every answer.
+        without_hour: The models without a price for caches that are kept for an hour.
     """
 
     by_agent: tuple[tuple[str, float], ...]
@@ -236,13 +236,13 @@ class ProblemKind(StrEnum):
 
 
 class Problem(NamedTuple):
-    """Something that went wrong a number of times.
+    """Something that went wrong one or more times.
 
     Attributes:
-        kind: What sort of thing it is.
-        number: How often.
-        text: What the import report calls it; empty for the other kinds.
-        place: Where it happened first, as `file:line` of the log, or what stands for it.
+        kind: The kind of the problem.
+        number: How many times it occurred.
+        text: Its name in the import report; empty for the other kinds.
+        place: The place of its first occurrence: `file:line` of the log, or else the place the import report gives.
         event: The first event that failed; None for the other kinds.
     """
 
@@ -254,26 +254,26 @@ class Problem(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """The time and the money of a run. Times exclude waits for people, in the unit of the summary.
+    """Where the time and the money of a run went. Times exclude waits for people, in the unit of the summary.
 
     Attributes:
         view: The trace.
-        origin: Where it is from.
-        summary: Its main figures.
-        waited: How long it waited for people, as far as the log shows it.
-        people: Who acts and is no machine.
-        team: The other agents, as a tree, without warm-ups.
-        warm_ups: How many sub-agents only fill caches before the run.
-        spawned: Each agent that spawned others, with these.
-        unspawned: The agents that nobody is known to have spawned, and that spawned nobody.
-        assumed: The numbers of the events whose time nobody saw.
-        parallelism: How much happened at once, if open calls worked; None where all is of one instant.
-        parallelism_if_waiting: The same if they did nothing but wait.
-        path: What its end waited for.
-        tokens: Who spent the tokens.
-        cost: What it cost.
-        problems: What went wrong: failed events, then in the order of the import report.
-        between: What went wrong between agents, and where they waited for one another.
+        origin: The log it comes from.
+        summary: The main figures.
+        waited: The time that it waited for people, as far as the log shows it.
+        people: The agents that are people.
+        team: The other agents in tree order, without warm-ups.
+        warm_ups: The number of sub-agents that only fill caches before the run.
+        spawned: Each agent that spawned others, with its children.
+        unspawned: The agents without a known parent that spawned no agent.
+        assumed: The indices of the events whose time is assumed, since the agent has no records.
+        parallelism: The parallelism if open calls count as work; None if the run took no time.
+        parallelism_if_waiting: The same if open calls count as waits.
+        path: The critical path.
+        tokens: The tokens, by model and agent.
+        cost: The cost, by agent, model and tool.
+        problems: The problems: failed events first, then those of the import report.
+        between: The problems between agents, and their waits for one another.
     """
 
     view: TraceView
@@ -296,7 +296,7 @@ class Diagnosis(NamedTuple):
 
     @property
     def is_cut(self) -> bool:
-        """Return True if the log is cut off at the end, so that missing events may have happened."""
+        """Return True if the log is cut off at the end, so that later events are missing."""
         return Drop.CUT_OFF in (report_of(self.view.trace) or ImportReport()).dropped
 
 
