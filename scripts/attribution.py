@@ -30,7 +30,7 @@ from orchtrace_corpus.trace.measures.measure import steps
 from orchtrace_corpus.trace.model.terms import Status
 from orchtrace_corpus.trace.rewards import WHOLE, Spec, TermSpec, compute
 
-RUNS_OF_A_FAULT = 100
+RUNS_PER_FAULT = 100
 RERUNS = 4
 """How often each agent is replaced."""
 
@@ -237,7 +237,7 @@ def made_tables() -> str:
     """The tables of docs/credit.md: for each fault, how often each method finds it."""
     found = []
     for fault in Fault:
-        cases = [made_run(fault, seed) for seed in range(RUNS_OF_A_FAULT)]
+        cases = [made_run(fault, seed) for seed in range(RUNS_PER_FAULT)]
         found.append(titled(f"{fault.capitalize()}, {len(cases)} runs", cases, METHODS))
     return "\n".join(found)
 

@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.api import as_data
 from orchtrace_corpus.trace.credit import methods
 from orchtrace_corpus.trace.credit import reach as proxy
 from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, assign, parts, parts_if_any
-from orchtrace_corpus.trace.credit.evidence import AGENTS, RUNS_OF_A_FAULT, STEPS, Basis, evidence
+from orchtrace_corpus.trace.credit.evidence import AGENTS, RUNS_PER_FAULT, STEPS, Basis, evidence
 from orchtrace_corpus.trace.credit.methods import Coalition, Share, Value, difference_rewards, exact, sampled, shapley
 from orchtrace_corpus.trace.credit.reach import Reach
 from orchtrace_corpus.trace.model.terms import CREDIT_UNITS, EventType
@@ -281,7 +281,7 @@ def test_the_evidence_is_that_of_the_document() -> None:
                "judge": "reward, with a judge", "reruns": "credit, from reruns"}  # fmt: skip
     for found, column in ((AGENTS, 1), (STEPS, 3)):
         for one in found:
-            table = page.partition(f"**{one.fault.capitalize()}, {RUNS_OF_A_FAULT} runs**")[2].partition("**")[0]
+            table = page.partition(f"**{one.fault.capitalize()}, {RUNS_PER_FAULT} runs**")[2].partition("**")[0]
             rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if "|" in line]
             shares = {row[0]: row[column].partition(" ")[0] for row in rows}
             for field, name in columns.items():
@@ -331,7 +331,7 @@ def test_only_what_was_measured_is_said_to_be(
 ) -> None:
     known = evidence(unit, method, has_values=has_values)
 
-    assert (known.basis, len(known.found)) == (basis, faults)
+    assert (known.basis, len(known.rates)) == (basis, faults)
 
 
 def test_programs_are_given_the_evidence() -> None:
@@ -380,7 +380,7 @@ def test_a_graph_too_entangled_for_the_proxy_is_refused_with_the_way_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = trace(large(10, 5))
-    for name in ("MOST_JOINED", "MOST_BYTES"):
+    for name in ("MAX_ADDED", "MAX_BYTES"):
         with monkeypatch.context() as changed:
             changed.setattr(proxy, name, 20)
             with pytest.raises(CommandUseError) as caught:

@@ -1,6 +1,6 @@
-"""The share of planted faults that credit methods found, as measured by `scripts/attribution.py`.
+"""How often credit methods find a planted fault, as measured by `scripts/attribution.py`.
 
-A test holds the figures against the tables of docs/credit.md.
+A test compares the figures with the tables of docs/credit.md.
 """
 
 from enum import StrEnum
@@ -8,20 +8,20 @@ from enum import StrEnum
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.credit.assign import Method
 
-RUNS_OF_A_FAULT = 100
+RUNS_PER_FAULT = 100
 """The number of synthetic runs with each fault."""
 
 
-class Found(NamedTuple):
-    """The share of the runs with one fault in which the part at fault was the first to be named, from 0 to 1.
+class DetectionRate(NamedTuple):
+    """How often each method ranks the part at fault first, as a share of the runs with one fault, from 0 to 1.
 
     Attributes:
         fault: The fault.
-        chance: By lot.
-        most: By the most credit of the proxy `reach`.
-        least: By the least of it.
-        judge: By the lowest reward, with outcomes of a judge that is right 8 times of 10.
-        reruns: By difference rewards from four runs with each part replaced, simulated; None where not measured.
+        chance: Parts in random order.
+        most: The part with the most credit by the proxy `reach` first.
+        least: The part with the least credit by the proxy `reach` first.
+        judge: The part with the lowest reward first, from outcomes of a judge that is right 8 times out of 10.
+        reruns: By difference rewards from four simulated runs with each part replaced; None if not measured.
     """
 
     fault: str
@@ -33,14 +33,14 @@ class Found(NamedTuple):
 
 
 AGENTS = (
-    Found("wrong answer", 0.177, 0.0, 0.265, 0.570, 0.825),
-    Found("duplicated subtask", 0.134, 0.490, 0.0, 0.355, 0.828),
-    Found("late stop", 0.149, 0.520, 0.0, 0.576, 0.910),
+    DetectionRate("wrong answer", 0.177, 0.0, 0.265, 0.570, 0.825),
+    DetectionRate("duplicated subtask", 0.134, 0.490, 0.0, 0.355, 0.828),
+    DetectionRate("late stop", 0.149, 0.520, 0.0, 0.576, 0.910),
 )
 STEPS = (
-    Found("wrong answer", 0.049, 0.0, 0.0, 0.164),
-    Found("duplicated subtask", 0.035, 0.0, 0.0, 0.083),
-    Found("late stop", 0.035, 0.0, 0.058, 0.124),
+    DetectionRate("wrong answer", 0.049, 0.0, 0.0, 0.164),
+    DetectionRate("duplicated subtask", 0.035, 0.0, 0.0, 0.083),
+    DetectionRate("late stop", 0.035, 0.0, 0.058, 0.124),
 )
 _MEASURED = {"agent": AGENTS, "turn": STEPS}
 
@@ -58,33 +58,29 @@ class Evidence(NamedTuple):
     """The measured accuracy of a method that looks for faults.
 
     Attributes:
-        basis: What was measured: the proxy, values from runs made again, or nothing.
-        unit: The unit of credit.
-        method: The method of credit.
-        has_values: Whether it had values from runs.
-        found: The shares by fault, of this unit; empty where there are none.
+        basis: The method that was measured: the proxy, values from repeated runs, or none.
+        unit: The credit unit.
+        method: The credit method.
+        has_values: True if the method uses values from runs.
+        rates: The detection rates for this unit, by fault; empty if none were measured.
     """
 
     basis: Basis
     unit: str
     method: Method
     has_values: bool
-    found: tuple[Found, ...]
+    rates: tuple[DetectionRate, ...]
 
 
 def evidence(unit: str, method: Method, *, has_values: bool) -> Evidence:
-    """Return what is known of how well a method finds faults.
-
-    Args:
-        unit: The unit of credit.
-        method: The method.
-        has_values: Whether it has values from runs instead of the proxy.
-    """
-    found = _MEASURED.get(unit, ())
+    """Return the measured accuracy of a method for a credit unit, with values from runs or with the proxy."""
+    rates = _MEASURED.get(unit, ())
     if method not in (Method.SHAPLEY, Method.DIFFERENCE):
         return Evidence(Basis.ADVANTAGE, unit, method, has_values, ())
     if not has_values:
-        is_measured = bool(found) and method is Method.SHAPLEY
-        return Evidence(Basis.PROXY if is_measured else Basis.NOT_MEASURED, unit, method, has_values, found)
-    is_measured = method is Method.DIFFERENCE and any(one.reruns is not None for one in found)
-    return Evidence(Basis.RERUNS if is_measured else Basis.NOT_MEASURED, unit, method, has_values, found)
+        is_measured = bool(rates) and method is Method.SHAPLEY
+        basis = Basis.PROXY if is_measured else Basis.NOT_MEASURED
+    else:
+        is_measured = method is Method.DIFFERENCE and any(rate.reruns is not None for rate in rates)
+        basis = Basis.RERUNS if is_measured else Basis.NOT_MEASURED
+    return Evidence(basis, unit, method, has_values, rates)

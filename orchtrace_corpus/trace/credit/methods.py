@@ -22,18 +22,18 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 Run = TypeVar("Run")
 Coalition: TypeAlias = frozenset[str]
 Value: TypeAlias = Callable[[Coalition], float]
-"""From a coalition of players to what it achieves."""
+"""A function that returns the value of a coalition of players."""
 
 MOST_EXACT_PLAYERS = 12
-"""Up to so many players all coalitions are valued: 4096 of them; beyond, permutations are sampled."""
+"""With at most this many players, all coalitions (4096) are valued; with more, permutations are sampled."""
 
 
 class Share(NamedTuple):
     """The share of one player.
 
     Attributes:
-        credit: In the unit of the reward.
-        standard_error: Of a sampled value; None where it is exact.
+        credit: The share, in the unit of the reward.
+        standard_error: The standard error of a sampled share; None for an exact one.
     """
 
     credit: float
@@ -41,56 +41,50 @@ class Share(NamedTuple):
 
 
 def group_relative(rewards: Mapping[Run, float]) -> dict[Run, float]:
-    """The advantage of each run over the others of its task; 0 for all where they do not differ.
+    """Return the advantage of each run over the other runs of its task; 0 for all runs if their rewards are equal.
 
-    The standard deviation is that of the population, without any constant added to it.
+    The standard deviation is the one of the population, without an added constant.
     """
-    if len(set(rewards.values())) < 2:  # the mean of equal numbers may be another number in the last digit
+    if len(set(rewards.values())) < 2:  # the mean of equal numbers may differ from them in the last digit
         return dict.fromkeys(rewards, 0.0)
     mean = fsum(rewards.values()) / len(rewards)
     deviation = hypot(*(reward - mean for reward in rewards.values())) / sqrt(len(rewards))
-    return {name: (reward - mean) / deviation for name, reward in rewards.items()}
+    return {run: (reward - mean) / deviation for run, reward in rewards.items()}
 
 
 def generalised(rewards: Sequence[float], values: Sequence[float], *, gamma: float, lam: float) -> list[float]:
-    """The advantage of each step of one run.
+    """Return the generalised advantage of each step of one run, from the rewards and estimated values of its steps.
 
-    Args:
-        rewards: The reward at each step, in order.
-        values: The value estimated for the state before each step.
-        gamma: The discount, from 0 to 1.
-        lam: Lambda, from 0 (one step) to 1 (the whole return).
+    `values` are estimates for the state before each step. `gamma` is the discount, from 0 to 1; `lam` is lambda, from
+    0 (one step) to 1 (the whole return).
     """
     advantages = [0.0] * len(rewards)
-    following = 0.0
-    for step in range(len(rewards) - 1, -1, -1):
-        next_value = values[step + 1] if step + 1 < len(values) else 0.0
+    advantage = 0.0
+    next_value = 0.0
+    for step in reversed(range(len(rewards))):
         delta = rewards[step] + gamma * next_value - values[step]
-        following = delta + gamma * lam * following
-        advantages[step] = following
+        advantage = delta + gamma * lam * advantage
+        advantages[step] = advantage
+        next_value = values[step]
     return advantages
 
 
 def means(advantages: Mapping[str, float], groups: Mapping[str, Sequence[str]]) -> dict[str, float]:
-    """The mean advantage of each group of steps; groups without a step are left out."""
+    """Return the mean advantage of each group of steps, without groups that have no step."""
     return {name: sum(map(advantages.__getitem__, steps)) / len(steps) for name, steps in groups.items() if steps}
 
 
 def difference_rewards(players: Sequence[str], value: Value) -> dict[str, Share]:
-    """Return the loss of the whole team without each player."""
-    everybody = frozenset(players)
-    whole = value(everybody)
-    return {player: Share(whole - value(everybody - {player})) for player in players}
+    """Return, for each player, by how much the value of the team falls without that player."""
+    team = frozenset(players)
+    whole = value(team)
+    return {player: Share(whole - value(team - {player})) for player in players}
 
 
 def shapley(players: Sequence[str], value: Value, *, samples: int = 2000, seed: int = 0) -> dict[str, Share]:
-    """The Shapley value of each player: exact up to `MOST_EXACT_PLAYERS`, sampled beyond.
+    """Return the Shapley value of each player: exact up to `MOST_EXACT_PLAYERS` players, sampled beyond.
 
-    Args:
-        players: Their names.
-        value: What a coalition achieves.
-        samples: How many permutations to sample, beyond the exact limit; each is taken backwards, too.
-        seed: The seed of the sampling.
+    About `samples` permutations are sampled (`count_orders`), half of them the reverse of the other half.
     """
     if len(players) <= MOST_EXACT_PLAYERS:
         return exact(players, value)
@@ -98,16 +92,16 @@ def shapley(players: Sequence[str], value: Value, *, samples: int = 2000, seed: 
 
 
 def exact(players: Sequence[str], value: Value) -> dict[str, Share]:
-    """The Shapley value by its definition: 2^n values of coalitions."""
+    """Return the Shapley value of each player by its definition, from the values of all 2^n coalitions."""
     count = len(players)
     weights = [factorial(size) * factorial(count - size - 1) / factorial(count) for size in range(count)]
     coalitions = (frozenset(members) for size in range(count + 1) for members in combinations(players, size))
-    known = {coalition: value(coalition) for coalition in coalitions}
+    values = {coalition: value(coalition) for coalition in coalitions}
 
     def credit(player: str) -> float:
         return sum(
-            weights[len(coalition)] * (known[coalition | {player}] - without)
-            for coalition, without in known.items()
+            weights[len(coalition)] * (values[coalition | {player}] - without)
+            for coalition, without in values.items()
             if player not in coalition
         )
 
@@ -115,37 +109,36 @@ def exact(players: Sequence[str], value: Value) -> dict[str, Share]:
 
 
 def count_orders(samples: int) -> int:
-    """Return the number of orders that are drawn for a wished number: an even one, at least four."""
+    """Return the number of permutations that are used if `samples` are requested: even, and at least four."""
     return max(samples // 2, 2) * 2
 
 
 def sampled(players: Sequence[str], value: Value, *, samples: int, seed: int) -> dict[str, Share]:
-    """The mean of what each player adds in random orders, with its standard error.
+    """Return the mean gain that each player adds in random permutations, with its standard error.
 
-    Each order is used forwards and backwards (antithetic sampling), so the error is that of the means of pairs.
+    Each permutation is used forwards and backwards (antithetic sampling), so the error is that of the means of pairs.
     """
-    draw = Random(seed)
+    random = Random(seed)
     sums = dict.fromkeys(players, 0.0)
     squares = dict.fromkeys(players, 0.0)
     pairs = count_orders(samples) // 2
     for _ in range(pairs):
         permutation = list(players)
-        draw.shuffle(permutation)
-        added = dict.fromkeys(players, 0.0)
+        random.shuffle(permutation)
+        gains = dict.fromkeys(players, 0.0)
         for arrangement in (permutation, permutation[::-1]):
-            before: Coalition = frozenset()
-            without = value(before)
+            coalition: Coalition = frozenset()
+            without = value(coalition)
             for player in arrangement:
-                before |= {player}
-                with_player = value(before)
-                added[player] += (with_player - without) / 2
+                coalition |= {player}
+                with_player = value(coalition)
+                gains[player] += (with_player - without) / 2
                 without = with_player
-        for player, one in added.items():
-            sums[player] += one
-            squares[player] += one * one
-    return {
-        player: Share(
-            sums[player] / pairs, sqrt(max(squares[player] - sums[player] ** 2 / pairs, 0.0) / (pairs - 1) / pairs)
-        )
-        for player in players
-    }
+        for player, gain in gains.items():
+            sums[player] += gain
+            squares[player] += gain * gain
+    shares = {}
+    for player in players:
+        variance = max(squares[player] - sums[player] ** 2 / pairs, 0.0) / (pairs - 1)
+        shares[player] = Share(sums[player] / pairs, sqrt(variance / pairs))
+    return shares

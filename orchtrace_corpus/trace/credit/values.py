@@ -1,8 +1,8 @@
-"""Values that the user supplies, since no log holds them: of coalitions, from ablations; of steps, from a critic.
+"""Read values that the user supplies because no log holds them: of coalitions from ablations, of steps from a critic.
 
-A log holds one run, in which everybody took part. What would have come out without somebody is known only
-from runs that were made without them, whose outcomes the user supplies; or it is put as a proxy (`reach`), which
-is a statement about the graph and not about the world, and is always named as such.
+A log holds one run, in which every agent took part. The outcome without an agent is known only from runs without that
+agent; the user supplies these outcomes. Without them, the proxy `reach` estimates the outcome from the graph of the
+run, and is always named as a proxy.
 """
 
 import json
@@ -18,13 +18,13 @@ from orchtrace_corpus.base.text.layout import first_and_more, first_names_and_mo
 from orchtrace_corpus.trace.credit.methods import Coalition
 
 COALITIONS = '{"values": [{"members": [], "value": 0}, {"members": ["a", "b"], "value": 0.7}, ...]}'
-"""The form of a file with values of coalitions."""
+"""The format of a file with values of coalitions."""
 
 STEPS = '{"steps": [{"id": "e1", "value": 0.4, "reward": 0}, ...]}'
-"""The form of a file with values of steps; rewards are optional."""
+"""The format of a file with values of steps; rewards are optional."""
 
-_MOST = 1e100
-_MOST_NAMED = 5
+_MAX_VALUE = 1e100
+_MAX_LISTED = 5
 _MESSAGES = {
     Kind.EMPTY: "nothing in the file",
     Kind.NOT_FINITE: "{0.word} is not a finite number",
@@ -35,157 +35,158 @@ _KINDS = {type(None): "null", bool: "true or false", float: "a number", str: "te
 
 
 class StepValue(NamedTuple):
-    """The value estimated for the state before a step, and the reward at it; None where none is given."""
+    """The estimated value of the state before a step, and the reward of the step; None if no reward is given."""
 
     value: float
     reward: float | None
 
 
-class Supplied:
-    """The values of ablation runs, from JSON of the form `COALITIONS`.
+class SuppliedValues:
+    """The values of coalitions from ablation runs, read from JSON in the format `COALITIONS`; called with a coalition.
 
-    A coalition that the file lacks counts 0 and is remembered, so that all of them can be named at once:
-    call `see_complete` before a result is used.
+    A coalition that is not in the file has the value 0 and is remembered. Call `require_complete` before using a
+    result: it reports all missing coalitions at once.
 
     Args:
-        text: The file's text.
-        path: Its path, to show.
-        units: The players, by credit unit: those of the unit that is asked for first.
+        text: The text of the file.
+        path: The path of the file, for messages.
+        units: The players of each credit unit; the first unit is the requested one.
 
     Raises:
-        DataFileError: The text is not of that form, values a coalition twice, or names members that are no players;
-            with the place.
+        DataFileError: The text does not have that format, has two values for a coalition, or names a member that is
+            not a player. The message says where.
     """
 
     def __init__(self, text: str, path: str, units: Mapping[str, Sequence[str]]) -> None:
         self._path = path
         self._players = next(iter(units.values()))
-        self._known: dict[Coalition, float] = {}
-        self._asked: dict[Coalition, None] = {}
+        self._values: dict[Coalition, float] = {}
+        self._requested: dict[Coalition, None] = {}
         file = _File(text, path, f"Write: {COALITIONS}, with a run of each coalition that is asked for.")
-        named: dict[str, Path] = {}
+        first_paths: dict[str, Path] = {}  # where each member is named first
         for where, row in file.rows("values"):
             members = file.member(row, where, "members", list)
             coalition: set[str] = set()
             for index in range(len(members)):
                 name = file.member(members, (*where, "members"), index, str)
                 if name in coalition:
-                    raise file.wrong((*where, "members", index), f"{quote(name)} is named twice in one coalition")
+                    raise file.error((*where, "members", index), f"{quote(name)} is named twice in one coalition")
                 coalition.add(name)
-                named.setdefault(name, (*where, "members", index))
-            if frozenset(coalition) in self._known:
-                shown = ", ".join(map(printable, members)) or "nobody"
-                raise file.wrong(where, f"a second value of the coalition of {shown}", "Keep one of them.")
-            self._known[frozenset(coalition)] = file.figure(row, where, "value")
+                first_paths.setdefault(name, (*where, "members", index))
+            if frozenset(coalition) in self._values:
+                names = ", ".join(map(printable, members)) or "nobody"
+                raise file.error(where, f"a second value of the coalition of {names}", "Keep one of them.")
+            self._values[frozenset(coalition)] = file.number(row, where, "value")
         players = set(self._players)
-        strangers = [member for member in named if member not in players]
-        if strangers:
-            raise _strange(strangers, file.place(named[strangers[0]]), units)
+        unknown = [member for member in first_paths if member not in players]
+        if unknown:
+            raise _unknown_members(unknown, file.place(first_paths[unknown[0]]), units)
 
     def __call__(self, coalition: Coalition) -> float:
-        """The value of a coalition; 0 where the file has none."""
-        self._asked[coalition] = None
-        return self._known.get(coalition, 0.0)
+        """Return the value of a coalition; 0 if the file has no value for it."""
+        self._requested[coalition] = None
+        return self._values.get(coalition, 0.0)
 
-    def see_complete(self) -> None:
-        """See that the file had a value for each coalition that was asked for.
+    def require_complete(self) -> None:
+        """Check that the file has a value for each coalition that was requested so far.
 
         Raises:
-            CommandUseError: It had not; the message names the first of them, the smallest before others.
+            CommandUseError: Values are missing; the message lists coalitions without a value, the smallest first.
         """
-        places = {name: place for place, name in enumerate(self._players)}
-        missing = [one for one in self._asked if one not in self._known]
-        missing.sort(key=lambda one: (len(one), sorted(map(places.__getitem__, one))))
+        missing = [coalition for coalition in self._requested if coalition not in self._values]
         if not missing:
             return
-        members = [json.dumps([name for name in self._players if name in one], ensure_ascii=False) for one in missing]
-        rows = ["  " + printable(f'{{"members": {names}, "value": ?}}', limit=300) for names in members]
-        shown = first_and_more(rows, _MOST_NAMED, "  … and {:,} more")
-        number = f"{len(missing):,} of {len(self._asked):,} coalitions that are asked for"
+        positions = {name: position for position, name in enumerate(self._players)}
+        missing.sort(key=lambda coalition: (len(coalition), sorted(map(positions.__getitem__, coalition))))
+        rows = []
+        for coalition in missing:
+            members = json.dumps([name for name in self._players if name in coalition], ensure_ascii=False)
+            rows.append("  " + printable(f'{{"members": {members}, "value": ?}}', limit=300))
+        listed = first_and_more(rows, _MAX_LISTED, "  … and {:,} more")
+        count = f"{len(missing):,} of {len(self._requested):,} coalitions that are asked for"
         raise CommandUseError(
-            "\n".join((f"{quote(self._path)} has no value for {number}:", *shown)),
+            "\n".join((f"{quote(self._path)} has no value for {count}:", *listed)),
             "Add a run with exactly these members for each (of nobody: mostly 0), "
             "or leave out --values to use the proxy.",
         )
 
 
-def _strange(strangers: Sequence[str], place: str, units: Mapping[str, Sequence[str]]) -> DataFileError:
-    """Return the message about members that are no players: their unit, and the players of the run."""
-    asked = next(iter(units))
-    shown = first_names_and_more(list(map(quote, strangers)), _MOST_NAMED)
-    message = f"{place}: the unit asked for is {asked}, and the trace has no {asked} {shown}"
-    fitting = [unit for unit, players in units.items() if set(strangers) <= set(players)]
-    if fitting:
-        return DataFileError(message, f"These are names of the unit {fitting[0]}: use --unit {fitting[0]}.")
-    return DataFileError(
-        message, f"Sessions found: {first_names_and_more(list(map(quote, units[asked])), _MOST_NAMED)}."
-    )
+def _unknown_members(members: Sequence[str], place: str, units: Mapping[str, Sequence[str]]) -> DataFileError:
+    """Return an error about members that are not players, with the unit that they belong to, or the known players."""
+    requested = next(iter(units))
+    listed = first_names_and_more(list(map(quote, members)), _MAX_LISTED)
+    message = f"{place}: the unit asked for is {requested}, and the trace has no {requested} {listed}"
+    for unit, players in units.items():
+        if set(members) <= set(players):
+            return DataFileError(message, f"These are names of the unit {unit}: use --unit {unit}.")
+    players_listed = first_names_and_more(list(map(quote, units[requested])), _MAX_LISTED)
+    return DataFileError(message, f"Sessions found: {players_listed}.")
 
 
-def step_values(text: str, path: str) -> dict[str, StepValue]:
-    """The values and rewards of steps by event id.
+def read_step_values(text: str, path: str) -> dict[str, StepValue]:
+    """Return the values and rewards of steps by event id, read from JSON in the format `STEPS`.
 
     Raises:
-        DataFileError: The text is not of the form `STEPS`, or values a step twice; with the place.
+        DataFileError: The text does not have that format, or has two values for a step. The message says where.
     """
     file = _File(text, path, f"Write: {STEPS}; rewards may be left out.")
-    found: dict[str, StepValue] = {}
+    steps: dict[str, StepValue] = {}
     for where, row in file.rows("steps"):
         name = file.member(row, where, "id", str)
-        if name in found:
-            raise file.wrong(where, f"a second value of the step {quote(name)}", "Keep one of them.")
-        reward = None if row.get("reward") is None else file.figure(row, where, "reward")
-        found[name] = StepValue(file.figure(row, where, "value"), reward)
-    return found
+        if name in steps:
+            raise file.error(where, f"a second value of the step {quote(name)}", "Keep one of them.")
+        reward = None if row.get("reward") is None else file.number(row, where, "reward")
+        steps[name] = StepValue(file.number(row, where, "value"), reward)
+    return steps
 
 
 class _File:
-    """A file of values as JSON, in which everything that is wrong has a place.
+    """A JSON file of values whose errors say where they are; `hint` is a sentence that shows the format.
 
     Raises:
-        DataFileError: It is not JSON; the hint is how such a file is written, in a sentence.
+        DataFileError: The text is not JSON.
     """
 
-    def __init__(self, text: str, path: str, form: str) -> None:
-        self._form = form
+    def __init__(self, text: str, path: str, hint: str) -> None:
+        self._hint = hint
         shown = printable(path, limit=300)
         if fault := first_fault(text):
             message = _MESSAGES.get(fault.kind, "not JSON: {0.message}").format(fault)
-            raise DataFileError(f"{shown}:{fault.line}:{fault.column}: {message}", form)
+            raise DataFileError(f"{shown}:{fault.line}:{fault.column}: {message}", hint)
         self._places = Places(text.encode(), shown)
         self._content = json.loads(text, parse_int=float)
 
     def place(self, where: Path) -> str:
-        """Return the place of a value, as `path:line:column`."""
+        """Return where a value is in the file, as `path:line:column`."""
         return str(self._places.locate(where))
 
-    def wrong(self, where: Path, message: str, hint: str = "") -> DataFileError:
-        """Return an error about a value, with its place."""
-        return DataFileError(f"{self.place(where)}: {message}", hint or self._form)
+    def error(self, where: Path, message: str, hint: str = "") -> DataFileError:
+        """Return an error about a value, with its place in the file."""
+        return DataFileError(f"{self.place(where)}: {message}", hint or self._hint)
 
     def rows(self, name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """The objects of the file's list, each with its path."""
+        """Yield the objects of a list of the file, each with its path."""
         if not isinstance(self._content, dict):
-            raise self.wrong((), f"{_KINDS[type(self._content)]}, where an object with {quote(name)} is wanted")
+            raise self.error((), f"{_KINDS[type(self._content)]}, where an object with {quote(name)} is wanted")
         rows = self.member(self._content, (), name, list)
         for index in range(len(rows)):
             yield (name, index), self.member(rows, (name,), index, dict)
 
-    def member(self, inside: Any, where: Path, name: str | int, kind: type) -> Any:
-        """A member of an object or list, which is of a kind."""
-        if isinstance(inside, dict) and name not in inside:
-            names = ", ".join(map(quote, list(inside)[:_MOST_NAMED]))
-            instead = f", only {names}" if names else " in an empty object"
-            raise self.wrong(where, f"there is no {quote(str(name))}{instead}")
-        value = inside[name]
+    def member(self, container: Any, where: Path, name: str | int, kind: type) -> Any:
+        """Return a member of an object or list, which must be of a kind."""
+        if isinstance(container, dict) and name not in container:
+            names = ", ".join(map(quote, list(container)[:_MAX_LISTED]))
+            others = f", only {names}" if names else " in an empty object"
+            raise self.error(where, f"there is no {quote(str(name))}{others}")
+        value = container[name]
         if not isinstance(value, kind):
-            what = quote(name) if isinstance(name, str) else "an item"
-            raise self.wrong((*where, name), f"{what} is {_KINDS[type(value)]}, and {_KINDS[kind]} is wanted")
+            subject = quote(name) if isinstance(name, str) else "an item"
+            raise self.error((*where, name), f"{subject} is {_KINDS[type(value)]}, and {_KINDS[kind]} is wanted")
         return value
 
-    def figure(self, row: Mapping[str, Any], where: Path, name: str) -> float:
-        """A member that is a number, and not too large to be summed."""
+    def number(self, row: Mapping[str, Any], where: Path, name: str) -> float:
+        """Return a member that must be a number, and small enough to be summed."""
         value: float = self.member(row, where, name, float)
-        if abs(value) > _MOST:
-            raise self.wrong((*where, name), f"{quote(name)} is beyond {_MOST:g}")
+        if abs(value) > _MAX_VALUE:
+            raise self.error((*where, name), f"{quote(name)} is beyond {_MAX_VALUE:g}")
         return value

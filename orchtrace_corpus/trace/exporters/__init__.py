@@ -1,1 +1,1 @@
-"""Traces in the forms of others: the published schema, ATIF, and those that trainers read."""
+"""Export traces to the formats of other programs: the published schema, ATIF, and the formats of RL trainers."""

@@ -1,4 +1,4 @@
-"""A trace in the form of the schema published with arXiv 2605.02801, without what that one refuses."""
+"""Reduce a trace to the fields and event types of the schema published with arXiv 2605.02801."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -18,19 +18,20 @@ TRACE_FIELDS = ("trace_id", "task_id", "system", "topology", "events", "edges", 
 EVENT_FIELDS = ("id", "t", "type", "agent", "role", "from", "to", "tool", "content_ref", "trusted")
 """The fields of an event that the published schema names."""
 
-_MOST_NAMED = 12
+_MAX_LISTED = 12
 _ADDED_TYPES = frozenset({"stop", "inference"})
 
 
 def publish(trace: Mapping[str, Any]) -> dict[str, Any]:
-    """The trace with published fields only.
+    """Return a trace with the published fields only.
 
-    Events of the types that we added go, and what depended on them depends on what they depended on (`bridge`).
-    Figures that are null go, too; only two totals cannot. Times are in seconds, since the published form has no
-    other; those of a trace that counts steps stay as they are.
+    Events of types that the published schema does not have are removed; edges over them are replaced by edges between
+    the events that remain (`bridge`). Null figures are removed, except for two totals that the schema requires. Times
+    are converted to seconds, the only unit of the published schema; the times of a trace that counts steps stay as
+    they are.
 
     Args:
-        trace: A sound trace as read by `json.loads`.
+        trace: A valid trace as read by `json.loads`.
 
     Raises:
         CommandUseError: A total that the published schema requires is unknown, or no event is left.
@@ -44,101 +45,96 @@ def publish(trace: Mapping[str, Any]) -> dict[str, Any]:
     events = [event for event in trace["events"] if event["type"] not in _ADDED_TYPES]
     if not events:
         raise CommandUseError("no event is left: all are of types that the published schema lacks")
-    found = {name: trace[name] for name in TRACE_FIELDS if name in trace}
+    published = {name: trace[name] for name in TRACE_FIELDS if name in trace}
     scale = SECONDS[Unit(trace.get("clock", {}).get("unit", "s"))]
-    found["events"] = [{name: event[name] for name in EVENT_FIELDS if name in event} for event in events]
+    published["events"] = [{name: event[name] for name in EVENT_FIELDS if name in event} for event in events]
     if scale != 1:
-        for event in found["events"]:
+        for event in published["events"]:
             event["t"] *= scale
-    found["edges"] = bridge(trace["edges"], {event["id"] for event in events})
+    published["edges"] = bridge(trace["edges"], {event["id"] for event in events})
     for part in ("costs", "metrics"):
-        if part in found:
-            found[part] = {name: value for name, value in found[part].items() if value is not None}
-    return found
+        if part in published:
+            published[part] = {name: value for name, value in published[part].items() if value is not None}
+    return published
 
 
-def losses(trace: Mapping[str, Any], reduced: Mapping[str, Any]) -> list[str]:
-    """Return the kinds of content that the published form of a trace lacks.
-
-    Args:
-        trace: The trace as read.
-        reduced: What `publish` made of it.
-    """
-    found = []
-    kept = {event["id"] for event in reduced["events"]}
-    gone = [event for event in trace["events"] if event["id"] not in kept]
-    if gone:
-        kinds = Counter(event["type"] for event in gone)
-        found.append(f"{len(gone):,} of {len(trace['events']):,} events ({_counts(kinds)})")
-    before, after = ({(edge["src"], edge["dst"], edge["type"]) for edge in one["edges"]} for one in (trace, reduced))
+def losses(trace: Mapping[str, Any], published: Mapping[str, Any]) -> list[str]:
+    """Return the kinds of content of a trace that the result of `publish` does not have, each with its amount."""
+    lost = []
+    kept_ids = {event["id"] for event in published["events"]}
+    removed = [event for event in trace["events"] if event["id"] not in kept_ids]
+    if removed:
+        types = Counter(event["type"] for event in removed)
+        lost.append(f"{len(removed):,} of {len(trace['events']):,} events ({_list_counts(types)})")
+    before = {(edge["src"], edge["dst"], edge["type"]) for edge in trace["edges"]}
+    after = {(edge["src"], edge["dst"], edge["type"]) for edge in published["edges"]}
     if before != after:
         bridges = f", {len(after - before):,} put in to bridge what is left out" if after - before else ""
-        found.append(f"{len(before - after):,} of {len(before):,} edges{bridges}")
-    fields = [name for name in trace if name not in reduced]
+        lost.append(f"{len(before - after):,} of {len(before):,} edges{bridges}")
+    fields = [name for name in trace if name not in published]
     if fields:
-        found.append(f"fields of the trace: {_some(fields)}")
-    names = chain.from_iterable(event for event in trace["events"] if event["id"] in kept)
-    of_events = Counter(name for name in names if name not in EVENT_FIELDS)
-    if of_events:
-        found.append(f"fields of the events kept: {_counts(of_events)}")
+        lost.append(f"fields of the trace: {_list_names(fields)}")
+    names = chain.from_iterable(event for event in trace["events"] if event["id"] in kept_ids)
+    event_fields = Counter(name for name in names if name not in EVENT_FIELDS)
+    if event_fields:
+        lost.append(f"fields of the events kept: {_list_counts(event_fields)}")
     nulls = [
-        f"{part}.{name}" for part in ("costs", "metrics") for name in trace.get(part, {}) if name not in reduced[part]
+        f"{part}.{name}" for part in ("costs", "metrics") for name in trace.get(part, {}) if name not in published[part]
     ]
     if nulls:
-        found.append(f"figures that are null: {_some(nulls)}")
-    return found
+        lost.append(f"figures that are null: {_list_names(nulls)}")
+    return lost
 
 
-def _counts(counted: Counter[str]) -> str:
-    ordered = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
-    return _some([f"{number:,} {name}" for name, number in ordered])
+def _list_counts(counts: Counter[str]) -> str:
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return _list_names([f"{count:,} {name}" for name, count in ordered])
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(printable(name) for name in names[:_MOST_NAMED]) + more
+def _list_names(names: Sequence[str]) -> str:
+    listed = ", ".join(printable(name) for name in names[:_MAX_LISTED])
+    if len(names) > _MAX_LISTED:
+        listed += f" and {len(names) - _MAX_LISTED:,} more"
+    return listed
 
 
 def bridge(edges: Sequence[Mapping[str, str]], kept: Collection[str]) -> list[dict[str, str]]:
-    """The edges between kept events, and bridges over the others, each once: what led to what still does.
+    """Return the edges between kept events, and bridges over removed events, so that dependencies are preserved.
 
-    Edges between kept events stay as they are. A bridge has the type of its last edge. It is left out where the
-    other edges and bridges lead from its one end to the other anyway, as far as a tree shows it, in which each event
-    follows the last of those that it depends on. To leave out all that could be would be a transitive reduction, which
+    A bridge joins two kept events that a path over removed events alone connects. It has the type of the last edge of
+    that path. Each edge and bridge is listed once.
+
+    A bridge is omitted if other edges and bridges connect its ends, as far as a tree shows it in which the parent of
+    each event is the last event it depends on. Omitting every redundant bridge would be a transitive reduction, which
     takes as long as a transitive closure (A. V. Aho, M. R. Garey and J. D. Ullman, "The transitive reduction of a
     directed graph", SIAM Journal on Computing 1, 1972).
 
     Args:
-        edges: The edges of a trace, which go round in no circle.
+        edges: The edges of a trace, without a cycle.
         kept: The ids of the events that are kept.
     """
-    ways = _Ways(edges, kept)
-    wanted: dict[str, frozenset[str]] = {}
-    found: dict[tuple[str, str, str], dict[str, str]] = {}
+    paths = _RemovedPaths(edges, kept)
+    starts_by_target: dict[str, frozenset[str]] = {}
+    bridged: dict[tuple[str, str, str], dict[str, str]] = {}
     for edge in edges:
         source, target, kind = edge["src"], edge["dst"], edge["type"]
         if target not in kept:
             continue
         if source in kept:
-            found.setdefault((source, target, kind), dict(edge))
-        elif source in ways.needed[target]:
-            if target not in wanted:
-                wanted[target] = frozenset(ways.ends(target))
-            for end in ways.ends(source):
-                if end in wanted[target]:
-                    found.setdefault((end, target, kind), {**edge, "src": end})
-    return list(found.values())
+            bridged.setdefault((source, target, kind), dict(edge))
+        elif source in paths.sources[target]:
+            if target not in starts_by_target:
+                starts_by_target[target] = frozenset(paths.starts(target))
+            for start in paths.starts(source):
+                if start in starts_by_target[target]:
+                    bridged.setdefault((start, target, kind), {**edge, "src": start})
+    return list(bridged.values())
 
 
-class _Ways:
-    """The ways that lead to an event from kept ones over left-out ones alone.
+class _RemovedPaths:
+    """The paths to each event that start at a kept event and pass removed events only.
 
-    Args:
-        edges: The edges of a trace.
-        kept: The ids of the events that are kept.
-
-    Attributes:
-        needed: The sources of each event, without those from which an edge leads to another of them in the tree.
+    `sources` has the sources of each event, without ancestors of another source in the tree.
     """
 
     def __init__(self, edges: Sequence[Mapping[str, str]], kept: Collection[str]) -> None:
@@ -146,28 +142,28 @@ class _Ways:
         for edge in edges:
             sources.setdefault(edge["dst"], {})[edge["src"]] = None
         ordered = list(TopologicalSorter(sources).static_order())
-        places = {name: place for place, name in enumerate(ordered)}
+        positions = {name: position for position, name in enumerate(ordered)}
         self._kept = kept
-        self._tree = Lineage({name: max(of, key=places.__getitem__) for name, of in sources.items()})
-        self.needed = {name: dict.fromkeys(self._tree.lowest(of)) for name, of in sources.items()}
-        self._known: dict[str, list[str]] = {}
-        uses = Counter(chain.from_iterable(self.needed.values()))
+        self._tree = Lineage({name: max(names, key=positions.__getitem__) for name, names in sources.items()})
+        self.sources = {name: dict.fromkeys(self._tree.lowest(names)) for name, names in sources.items()}
+        self._cached_starts: dict[str, list[str]] = {}
+        uses = Counter(chain.from_iterable(self.sources.values()))
         for name in ordered:
-            if uses[name] > 1 and name not in kept:  # what several ways lead over is looked at once
-                self._known[name] = self.ends(name)
+            if uses[name] > 1 and name not in kept:  # several paths share it: compute its starts once
+                self._cached_starts[name] = self.starts(name)
 
-    def ends(self, name: str) -> list[str]:
-        """The kept events that the ways to an event come from, without those that lead to another of them."""
-        if name in self._known:
-            return self._known[name]
-        found: dict[str, None] = {}
-        waiting = list(self.needed.get(name, ()))
+    def starts(self, name: str) -> list[str]:
+        """Return the kept events at which the paths to an event start, without ancestors of another start."""
+        if name in self._cached_starts:
+            return self._cached_starts[name]
+        starts: dict[str, None] = {}
+        waiting = list(self.sources.get(name, ()))
         while waiting:
             source = waiting.pop()
             if source in self._kept:
-                found[source] = None
-            elif source in self._known:
-                found.update(dict.fromkeys(self._known[source]))
+                starts[source] = None
+            elif source in self._cached_starts:
+                starts.update(dict.fromkeys(self._cached_starts[source]))
             else:
-                waiting += self.needed.get(source, ())
-        return self._tree.lowest(found)
+                waiting += self.sources.get(source, ())
+        return self._tree.lowest(starts)

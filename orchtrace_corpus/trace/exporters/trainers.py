@@ -1,11 +1,11 @@
-"""Trajectories in the shapes that three trainers read: verl, SkyRL and agent-lightning.
+"""Write trajectories in the formats of three RL trainers: verl, SkyRL and agent-lightning.
 
-`scripts/trainer_readers.py` holds what is written here to the trainers' own code.
+`scripts/trainer_readers.py` reads the output of this module with the trainers' own code.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import count
 from typing import Any
@@ -14,11 +14,11 @@ from orchtrace_corpus.trace.exporters.training import Trajectory, Turn
 
 Object = dict[str, Any]
 _CALL, _REWARD = "openai.chat.completion", "agentlightning.annotation"
-"""The names of spans of agent-lightning: its adapter finds model calls and rewards by them."""
+"""Names of spans by which agent-lightning's adapter finds model calls and rewards."""
 
 
 class Shape(StrEnum):
-    """The trainers in whose shape runs are written."""
+    """The trainer whose format is written."""
 
     VERL = "verl"
     AGENT_LIGHTNING = "agent-lightning"
@@ -26,10 +26,10 @@ class Shape(StrEnum):
 
 
 def as_verl(runs: Sequence[Trajectory]) -> Iterator[Object]:
-    """Each turn as an `AgentLoopOutput` of verl 0.9, with what names it in `extra_fields`.
+    """Yield each turn as an `AgentLoopOutput` of verl 0.9, with its ids and rewards in `extra_fields`.
 
-    verl keeps outputs of one rollout under `{uid}_{session_id}_{index}`, which are fields here; `turn_scores` is
-    the field in which its own tool agent has the rewards of turns.
+    verl stores the outputs of a rollout under `{uid}_{session_id}_{index}`; these three are among the extra fields.
+    `turn_scores` is the field to which verl's own tool agent writes the rewards of turns.
     """
     for run in runs:
         for index, turn in enumerate(run.turns):
@@ -46,26 +46,29 @@ def as_verl(runs: Sequence[Trajectory]) -> Iterator[Object]:
                     "session_id": run.repetition,
                     "index": index,
                     "turn_scores": [turn.reward],
-                    **_names(run, turn),
+                    **_extra_fields(run, turn),
                 },
             }
 
 
 def as_skyrl(runs: Sequence[Trajectory]) -> Object:
-    """All turns as one `GeneratorOutput` of SkyRL 0.3 for step-wise training, the turns of a run side by side.
+    """Return all turns as one `GeneratorOutput` of SkyRL 0.3 for step-wise training; turns of a run are adjacent.
 
-    The reward of a turn is at its last token. Where a turn has no tokens, rewards are numbers instead of lists.
+    Each turn has a list of rewards by token: its own reward at the last token, 0 at the others. If any turn has no
+    tokens, each turn has a single number instead.
     """
     turns = [(run, turn) for run in runs for turn in run.turns]
     has_tokens = all(turn.tokens.response for _, turn in turns)
     has_logprobs = all(turn.tokens.logprobs for _, turn in turns)
-    ends = [index == len(run.turns) - 1 for run in runs for index in range(len(run.turns))]
+    is_last = [index == len(run.turns) - 1 for run in runs for index in range(len(run.turns))]
     sizes = [len(turn.tokens.response) for _, turn in turns]
-    at_last = ([0.0] * (size - 1) + [turn.reward] for size, (_, turn) in zip(sizes, turns, strict=True))
+    rewards: list[Any] = [turn.reward for _, turn in turns]
+    if has_tokens:
+        rewards = [[0.0] * (size - 1) + [reward] for size, reward in zip(sizes, rewards, strict=True)]
     return {
         "prompt_token_ids": [turn.tokens.prompt for _, turn in turns],
         "response_ids": [turn.tokens.response for _, turn in turns],
-        "rewards": list(at_last) if has_tokens else [turn.reward for _, turn in turns],
+        "rewards": rewards,
         "loss_masks": [[1] * size for size in sizes],
         "stop_reasons": [turn.event.finish_reason or "stop" for _, turn in turns],
         "rollout_metrics": None,
@@ -73,56 +76,96 @@ def as_skyrl(runs: Sequence[Trajectory]) -> Object:
         "trajectory_ids": [{"instance_id": run.task_id, "repetition_id": run.repetition} for run, _ in turns],
         "trajectory_generation_times": None,
         "rollout_expert_indices": None,
-        "is_last_step": ends,
-        "env_metrics": [_names(run, turn) for run, turn in turns],
+        "is_last_step": is_last,
+        "env_metrics": [_extra_fields(run, turn) for run, turn in turns],
         "pixel_values": None,
         "image_grid_thw": None,
     }
 
 
 def as_agent_lightning(runs: Sequence[Trajectory]) -> Iterator[Object]:
-    """Each run as spans of agent-lightning 0.3: agents, their model calls, and behind each of these its reward.
+    """Yield the spans of each run for agent-lightning 0.3: the run, its agents, then each model call and its reward.
 
-    The first dimension of a reward is that of the turn; those of the agent and of the run follow. Times are places
-    in the order of the run, so that the adapter matches each reward with its call whatever ran at once; those of
-    the trace are attributes.
+    The first dimension of a reward is the reward of the turn; those of the agent and of the run follow. Times are
+    positions in the run, not seconds, so that the adapter pairs each reward with its call even if calls overlap. The
+    times of the trace are attributes.
     """
     for run in runs:
-        inside: dict[str, list[int]] = {}
+        turns_by_agent: dict[str, list[int]] = {}
         for index, turn in enumerate(run.turns):
-            inside.setdefault(turn.event.agent, []).append(index)
-        numbers = count(1)
-        yield _span(run, next(numbers), "run", "", 0, 2 * len(run.turns), {"orchtrace.task_id": run.task_id})
-        for agent, places in inside.items():
-            ends = 2 * places[0], 2 * places[-1] + 1
-            yield _span(run, next(numbers), "agent", agent, *ends, {"agent.name": agent})
+            turns_by_agent.setdefault(turn.event.agent, []).append(index)
+        sequence = count(1)
+        run_id = _span_id(run, "run", "")
+        yield _span(
+            run,
+            sequence_id=next(sequence),
+            span_id=run_id,
+            parent_id=None,
+            name="run",
+            start=0,
+            end=2 * len(run.turns),
+            attributes={"orchtrace.task_id": run.task_id},
+        )
+        for agent, indices in turns_by_agent.items():
+            yield _span(
+                run,
+                sequence_id=next(sequence),
+                span_id=_span_id(run, "agent", agent),
+                parent_id=run_id,
+                name="agent",
+                start=2 * indices[0],
+                end=2 * indices[-1] + 1,
+                attributes={"agent.name": agent},
+            )
         for index, turn in enumerate(run.turns):
-            own, begin, end = turn.event, 2 * index, 2 * index + 1
-            yield _span(run, next(numbers), _CALL, own.id, begin, end, _call(turn), own.agent)
-            rewards = {"turn": turn.reward, "agent": turn.agent_reward, "run": run.reward}
-            given: Object = {}
-            for place, (name, value) in enumerate(rewards.items()):
-                given |= {f"agentlightning.reward.{place}.name": name, f"agentlightning.reward.{place}.value": value}
-            given["agentlightning.link.0.key_match"] = "gen_ai.response.id"
-            given["agentlightning.link.0.value_match"] = own.id
-            if run.advantage is not None:
-                given["orchtrace.advantage"] = run.advantage
-            yield _span(run, next(numbers), _REWARD, own.id, end, end, given, own.agent)
+            event = turn.event
+            agent_id = _span_id(run, "agent", event.agent)
+            yield _span(
+                run,
+                sequence_id=next(sequence),
+                span_id=_span_id(run, _CALL, event.id),
+                parent_id=agent_id,
+                name=_CALL,
+                start=2 * index,
+                end=2 * index + 1,
+                attributes=_call_attributes(turn),
+            )
+            yield _span(
+                run,
+                sequence_id=next(sequence),
+                span_id=_span_id(run, _REWARD, event.id),
+                parent_id=agent_id,
+                name=_REWARD,
+                start=2 * index + 1,
+                end=2 * index + 1,
+                attributes=_reward_attributes(run, turn),
+            )
+
+
+def _span_id(run: Trajectory, kind: str, key: str) -> str:
+    """Return the id of a span; the key is unique among the spans of its kind in the run."""
+    return _hex(f"{run.trace_id} {kind} {key}", 16)
 
 
 def _span(
-    run: Trajectory, number: int, kind: str, key: str, start: int, end: int, attributes: Object, agent: str = ""
+    run: Trajectory,
+    *,
+    sequence_id: int,
+    span_id: str,
+    parent_id: str | None,
+    name: str,
+    start: int,
+    end: int,
+    attributes: Object,
 ) -> Object:
-    """A span; its key tells it from others of its kind in the run."""
-    parent = None if kind == "run" else f"{run.trace_id} run " if kind == "agent" else f"{run.trace_id} agent {agent}"
     return {
         "rollout_id": run.trace_id,
         "attempt_id": str(run.repetition),
-        "sequence_id": number,
+        "sequence_id": sequence_id,
         "trace_id": _hex(run.trace_id, 32),
-        "span_id": _hex(f"{run.trace_id} {kind} {key}", 16),
-        "parent_id": None if parent is None else _hex(parent, 16),
-        "name": kind,
+        "span_id": span_id,
+        "parent_id": parent_id,
+        "name": name,
         "status": {"status_code": "OK"},
         "attributes": attributes,
         "events": [],
@@ -135,10 +178,10 @@ def _span(
     }
 
 
-def _call(turn: Turn) -> Object:
-    """The attributes of a model call: those that have a value."""
+def _call_attributes(turn: Turn) -> Object:
+    """Return the attributes of a model call, without empty ones."""
     event = turn.event
-    known = {
+    attributes: Object = {
         "gen_ai.response.id": event.id,
         "gen_ai.response.model": event.model,
         "gen_ai.response.finish_reason": event.finish_reason,
@@ -146,16 +189,33 @@ def _call(turn: Turn) -> Object:
         "response_token_ids": turn.tokens.response,
         "orchtrace.role": turn.role,
     }
-    times = {"orchtrace.t": event.t, **({} if event.t_end is None else {"orchtrace.t_end": event.t_end})}
-    return {name: value for name, value in known.items() if value} | times
+    attributes = {name: value for name, value in attributes.items() if value}
+    attributes["orchtrace.t"] = event.t
+    if event.t_end is not None:
+        attributes["orchtrace.t_end"] = event.t_end
+    return attributes
+
+
+def _reward_attributes(run: Trajectory, turn: Turn) -> Object:
+    """Return the rewards of a turn, and the link to its model call."""
+    rewards = {"turn": turn.reward, "agent": turn.agent_reward, "run": run.reward}
+    attributes: Object = {}
+    for dimension, (name, value) in enumerate(rewards.items()):
+        attributes[f"agentlightning.reward.{dimension}.name"] = name
+        attributes[f"agentlightning.reward.{dimension}.value"] = value
+    attributes["agentlightning.link.0.key_match"] = "gen_ai.response.id"
+    attributes["agentlightning.link.0.value_match"] = turn.event.id
+    if run.advantage is not None:
+        attributes["orchtrace.advantage"] = run.advantage
+    return attributes
 
 
 def _hex(name: str, digits: int) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:digits]
 
 
-def _names(run: Trajectory, turn: Turn) -> Object:
-    """Return the names of a turn and of its rewards at every level, which trainers have no field for."""
+def _extra_fields(run: Trajectory, turn: Turn) -> Object:
+    """Return the ids of a turn and its rewards at every level, for which verl and SkyRL have no field."""
     return {
         "trace_id": run.trace_id,
         "agent": turn.event.agent,
@@ -169,7 +229,12 @@ def _names(run: Trajectory, turn: Turn) -> Object:
 
 
 def text(shape: Shape, runs: Sequence[Trajectory]) -> str:
-    """Runs in the shape of a trainer: one JSON object for SkyRL, JSON Lines for the others."""
-    shaped = {Shape.VERL: as_verl, Shape.AGENT_LIGHTNING: as_agent_lightning}
-    rows = [as_skyrl(runs)] if shape is Shape.SKYRL else shaped[shape](runs)
+    """Return runs in the format of a trainer: one JSON object for SkyRL, JSON Lines for the others."""
+    rows: Iterable[Object]
+    if shape is Shape.SKYRL:
+        rows = [as_skyrl(runs)]
+    elif shape is Shape.VERL:
+        rows = as_verl(runs)
+    else:
+        rows = as_agent_lightning(runs)
     return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)

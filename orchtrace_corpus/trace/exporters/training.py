@@ -1,8 +1,8 @@
-"""Runs as training data: every turn with its reward, as verl, agent-lightning and SkyRL read it.
+"""Turn runs into training data for RL: each turn of a run with its reward.
 
-A run is one trajectory, and its turns are its steps (`measures.steps`) in the order of the replay. The reward of a
-run is divided among its turns, so that the rewards of the turns sum up to it; an agent has the sum of its turns.
-Runs of one task are a group, with the group-relative advantage of GRPO (arXiv 2402.03300).
+Each run is one trajectory. Its turns are its steps (`measures.steps`) in the order of time. The reward of the run is
+divided among its turns, so the rewards of the turns add up to it. The reward of an agent is the sum over its turns.
+Runs of one task form a group, with the group-relative advantage of GRPO (arXiv 2402.03300).
 """
 
 import os
@@ -24,12 +24,12 @@ from orchtrace_corpus.trace.model.events import roles_of
 from orchtrace_corpus.trace.model.trace import Event, TokenRefs
 from orchtrace_corpus.trace.view import TraceView
 
-if TYPE_CHECKING:  # reads YAML, which who exports a trace as it is does not need
+if TYPE_CHECKING:  # imports YAML, which an export of the trace as it is does not need
     from orchtrace_corpus.trace.rewards import Reward
 
 
 class Division(StrEnum):
-    """Among whom the reward of a run is divided."""
+    """The units among which the reward of a run is divided."""
 
     TURN = "turn"
     AGENT = "agent"
@@ -37,12 +37,12 @@ class Division(StrEnum):
 
 
 class TurnTokens(NamedTuple):
-    """The single tokens of a turn, empty where they are unknown.
+    """The token ids of a turn; empty if unknown.
 
     Attributes:
-        prompt: The ids of the tokens that the model was given.
-        response: The ids of those that it answered.
-        logprobs: The log-probability of each of these.
+        prompt: The ids of the prompt tokens.
+        response: The ids of the response tokens.
+        logprobs: The log-probability of each response token.
     """
 
     prompt: list[int]
@@ -51,14 +51,14 @@ class TurnTokens(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """One turn of a run: what a trainer calls a transition.
+    """One turn of a run, which trainers call a transition.
 
     Attributes:
-        event: The step.
-        role: The role of its agent; empty where that is unknown.
-        tokens: Its single tokens.
+        event: The event of the step.
+        role: The role of its agent; empty if unknown.
+        tokens: Its token ids.
         reward: Its share of the reward of the run.
-        agent_reward: The share of its agent: the sum over the agent's turns.
+        agent_reward: The sum of the rewards of all turns of its agent.
     """
 
     event: Event
@@ -72,12 +72,12 @@ class Trajectory(NamedTuple):
     """One run as training data.
 
     Attributes:
-        trace_id: Its name.
-        task_id: Its task; runs of one task are a group.
-        repetition: Which run of its group it is, from 0.
-        reward: Its reward: the sum over the turns.
-        advantage: Its group-relative advantage; None where it is the only run of its task.
-        turns: Its turns, in the order of the replay.
+        trace_id: The id of its trace.
+        task_id: Its task; runs of one task form a group.
+        repetition: Its index in the group, from 0.
+        reward: The sum of the rewards of its turns.
+        advantage: Its group-relative advantage; None for the only run of a task.
+        turns: Its turns, in the order of time.
     """
 
     trace_id: str
@@ -89,46 +89,47 @@ class Trajectory(NamedTuple):
 
 
 class TokenFiles:
-    """Reads the single tokens of turns from the files that `token_refs` name, each a file and a JSON pointer in it.
+    """Reads token ids and log-probabilities from the files that `token_refs` name, each as `FILE#JSON-POINTER`.
 
     Args:
-        folder: Where these files are. What a trace refers to outside of it is refused.
+        folder: The folder of the files. References to files outside it are errors.
     """
 
     def __init__(self, folder: str) -> None:
         self._folder = os.path.realpath(folder or ".")
-        self._path, self._read = "", None
+        self._path, self._content = "", None
 
-    def of(self, event: Event) -> TurnTokens:
-        """The tokens of an event.
+    def read(self, event: Event) -> TurnTokens:
+        """Return the tokens of an event.
 
         Raises:
-            DataFileError: A reference leads nowhere, out of the folder, or to what is not a list of tokens.
+            DataFileError: The target of a reference does not exist, is outside the folder, or is not a list of tokens.
         """
         refs = event.token_refs if isinstance(event.token_refs, TokenRefs) else TokenRefs()
-        prompt, response = self._list(refs.input_ids, int), self._list(refs.output_ids, int)
+        prompt = self._list(refs.input_ids, int)
+        response = self._list(refs.output_ids, int)
         logprobs = self._list(refs.logprobs, float)
         if logprobs and len(logprobs) != len(response):
-            what = f"{len(logprobs):,} log-probabilities for {len(response):,} tokens"
-            raise DataFileError(f"the event {quote(event.id)} has {what}: {quote(refs.logprobs)}")
+            counts = f"{len(logprobs):,} log-probabilities for {len(response):,} tokens"
+            raise DataFileError(f"the event {quote(event.id)} has {counts}: {quote(refs.logprobs)}")
         return TurnTokens(prompt, response, logprobs)
 
     def _list(self, reference: str, kind: type[int] | type[float]) -> list[Any]:
         if not reference:
             return []
         name, _, pointer = reference.rpartition("#")
-        found = self._document(name, reference)
+        value = self._document(name, reference)
         for part in pointer.split("/")[1:]:
             key = part.replace("~1", "/").replace("~0", "~")
             try:
-                found = found[int(key)] if isinstance(found, list) else found[key]
+                value = value[int(key)] if isinstance(value, list) else value[key]
             except (LookupError, TypeError, ValueError):
                 raise DataFileError(f"there is nothing at {quote(reference)}, where a trace has its tokens") from None
         kinds = (int,) if kind is int else (int, float)
-        if not isinstance(found, list) or not all(type(one) in kinds for one in found):
-            wanted = "token ids" if kind is int else "log-probabilities"
-            raise DataFileError(f"{quote(reference)} is not a list of {wanted}")
-        return found
+        if not isinstance(value, list) or not all(type(item) in kinds for item in value):
+            expected = "token ids" if kind is int else "log-probabilities"
+            raise DataFileError(f"{quote(reference)} is not a list of {expected}")
+        return value
 
     def _document(self, name: str, reference: str) -> Any:
         path = os.path.realpath(os.path.join(self._folder, name))
@@ -137,22 +138,22 @@ class TokenFiles:
         if path != self._path:
             try:
                 with open(path, "rb") as file:
-                    self._path, self._read = path, decode(file.read())
+                    self._path, self._content = path, decode(file.read())
             except OSError as error:
                 hint = "Name the folder of the log that the trace was made of: --tokens DIR."
                 raise DataFileError(f"cannot read tokens from {quote_path(path)}: {error.strerror}", hint) from error
             except (DecodeError, UnicodeDecodeError) as error:
                 raise DataFileError(f"cannot read tokens from {quote_path(path)}: not JSON") from error
-        return self._read
+        return self._content
 
 
 class Payment(NamedTuple):
-    """The reward that a design gives in one run.
+    """The reward of one run, divided into its parts.
 
     Attributes:
-        whole: What is paid for the run as a whole.
-        events: What is paid for single events, by their numbers.
-        agents: What is paid for single agents, by their names.
+        whole: The reward for the run as a whole.
+        events: The rewards of single events, by index in the trace.
+        agents: The rewards of single agents, by name.
     """
 
     whole: float
@@ -161,33 +162,34 @@ class Payment(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The reward of the run."""
+        """Return the sum of all parts: the reward of the run."""
         return fsum((self.whole, *self.events.values(), *self.agents.values()))
 
 
 def payment(view: TraceView, reward: "Reward") -> Payment:
-    """Return the parts of a computed reward: each for the events it names, else for agents, else for the run.
+    """Divide a computed reward: each term goes to events if it names events, else to agents, else to the run.
 
     Raises:
         CommandUseError: A term has no value in this run; the hint says what to add.
     """
     from orchtrace_corpus.trace.rewards import WHOLE
 
-    numbers = {event.id: index for index, event in enumerate(view.trace.events)}
+    indices = {event.id: index for index, event in enumerate(view.trace.events)}
     whole = 0.0
     events: dict[int, float] = {}
     agents: dict[str, float] = {}
     for term in reward.terms:
         if term.refusal is not None:
-            said = f"the reward of {quote(view.trace.trace_id)} lacks its term {quote(term.name)}"
-            raise CommandUseError(said, printable(term.refusal, limit=300))
-        is_of_events = any(name != WHOLE for name in term.by_event)
-        for name, share in (term.by_event if is_of_events else term.by_agent).items():
+            message = f"the reward of {quote(view.trace.trace_id)} lacks its term {quote(term.name)}"
+            raise CommandUseError(message, printable(term.refusal, limit=300))
+        names_events = any(name != WHOLE for name in term.by_event)
+        shares = term.by_event if names_events else term.by_agent
+        for name, share in shares.items():
             amount = term.weight * share
             if name == WHOLE:
                 whole += amount
-            elif is_of_events:
-                events[numbers[name]] = events.get(numbers[name], 0.0) + amount
+            elif names_events:
+                events[indices[name]] = events.get(indices[name], 0.0) + amount
             else:
                 agents[name] = agents.get(name, 0.0) + amount
     return Payment(whole, events, agents)
@@ -196,14 +198,15 @@ def payment(view: TraceView, reward: "Reward") -> Payment:
 def trajectories(
     views: Sequence[TraceView], division: Division, payments: Sequence[Payment], tokens: TokenFiles
 ) -> list[Trajectory]:
-    """Runs as training data.
+    """Return runs as training data, grouped by task.
 
     Args:
-        views: The runs, in any order of tasks; those of a task are brought together, each in its place.
-        division: Among whom what is paid for a run as a whole is divided: Shapley values of turns or agents by
-            the proxy `reach`, or nobody: the last turn has it all. An agent's share is at its last turn.
-        payments: What a reward pays in each run.
-        tokens: Where single tokens are.
+        views: The runs, in any order of tasks; the order within a task is kept.
+        division: The units among which the reward for a run as a whole is divided. Turns and agents get Shapley
+            values of the proxy `reach`; the last turn of an agent gets the agent's share. With `team`, the last
+            turn of the run gets all of it.
+        payments: The reward of each run, in the order of `views`.
+        tokens: Reads the token ids.
 
     Raises:
         CommandUseError: A trace has no turn, or none that led to its result.
@@ -212,75 +215,81 @@ def trajectories(
     groups: dict[str, list[int]] = {}
     for index, view in enumerate(views):
         groups.setdefault(view.trace.task_id, []).append(index)
-    found = []
+    runs = []
     for indices in groups.values():
-        known = methods.group_relative({index: payments[index].total for index in indices}) if indices[1:] else {}
+        advantages: dict[int, float] = {}
+        if len(indices) > 1:
+            advantages = methods.group_relative({index: payments[index].total for index in indices})
         for repetition, index in enumerate(indices):
+            trace = views[index].trace
             turns = _turns(views[index], division, tokens, payments[index])
-            trace, total = views[index].trace, payments[index].total
-            found.append(Trajectory(trace.trace_id, trace.task_id, repetition, total, known.get(index), turns))
-    return found
+            total, advantage = payments[index].total, advantages.get(index)
+            runs.append(Trajectory(trace.trace_id, trace.task_id, repetition, total, advantage, turns))
+    return runs
 
 
 def _turns(view: TraceView, division: Division, tokens: TokenFiles, payment: Payment) -> tuple[Turn, ...]:
-    trace, roles = view.trace, roles_of(view.trace)
+    events, roles = view.trace.events, roles_of(view.trace)
     steps = {index for indices in parts(view, "turn").values() for index in indices}
-    ordered = [index for index in view.sequence if index in steps]
-    rewards = dict.fromkeys(ordered, 0.0)
-    home = _homes(view, ordered)
-    last = {trace.events[index].agent: index for index in ordered}
+    turns = [index for index in view.sequence if index in steps]
+    rewards = dict.fromkeys(turns, 0.0)
+    turn_by_event = _turn_by_event(view, turns)
+    last_turns = {events[turn].agent: turn for turn in turns}
     for index, amount in payment.events.items():
-        rewards[home[index]] += amount
+        rewards[turn_by_event[index]] += amount
     for name, amount in payment.agents.items():
-        rewards[last.get(name, ordered[-1])] += amount
-    for index, amount in _divided(view, division, payment.whole, ordered).items():
-        rewards[index] += amount
-    of_agents: dict[str, float] = {}
-    for index in ordered:
-        of_agents[trace.events[index].agent] = of_agents.get(trace.events[index].agent, 0.0) + rewards[index]
-    events = ((trace.events[index], rewards[index]) for index in ordered)
+        rewards[last_turns.get(name, turns[-1])] += amount
+    for turn, amount in _divide_among_turns(view, division, payment.whole, turns).items():
+        rewards[turn] += amount
+    agent_rewards: dict[str, float] = {}
+    for turn in turns:
+        agent = events[turn].agent
+        agent_rewards[agent] = agent_rewards.get(agent, 0.0) + rewards[turn]
     return tuple(
-        Turn(event, roles.get(event.agent, ""), tokens.of(event), reward, of_agents[event.agent])
-        for event, reward in events
+        Turn(
+            event=events[turn],
+            role=roles.get(events[turn].agent, ""),
+            tokens=tokens.read(events[turn]),
+            reward=rewards[turn],
+            agent_reward=agent_rewards[events[turn].agent],
+        )
+        for turn in turns
     )
 
 
-def _homes(view: TraceView, ordered: Sequence[int]) -> dict[int, int]:
-    """For each event the turn that it belongs to.
-
-    That is the last turn of its agent up to it, else the agent's first, else the last of the run.
-    """
-    events, steps = view.trace.events, set(ordered)
+def _turn_by_event(view: TraceView, turns: Sequence[int]) -> dict[int, int]:
+    """Map each event to a turn: the latest of its agent so far, else the agent's first, else the last of the run."""
+    events, steps = view.trace.events, set(turns)
     latest: dict[str, int] = {}
-    for index in reversed(ordered):
-        latest[events[index].agent] = index
-    found = {}
+    for turn in reversed(turns):
+        latest[events[turn].agent] = turn
+    turn_by_event = {}
     for index in view.sequence:
         if index in steps:
             latest[events[index].agent] = index
-        found[index] = latest.get(events[index].agent, ordered[-1])
-    return found
+        turn_by_event[index] = latest.get(events[index].agent, turns[-1])
+    return turn_by_event
 
 
-def _divided(view: TraceView, division: Division, whole: float, ordered: Sequence[int]) -> dict[int, float]:
+def _divide_among_turns(view: TraceView, division: Division, whole: float, turns: Sequence[int]) -> dict[int, float]:
     """Divide the reward of the whole run among its turns."""
     if division is Division.TEAM:
-        return {ordered[-1]: whole}
+        return {turns[-1]: whole}
     game = Reach(view, parts(view, division), whole)
-    if whole and not game.owned:
-        whom, name = division.value, quote(view.trace.trace_id)
+    if whole and not game.owned_events:
+        name = quote(view.trace.trace_id)
         hint = "Give the last turn the whole reward: --credit team."
-        raise CommandUseError(f"nothing that led to the result of {name} belongs to any {whom}", hint)
+        raise CommandUseError(f"nothing that led to the result of {name} belongs to any {division.value}", hint)
     events = view.trace.events
-    last = {events[index].id if division is Division.TURN else events[index].agent: index for index in ordered}
-    shares = dict.fromkeys(ordered, 0.0)
-    for name, share in game.shapley().items():
-        shares[last.get(name, ordered[-1])] += share.credit
+    last_turns = {events[turn].id if division is Division.TURN else events[turn].agent: turn for turn in turns}
+    shares = dict.fromkeys(turns, 0.0)
+    for player, share in game.shapley().items():
+        shares[last_turns.get(player, turns[-1])] += share.credit
     return shares
 
 
 def without_tokens(runs: Sequence[Trajectory]) -> list[tuple[str, str]]:
-    """The turns without token ids of their prompt or their response, each as run and event."""
+    """Return the trace id and event id of each turn without token ids of its prompt or its response."""
     return [
         (run.trace_id, turn.event.id)
         for run in runs

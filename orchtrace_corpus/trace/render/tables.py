@@ -8,7 +8,7 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.table import Cell, Table
 from orchtrace_corpus.trace.analysis.labels import GIVEN, RULES, Label
 from orchtrace_corpus.trace.credit.assign import Assignment
-from orchtrace_corpus.trace.credit.evidence import RUNS_OF_A_FAULT, Basis, Evidence
+from orchtrace_corpus.trace.credit.evidence import RUNS_PER_FAULT, Basis, Evidence
 from orchtrace_corpus.trace.diagnosis.comparison import Difference, largest_first
 from orchtrace_corpus.trace.diagnosis.lever import on_path
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Summary
@@ -63,7 +63,7 @@ def credit_tables(
         columns, rows = _credits([assignment._replace(credits=credits_by_name)], unit, exact=False)
         name = printable(assignment.trace_id)
         tables.append(Table(name, name, columns, tuple(row[1:] for row in rows), tuple(_basis(assignment, unit))))
-    if evidence.found:
+    if evidence.rates:
         return [*tables, _evidence_table(evidence)]
     note = f"Finds faults? Not measured for the unit {evidence.unit}: see docs/credit.md."
     if evidence.basis is Basis.ADVANTAGE:
@@ -77,7 +77,7 @@ def _evidence_table(evidence: Evidence) -> Table:
     part = "agent" if evidence.unit == "agent" else "step"
     proxy_mark = " *" if evidence.basis is Basis.PROXY else ""
     reruns_mark = " *" if evidence.basis is Basis.RERUNS else ""
-    results = evidence.found
+    results = evidence.rates
     shares = {
         "chance": [result.chance for result in results],
         f"least credit{proxy_mark}": [result.least for result in results],
@@ -100,7 +100,7 @@ def _evidence_table(evidence: Evidence) -> Table:
     if reruns:
         notes.append(f"Reruns replace each {part}, simulated: --method difference --values.")
     notes.append("docs/credit.md says how this was measured.")
-    title = f"Finds faults? How often the {part} at fault came first in {RUNS_OF_A_FAULT * len(results)} made runs"
+    title = f"Finds faults? How often the {part} at fault came first in {RUNS_PER_FAULT * len(results)} made runs"
     return Table("finds_faults", title, ("by", *faults), rows, tuple(notes))
 
 
@@ -155,8 +155,8 @@ def credit_data(
         "channel": channel,
         "finds_faults": {
             "basis": evidence.basis.value,
-            "runs_of_a_fault": RUNS_OF_A_FAULT if evidence.found else None,
-            "faults": [result._asdict() for result in evidence.found],
+            "runs_of_a_fault": RUNS_PER_FAULT if evidence.rates else None,
+            "faults": [result._asdict() for result in evidence.rates],
         },
         "traces": [
             {

@@ -81,10 +81,10 @@ def fields_of_result(result: Mapping[str, Any], agent: Any) -> dict[str, Any]:
     return {"agent": agent, **{name: value for name, value in names.items() if value}}
 
 
-def rest(event: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+def unstated_fields(event: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an event that ATIF does not state; null for a field that ATIF states and the event lacks."""
-    others = {name: value for name, value in event.items() if name not in said or said[name] != value}
-    return {**others, **{name: None for name in said if name not in event}}
+    others = {name: value for name, value in event.items() if name not in stated or stated[name] != value}
+    return {**others, **{name: None for name in stated if name not in event}}
 
 
 def restore(data: bytes, file: LogFile, privacy: Privacy, report: ImportReport) -> Trace | None:
