@@ -18,7 +18,7 @@ from orchtrace_corpus.trace.analysis.marks import Marks
 from orchtrace_corpus.trace.cli import loading, logs
 from orchtrace_corpus.trace.cli.arguments import Effectful, File, Files, Name, OutcomesFile, Untrusted
 from orchtrace_corpus.trace.cli.loading import RunDocument, derive_each, sound_traces, with_outcomes
-from orchtrace_corpus.trace.measures.definitions import DEFINITIONS, Measure, concurrency_profile, see_known
+from orchtrace_corpus.trace.measures.definitions import DEFINITIONS, Measure, concurrency_profile, require_known
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
 from orchtrace_corpus.trace.model.decode import Document
 from orchtrace_corpus.trace.model.import_report import has_all_tokens
@@ -65,7 +65,7 @@ def measure_traces(
     refuse_together(ledger=bool(spent_by), only=bool(only), profile=profile)
     refuse_together(outcomes=bool(outcomes_file), ledger=bool(spent_by), profile=profile)
     names = tuple(dict.fromkeys(split_names(only))) if only else ()
-    see_known(names)
+    require_known(names)
     if spent_by and spent_by not in GROUPINGS:
         raise CommandUseError(f"cannot keep a ledger by {quote(spent_by)}{suggestion(spent_by, GROUPINGS)}")
     documents = loading.documents_of(session, paths, name)

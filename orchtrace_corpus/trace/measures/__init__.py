@@ -1,1 +1,1 @@
-"""Measures of a trace: `definitions` has them all, the other modules those of one subject each."""
+"""Measures of a trace: `definitions` lists all of them, the other modules each compute those of one subject."""

@@ -1,4 +1,4 @@
-"""Measures of a trace, each derived from its events and edges, or refused with a reason."""
+"""All measures of a trace. Each is computed from its events and edges, or is unknown for a stated reason."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 DEFINITIONS: dict[str, Definition] = {
     definition.name: definition for module in (work, team, ledger, outcome, safety) for definition in module.DEFINITIONS
 }
-"""Every measure by its name, in the order in which they are shown."""
+"""Every measure by its name, in the order of reports."""
 
 BOUNDED = tuple(name for name, definition in DEFINITIONS.items() if definition.is_bounded)
-"""The measures of which a part may be known: `Measure.at_least` is it."""
+"""The measures that may have a lower bound, `Measure.at_least`, when they are unknown."""
 
 __all__ = ["BOUNDED", "DEFINITIONS", "Definition", "Measure", "Profile", "Run", "concurrency_profile", "measure"]
 
@@ -32,14 +32,14 @@ _ELSEWHERE = {
     "wall_clock": "it is called 'elapsed' here",
     "duration": "it is called 'elapsed' here",
 }
-"""Names of measures elsewhere, and the measure that answers here."""
+"""Names that other tools use for measures, and where to find them here."""
 
 
-def see_known(names: Iterable[str]) -> None:
-    """See that there are measures of some names.
+def require_known(names: Iterable[str]) -> None:
+    """Check that all names are names of measures.
 
     Raises:
-        CommandUseError: There is none of one of them.
+        CommandUseError: There is no measure of a given name.
     """
     for name in names:
         if name in _ELSEWHERE:
@@ -49,39 +49,44 @@ def see_known(names: Iterable[str]) -> None:
 
 
 def measure(trace: Trace | TraceView, names: Iterable[str] = ()) -> dict[str, Measure]:
-    """Measure a trace; where calls are open and perhaps waited, in both readings.
+    """Compute measures of a trace; `Measure.if_waiting` is the value if open calls count as waits.
 
     Args:
-        trace: A trace that the graph rules have no error against.
-        names: Which measures; all of them without names.
+        trace: A trace in which the graph rules find no error.
+        names: The names of the measures to compute; all of them if empty.
 
     Raises:
-        CycleError: The edges go round in a circle.
-        CommandUseError: There is no measure of that name.
+        CycleError: The edges form a cycle.
+        CommandUseError: There is no measure of a given name.
     """
     chosen = tuple(names)
-    see_known(chosen)
+    require_known(chosen)
     view = TraceView.of(trace)
     run = Run(view)
-    found = {name: run.once(DEFINITIONS[name].compute) for name in chosen or DEFINITIONS}
-    if view.open_calls:
-        waiting = Run(view, view.timing_if_waiting)
-        for definition in work.DEFINITIONS:
-            known = found.get(definition.name)
-            if known is None:
-                continue
-            other = waiting.once(definition.compute)
-            if known.value is None:  # the least that it can be is the least of both readings
-                found[definition.name] = known._replace(at_least=other.at_least)
-            elif other.value != known.value:
-                found[definition.name] = known._replace(if_waiting=other.value)
-    return found
+    measures = {name: run.once(DEFINITIONS[name].compute) for name in chosen or DEFINITIONS}
+    if not view.open_calls:
+        return measures
+    run_if_waiting = Run(view, view.timing_if_waiting)
+    for definition in work.DEFINITIONS:
+        if definition.name not in measures:
+            continue
+        if_working = measures[definition.name]
+        if_waiting = run_if_waiting.once(definition.compute)
+        if if_working.value is None:  # a bound must hold in both cases: waits give the smaller one
+            measures[definition.name] = if_working._replace(at_least=if_waiting.at_least)
+        elif if_waiting.value != if_working.value:
+            measures[definition.name] = if_working._replace(if_waiting=if_waiting.value)
+    return measures
 
 
 def concurrency_profile(trace: Trace | TraceView) -> Profile:
-    """For how long how many events of a trace were worked on at once, in both readings; errors as for `measure`.
+    """Return the time that each number of events was worked on at once.
 
-    The times add up to the elapsed time, waits for people taken out; each times its number, they add up to the work.
+    The times add up to the elapsed time without waits for people. Each multiplied by its number of events, they add
+    up to the work.
+
+    Raises:
+        CycleError: The edges form a cycle.
     """
     view = TraceView.of(trace)
     times = view.timing

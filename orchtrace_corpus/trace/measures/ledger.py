@@ -16,7 +16,7 @@ from orchtrace_corpus.trace.view import TraceView
 if TYPE_CHECKING:
     from orchtrace_corpus.trace.model.trace import Event, Tokens, Trace
 
-_NOT_ALL = "the trace may not record all of it"
+_INCOMPLETE = "the trace may not record all of it"
 GROUPINGS = ("agent", "role", "model", "type", "tool")
 """The keys by which a ledger can be grouped."""
 
@@ -24,23 +24,23 @@ KINDS = ("input", "output", "cache_read", "cache_write", "reasoning")
 """The kinds of tokens; `reasoning` is a part of `output`."""
 
 COUNTED = 4
-"""So many of them, the first, add up to all tokens."""
+"""The first four kinds add up to all tokens."""
 
 
 class Entry(NamedTuple):
     """The spending of one agent, role, model, type of event or tool.
 
     Attributes:
-        name: What it is called.
-        events: How many events were counted; what was merely copied is not.
-        without_tokens: How many inferences, decisions and aggregates among them have no tokens.
-        tokens: Tokens by kind; a kind is None where no event gives it.
-        total: Input, output and both cache kinds together; None where no event has tokens.
-        cost_usd: The sum of the costs that events state; None where none does.
-        spawned_tokens: Of a tool, what the agents spent that it spawned, and those below them; None where none are
-            known. It stands under the tools that these agents called, too.
-        spawned_cost_usd: What these cost.
-        at_least: Whether it spent more tokens than are known.
+        name: The agent, role, model, type of event or tool.
+        events: The number of events, without copied ones.
+        without_tokens: The number of inferences, decisions and aggregates among them that have no tokens.
+        tokens: Tokens by kind; None for a kind that no event states.
+        total: The sum of input, output and both cache kinds; None if no event has tokens.
+        cost_usd: The sum of the costs that events state; None if no event states one.
+        spawned_tokens: For a tool that spawns agents, the tokens of these agents and all below them; None if unknown.
+            The entries of the tools that those agents call include the same tokens.
+        spawned_cost_usd: The cost of the agents in `spawned_tokens`.
+        at_least: Whether the tokens are only a lower bound.
     """
 
     name: str
@@ -55,21 +55,26 @@ class Entry(NamedTuple):
 
 
 def ledger(trace: Trace, by: str) -> list[Entry]:
-    """The entries of a ledger, the largest total first.
+    """Return the entries of a ledger, the largest total first.
 
-    By tool, what an answer spent goes in equal parts to the tools that it calls.
+    By tool, the tokens and cost of an answer are divided equally among the tools that it calls. An event without a
+    role has the role of its agent. A model answer without a model has the model that its agent declares, unless other
+    events of the agent name a model: then its model is unknown. The name of unknown roles and models is empty.
 
-    Of an event that names no role, the role of its agent counts; of one in which a model is asked that it does not
-    name, the model that its agent is declared with, unless other events of the agent name one: then nobody knows.
-    Events of which neither is known stand under the empty name.
+    Args:
+        trace: The trace.
+        by: One of `GROUPINGS`.
     """
-    # what only declares measures loads none
+    # Imported late: commands that only list the measures do not need it.
     from orchtrace_corpus.trace.model.import_report import accounts_for_all, lacks_input
 
-    groups: dict[str, list[Event]] = {}
-    for name, event in _named(trace, by) if by != "tool" else ():
-        groups.setdefault(name, []).append(event)
-    entries = [_entry(name, events) for name, events in groups.items()] if by != "tool" else _by_tool(trace)
+    if by == "tool":
+        entries = _by_tool(trace)
+    else:
+        groups: dict[str, list[Event]] = {}
+        for name, event in _events_by_name(trace, by):
+            groups.setdefault(name, []).append(event)
+        entries = [_entry(name, events) for name, events in groups.items()]
     if accounts_for_all(trace):
         entries = [entry._replace(at_least=False) for entry in entries]
     elif lacks_input(trace):
@@ -78,8 +83,8 @@ def ledger(trace: Trace, by: str) -> list[Entry]:
 
 
 def _by_tool(trace: Trace) -> list[Entry]:
-    """The entries by tool: what an answer spent goes in equal parts to the tools that it calls."""
-    called = _called(trace)
+    """Return the entries by tool, the tokens and cost of an answer divided equally among the tools that it calls."""
+    called = _tools_called(trace)
     groups: dict[str, list[Event]] = {}
     answers: dict[str, list[tuple[Event, int]]] = {}
     for event in trace.events:
@@ -90,26 +95,36 @@ def _by_tool(trace: Trace) -> list[Entry]:
                 answers.setdefault(tool, []).append((event, len(tools)))
     spawned, entries = _spawned(trace), []
     for tool in {**groups, **answers}:
-        spent = [(one.tokens, parts) for one, parts in answers.get(tool, ()) if one.tokens and one.tokens.is_known]
-        costs = [one.cost_usd / parts for one, parts in answers.get(tool, ()) if one.cost_usd is not None]
-        kinds = {
-            kind: sum_known([None if (n := getattr(tokens, kind)) is None else n / parts for tokens, parts in spent])
-            for kind in KINDS
-        }
+        shares = answers.get(tool, [])
+        spent = [(event.tokens, parts) for event, parts in shares if event.tokens and event.tokens.is_known]
+        by_kind = {}
+        for kind in KINDS:
+            counts = [(getattr(tokens, kind), parts) for tokens, parts in spent]
+            by_kind[kind] = sum_known([count / parts for count, parts in counts if count is not None])
         events = groups.get(tool, [])
-        lacking = sum(one.type in ASKED and not (one.tokens and one.tokens.is_known) for one in events)
-        whole = sum(total(tokens) / parts for tokens, parts in spent) if spent else None
-        more, is_least = spawned.get(tool, (None, None)), any(spent_more(one) for one, _ in answers.get(tool, ()))
-        entries.append(Entry(tool, len(events), lacking, kinds, whole, sum_known(costs), *more, is_least))
+        spawned_tokens, spawned_cost = spawned.get(tool, (None, None))
+        entries.append(
+            Entry(
+                tool,
+                len(events),
+                sum(event.type in ASKED and not (event.tokens and event.tokens.is_known) for event in events),
+                by_kind,
+                sum(total(tokens) / parts for tokens, parts in spent) if spent else None,
+                sum_known([event.cost_usd / parts for event, parts in shares if event.cost_usd is not None]),
+                spawned_tokens,
+                spawned_cost,
+                any(spent_more(event) for event, _ in shares),
+            )
+        )
     return entries
 
 
 _CALLS = (EventType.TOOL_CALL, EventType.SPAWN, EventType.MESSAGE)
-"""The types of events in which a model has called a tool, if they name one."""
+"""The types of events that are a call of a tool, if they name one."""
 
 
-def _called(trace: Trace) -> dict[str, list[str]]:
-    """The tools that each answer calls, by the answer's id, as far as an edge leads from it to the call."""
+def _tools_called(trace: Trace) -> dict[str, list[str]]:
+    """Return the tools that each answer calls, by the id of the answer; an edge from it to the call is needed."""
     calls = {
         event.id: event.tool
         for event in trace.events
@@ -123,36 +138,38 @@ def _called(trace: Trace) -> dict[str, list[str]]:
 
 
 def _spawned(trace: Trace) -> dict[str, tuple[float | None, float | None]]:
-    """The tokens and the cost of the agents that each tool spawned, and of those below them, each agent once."""
+    """Return the tokens and the cost of the agents that each tool spawned and all below them, each agent once."""
     view = TraceView.of(trace)
     events, parents = view.trace.events, view.lifecycle.parents
     tools = {agent: events[spawns[0]].tool for agent, spawns in view.lifecycle.spawns.items()}
-    spent = {entry.name: entry for entry in ledger(trace, "agent")}
-    agents: dict[str, list[Entry]] = {}
-    for agent, entry in spent.items() if any(tools.values()) else ():
-        above, at = dict[str, None](), agent
-        for _ in range(len(parents) + 1):
-            if tool := tools.get(at, ""):
-                above[tool] = None
-            if at not in parents:
+    if not any(tools.values()):
+        return {}
+    by_tool: dict[str, list[Entry]] = {}
+    for entry in ledger(trace, "agent"):
+        spawners: dict[str, None] = {}  # the tools that spawned the agent and its ancestors
+        agent: str | None = entry.name
+        for _ in range(len(parents) + 1):  # parents may form a cycle
+            if agent is None:
                 break
-            at = parents[at]
-        for tool in above:
-            agents.setdefault(tool, []).append(entry)
+            if tool := tools.get(agent, ""):
+                spawners[tool] = None
+            agent = parents.get(agent)
+        for tool in spawners:
+            by_tool.setdefault(tool, []).append(entry)
     return {
-        tool: (sum_known(one.total for one in below), sum_known(one.cost_usd for one in below))
-        for tool, below in agents.items()
+        tool: (sum_known(entry.total for entry in entries), sum_known(entry.cost_usd for entry in entries))
+        for tool, entries in by_tool.items()
     }
 
 
 def cost_by_tool(trace: Trace) -> tuple[tuple[str, float], ...]:
     """Return the cost of the tools that models called, in US dollars, highest first; empty if no event has a cost.
 
-    The cost of an answer goes in equal parts to the calls, spawns and messages that follow from it by an edge, that of
-    a tool's own event to the tool. Answers that call no tool stand under the empty name.
+    The cost of an answer is divided equally among the calls, spawns and messages to which an edge leads from it. The
+    cost of any other event counts for the tool that it names; the name is empty if it names none.
     """
     priced = [event for event in trace.events if event.cost_usd is not None and not event.copied_context]
-    called = _called(trace) if priced else {}
+    called = _tools_called(trace) if priced else {}
     costs: dict[str, float] = {}
     for event in priced:
         tools = called.get(event.id) or [event.tool]
@@ -162,9 +179,9 @@ def cost_by_tool(trace: Trace) -> tuple[tuple[str, float], ...]:
 
 
 def leading_model(trace: Trace) -> str:
-    """The model with the most tokens; empty where none is named."""
+    """Return the model with the most tokens; empty if no model is named."""
     if trace.agents:
-        names = {name for name, _ in _named(trace, "model") if name}
+        names = {name for name, _ in _events_by_name(trace, "model") if name}
     else:
         names = {event.model for event in trace.events if event.model and not event.copied_context}
     if len(names) > 1:
@@ -173,29 +190,32 @@ def leading_model(trace: Trace) -> str:
 
 
 def declared_models(trace: Trace) -> dict[str, str]:
-    """Return the model that each agent is declared with, unless events of the agent name one."""
-    naming = {event.agent for event in trace.events if event.model}
-    return {agent.id: agent.model for agent in trace.agents if agent.id not in naming}
+    """Return the declared model of each agent whose events name no model."""
+    with_model = {event.agent for event in trace.events if event.model}
+    return {agent.id: agent.model for agent in trace.agents if agent.id not in with_model}
 
 
-def _named(trace: Trace, by: str) -> Iterator[tuple[str, Event]]:
-    """The events that were not merely copied, each with the name that it stands under."""
-    known: Mapping[str, str] = {}
+def _events_by_name(trace: Trace, by: str) -> Iterator[tuple[str, Event]]:
+    """Yield each event that is not copied, after the name of its entry."""
+    by_agent: Mapping[str, str] = {}
     if by == "role":
-        known = roles_of(trace)
+        by_agent = roles_of(trace)
     elif by == "model":
-        known = declared_models(trace)
+        by_agent = declared_models(trace)
     field = attrgetter(by)
     for event in trace.events:
         if not event.copied_context:
             name = field(event)
             if not name and (by == "role" or event.type in ASKED):
-                name = known.get(event.agent, "")
+                name = by_agent.get(event.agent, "")
             yield str(name), event
 
 
 def spent_by_agent(trace: Trace) -> dict[str, list[float | None]]:
-    """The tokens of each agent that acts, by kind, and the cost that its events state; without what was copied."""
+    """Return, for each agent, its tokens in the order of `KINDS` and then its stated cost, without copied events.
+
+    An unknown figure is None.
+    """
     tokens: defaultdict[str, list[Tokens]] = defaultdict(list)
     costs: defaultdict[str, list[float]] = defaultdict(list)
     for event in trace.events:
@@ -204,22 +224,21 @@ def spent_by_agent(trace: Trace) -> dict[str, list[float | None]]:
                 tokens[event.agent].append(event.tokens)
             if event.cost_usd is not None:
                 costs[event.agent].append(event.cost_usd)
-    found = {}
+    figures: dict[str, list[float | None]] = {}
     for agent in {**tokens, **costs}:
-        spent = [one for one in tokens[agent] if one.is_known]
-        kinds = [[getattr(tokens, kind) for tokens in spent] for kind in KINDS]
-        known = [[number for number in kind if number is not None] for kind in (*kinds, costs[agent])]
-        found[agent] = [float(sum(numbers)) if numbers else None for numbers in known]
-    return found
+        spent = [counts for counts in tokens[agent] if counts.is_known]
+        by_kind = [[getattr(counts, kind) for counts in spent] for kind in KINDS]
+        figures[agent] = [sum_known(values) for values in (*by_kind, costs[agent])]
+    return figures
 
 
 def _entry(name: str, events: list[Event]) -> Entry:
     spent = [event.tokens for event in events if event.tokens and event.tokens.is_known]
-    lacking = [one for one in events if not (one.tokens and one.tokens.is_known)]
+    without_tokens = [event for event in events if not (event.tokens and event.tokens.is_known)]
     return Entry(
         name,
         len(events),
-        sum(event.type in ASKED for event in lacking),
+        sum(event.type in ASKED for event in without_tokens),
         {kind: sum_known([getattr(tokens, kind) for tokens in spent]) for kind in KINDS},
         float(sum(map(total, spent))) if spent else None,
         sum_known([event.cost_usd for event in events]),
@@ -228,13 +247,13 @@ def _entry(name: str, events: list[Event]) -> Entry:
 
 
 def spent_more(event: Event) -> bool:
-    """Return True if a model was asked that spent more tokens than the event says."""
+    """Return True if an event is a model answer whose tokens are unknown or only a placeholder."""
     is_known = bool(event.tokens and event.tokens.is_known)
     return event.token_basis is TokenBasis.PLACEHOLDER or (event.type in ASKED and not is_known)
 
 
 def sum_known(values: Iterable[float | None]) -> float | None:
-    """The sum of the values that are known; None where none is."""
+    """Return the sum of the known values; None if none is known."""
     known = [value for value in values if value is not None]
     return float(sum(known)) if known else None
 
@@ -243,15 +262,15 @@ def tokens(run: Run) -> Measure:
     """All tokens of the events, each counted once."""
     from orchtrace_corpus.trace.model.import_report import accounts_for_all, has_all_tokens
 
-    lacking = [number for kind in ASKED if kind in run.spending for number in run.spending[kind].lacking]
-    known = sum_known(one.tokens for one in run.spending.values() if one.events > len(one.lacking))
+    missing = [index for kind in ASKED if kind in run.spending for index in run.spending[kind].missing]
+    known = sum_known(spent.tokens for spent in run.spending.values() if spent.events > len(spent.missing))
     is_all = has_all_tokens(run.trace)
-    if lacking and not accounts_for_all(run.trace):
-        words = "inference has" if len(lacking) == 1 else "inferences have"
-        return Measure(None, f"{len(lacking)} {words} no tokens: {cite(run.trace, sorted(lacking))}", at_least=known)
+    if missing and not accounts_for_all(run.trace):
+        words = "inference has" if len(missing) == 1 else "inferences have"
+        return Measure(None, f"{len(missing)} {words} no tokens: {cite(run.trace, sorted(missing))}", at_least=known)
     if known is None or is_all:
         return Measure(known, "" if known is not None else "no event has tokens")
-    return Measure(None, _NOT_ALL, at_least=known)
+    return Measure(None, _INCOMPLETE, at_least=known)
 
 
 def cost(run: Run) -> Measure:
@@ -262,13 +281,14 @@ def cost(run: Run) -> Measure:
     stated = sum_known([event.cost_usd for event in events if not event.copied_context])
     if stated is None:
         return Measure(None, "no event has a cost")
-    asked = [index for kind in ASKED for index in run.times.graph.of_type.get(kind, ())]
-    asked = [index for index in asked if not events[index].copied_context]
-    lacking = sorted(index for index in asked if events[index].cost_usd is None)
-    if lacking:
-        reason = f"{len(lacking)} of {len(asked)} inferences state no cost: {cite(run.trace, lacking)}"
+    answers = [
+        index for kind in ASKED for index in run.times.graph.of_type.get(kind, ()) if not events[index].copied_context
+    ]
+    without_cost = sorted(index for index in answers if events[index].cost_usd is None)
+    if without_cost:
+        reason = f"{len(without_cost)} of {len(answers)} inferences state no cost: {cite(run.trace, without_cost)}"
         return Measure(None, reason, at_least=stated)
-    return Measure(stated) if has_all_costs(run.trace) else Measure(None, _NOT_ALL, at_least=stated)
+    return Measure(stated) if has_all_costs(run.trace) else Measure(None, _INCOMPLETE, at_least=stated)
 
 
 DEFINITIONS = (

@@ -1,4 +1,4 @@
-"""A measure of a trace: a figure with its unit, or the reason why there is none."""
+"""A measure of a trace: its definition, its value or the reason why it is unknown, and the run it is computed from."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _HUMAN = EventType.HUMAN
 
 
 class Measure(NamedTuple):
-    """The result of a measure: a value with its unit, or the reason why there is none.
+    """The result of a measure: a value in the unit of its definition, or the reason why there is none.
 
     Attributes:
-        value: None where the trace does not support the measure; never 0 for unknown.
-        reason: Why `value` is None.
-        events: The ids of the events that the figure rests on, where they are few enough to be named.
-        if_waiting: What it is if the open calls only waited, where that is another value; see `view.open_calls`.
-        at_least: What is known of it, where the run has more than its log says.
-        by_edges: What it is if content goes along edges alone, where that is another value; see `view.influence`.
-        at_most: The most that it can be, where the log leaves it open and says where the limit is.
+        value: The value; None if it is unknown, never 0.
+        reason: The reason why `value` is None.
+        events: The ids of the events that decide the value, if there are few.
+        if_waiting: The value if the open calls only waited; None if it is the same. See `view.open_calls`.
+        at_least: A lower bound if `value` is unknown.
+        by_edges: The value if content only moves along edges; None if it is the same. See `view.influence`.
+        at_most: An upper bound if the log leaves room for a larger value.
     """
 
     value: float | None
@@ -41,64 +41,65 @@ class Measure(NamedTuple):
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """Both readings of the open calls, the smaller first; None where there is only one value, or none."""
+        """Return the values with open calls as work and as waits, the smaller first; None without two values."""
         if self.value is None or self.if_waiting is None:
             return None
         return min(self.value, self.if_waiting), max(self.value, self.if_waiting)
 
 
 class Run:
-    """A trace with what every measure needs of it; what several measures rest on is computed once.
+    """A trace with the values that its measures have in common, each computed once.
 
     Args:
         view: The trace.
-        times: Its times; without them, those in which open calls work.
+        times: The timing to use; without it, the timing in which open calls count as work.
 
     Raises:
-        CycleError: The edges go round in a circle.
+        CycleError: The edges form a cycle.
     """
 
     def __init__(self, view: TraceView, times: Timing | None = None) -> None:
         self.trace = view.trace
         self.times = times or view.timing
         self.view = view
-        self._known: dict[Callable[[Run], Measure], Measure] = {}
+        self._measures: dict[Callable[[Run], Measure], Measure] = {}
 
     def once(self, compute: Callable[[Run], Measure]) -> Measure:
-        """A measure of this run, computed when it is first asked for."""
-        known = self._known.get(compute)
-        if known is None:
-            self._known[compute] = known = compute(self)
-        return known
+        """Return a measure of this run, computed on first use."""
+        measure = self._measures.get(compute)
+        if measure is None:
+            measure = compute(self)
+            self._measures[compute] = measure
+        return measure
 
     @Derived
     def people(self) -> frozenset[str]:
-        """The people of the run; see `people`."""
+        """The people of the run, as the function `people` finds them."""
         is_possible = self.trace.agents or _HUMAN in self.times.graph.of_type
         return people(self.trace) if is_possible else frozenset()
 
     @Derived
     def steps(self) -> list[int]:
-        """The numbers of the steps; see `steps`."""
+        """The indices of the steps, as the function `steps` finds them."""
         return steps(self.trace, self.people)
 
     @Derived
     def spending(self) -> dict[EventType, Spending]:
-        """The tokens of the events of each type that occurs; what was merely copied is not counted."""
-        found = {kind: Spending() for kind in self.times.graph.of_type}
+        """The tokens of the events of each type that occurs, without copied events."""
+        by_type = {kind: Spending() for kind in self.times.graph.of_type}
         for index, event in enumerate(self.trace.events):
             if not event.copied_context:
-                spent = found[event.type]
+                spent = by_type[event.type]
                 spent.events += 1
                 if event.tokens and (tokens := total(event.tokens)):
                     spent.tokens += tokens
                 elif not event.tokens or not event.tokens.is_known:
-                    spent.lacking.append(index)
-        return found
+                    spent.missing.append(index)
+        return by_type
 
     @Derived
     def depths(self) -> dict[str, int]:
-        """Return the number of ancestors of each agent that has a parent or is one."""
+        """The number of ancestors of each agent that has a parent or is a parent."""
         return depths(self.view.lifecycle.parents)
 
 
@@ -106,29 +107,29 @@ class Spending:
     """The tokens of some events.
 
     Attributes:
-        events: How many events there are.
-        tokens: The tokens of all that have any.
-        lacking: The numbers of those that have none, rising.
+        events: The number of events.
+        tokens: The sum of their known tokens.
+        missing: The indices of the events whose tokens are unknown, in ascending order.
     """
 
-    __slots__ = ("events", "lacking", "tokens")
+    __slots__ = ("events", "missing", "tokens")
 
     def __init__(self) -> None:
         self.events = 0
         self.tokens = 0.0
-        self.lacking: list[int] = []
+        self.missing: list[int] = []
 
 
 class Definition(NamedTuple):
     """The definition of a measure: unit, formula and source.
 
     Attributes:
-        name: Its name, with the unit at its end where it has one.
-        unit: `s`, or `step` in a trace that counts steps; `token`, `usd`, `1` for a pure number.
-        formula: How it is computed, in a line.
-        source: Where the formula comes from; `ours` where it is this project's own.
-        compute: From a run to the measure.
-        is_bounded: Whether a part of it may be known, which is the least that it can be.
+        name: The name of the measure.
+        unit: `s`, which is `step` in a trace that counts steps; `token`, `usd`, or `1` for a pure number.
+        formula: The formula, in one line.
+        source: The source of the formula; `ours` if this project defined it.
+        compute: Computes the measure of a run.
+        is_bounded: Whether the measure may have a lower bound when it is unknown.
     """
 
     name: str
@@ -140,13 +141,13 @@ class Definition(NamedTuple):
 
 
 ASKED = frozenset({EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE})
-"""The types of events in which a model is asked, and so has tokens."""
+"""The types of events that are a model's answer, and so have tokens."""
 
 _VISIBLE_ACTS = frozenset({EventType.MESSAGE, EventType.TOOL_CALL, EventType.RETURN})
 
 
 def people(trace: Trace) -> frozenset[str]:
-    """Return the people of a run: declared as `human`, or known only from human interventions."""
+    """Return the agents that are people: declared as `human`, or with no events but human interventions."""
     intervening = {event.agent for event in trace.events if event.type is _HUMAN}
     if intervening:
         intervening -= {event.agent for event in trace.events if event.type is not _HUMAN}
@@ -154,29 +155,34 @@ def people(trace: Trace) -> frozenset[str]:
 
 
 def steps(trace: Trace, persons: Collection[str] | None = None) -> list[int]:
-    """The numbers of the events in which a model is asked: inference, orchestrator decision, aggregate.
+    """Return the indices of the steps: model answers, which are inferences, orchestrator decisions and aggregates.
 
-    Of an agent whose trace holds none of these, each message, tool call and return counts as one: its log shows
-    only what it did. What was merely copied, or warms caches up, does not count, and what people do, who may be given,
-    is no step.
+    For an agent without any of these, each message, tool call and return counts as a step. Copied events, cache
+    warm-ups and events of people are no steps.
+
+    Args:
+        trace: The trace.
+        persons: The agents that are people, if the caller knows them already.
     """
-    events, nobody = trace.events, people(trace) if persons is None else persons
-    asked = {event.agent for event in events if event.type in ASKED}
-    found = [
+    events = trace.events
+    if persons is None:
+        persons = people(trace)
+    with_answers = {event.agent for event in events if event.type in ASKED}
+    indices = [
         index
         for index, event in enumerate(events)
-        if event.type in (ASKED if event.agent in asked else _VISIBLE_ACTS)
+        if event.type in (ASKED if event.agent in with_answers else _VISIBLE_ACTS)
         and not (event.copied_context or event.warm_up)
     ]
-    return [number for number in found if events[number].agent not in nobody] if nobody else found
+    return [index for index in indices if events[index].agent not in persons] if persons else indices
 
 
 def positive(figure: float) -> float | None:
-    """Return a figure above 0, else None: that something is at least 0 says nothing."""
+    """Return a figure above 0, else None: a lower bound of 0 says nothing."""
     return figure if figure > 0 else None
 
 
 def cite(trace: Trace, indices: Sequence[int], most: int = 5) -> str:
-    """A few of some events by their ids, for a reason."""
+    """Return the ids of the first few events, to name them in a reason."""
     shown = ", ".join(trace.events[index].id for index in indices[:most])
     return f"{shown}, …" if len(indices) > most else shown

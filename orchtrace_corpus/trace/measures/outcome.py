@@ -1,7 +1,7 @@
-"""Measures of errors, repeated work, late results, and of a run against a single agent.
+"""Measures of errors, repeated work and late results, and comparisons of a run with a single agent.
 
-Comparisons with a single agent (Kim et al., arXiv 2512.08296) need a baseline, which the trace declares; without
-one they are refused, since no figure of the run itself could stand in for it.
+Comparisons with a single agent (Kim et al., arXiv 2512.08296) need a baseline that the trace declares. They are
+unknown without one, since no figure of the run itself can replace it.
 """
 
 from __future__ import annotations
@@ -25,51 +25,50 @@ _RESULTS = (EventType.AGGREGATE, EventType.RETURN)
 
 def duplicate_call_rate(run: Run) -> Measure:
     """The share of tool calls that repeat an earlier one: same tool, same content. Returning a result is not a call."""
-    numbers = run.times.graph.of_type.get(_TOOL_CALL, ())
-    calls = [call for call in map(run.trace.events.__getitem__, numbers)
-             if not call.copied_context and call.tool not in CLOSING_TOOLS]  # fmt: skip
+    events = [run.trace.events[index] for index in run.times.graph.of_type.get(_TOOL_CALL, ())]
+    calls = [event for event in events if not event.copied_context and event.tool not in CLOSING_TOOLS]
     if not calls:
         return Measure(None, "no tool is called")
     distinct = {(call.tool, call.content_ref) for call in calls}
     if any(not content for _, content in distinct):
-        lacking = sum(not call.content_ref for call in calls)
-        return Measure(None, f"{lacking} of {len(calls)} tool calls have no content_ref to compare them by")
+        without_content = sum(not call.content_ref for call in calls)
+        return Measure(None, f"{without_content} of {len(calls)} tool calls have no content_ref to compare them by")
     return Measure((len(calls) - len(distinct)) / len(calls))
 
 
 def error_spread(run: Run) -> Measure:
     """Errors that follow from other errors, by error that follows from none."""
     events, times = run.trace.events, run.times
-    stated = {event.status for event in events if not event.copied_context}
-    if _ERROR not in stated:
-        return Measure(None, "there is no error" if stated - {_UNKNOWN} else "no event has a status")
+    statuses = {event.status for event in events if not event.copied_context}
+    if _ERROR not in statuses:
+        return Measure(None, "there is no error" if statuses - {_UNKNOWN} else "no event has a status")
     failed = {n for n, event in enumerate(events) if event.status is _ERROR and not event.copied_context}
-    tainted: set[int] = set()
+    downstream: set[int] = set()  # errors, and all events that follow from one
     roots: list[str] = []
     for index in times.sequence:
-        if not tainted.isdisjoint(times.incoming[index]):
-            tainted.add(index)
+        if not downstream.isdisjoint(times.incoming[index]):
+            downstream.add(index)
         elif index in failed:
-            tainted.add(index)
+            downstream.add(index)
             roots.append(events[index].id)
     return Measure((len(failed) - len(roots)) / len(roots), events=tuple(roots))
 
 
 def late_steps(run: Run) -> tuple[int | None, list[int]]:
-    """The last event that brought a result up, a return or an aggregate, and the steps that begin after it.
+    """Return the last return or aggregate of a run, and the steps that begin after it.
 
-    None where there is no such event: then nothing says when the result stood.
+    The first is None if there is no return or aggregate, so that it is unknown when the result was ready.
     """
     events, starts, ends = run.trace.events, run.times.starts, run.times.ends
     of_type = run.times.graph.of_type
     results = [n for kind in _RESULTS for n in of_type.get(kind, ()) if not events[n].copied_context]
     if not results:
         return None, []
-    # Without the waiting for people, results of several moments may stand at one: then the moments themselves decide.
+    # With waits for people taken out, results of different moments may have equal times: the moments then decide.
     moments = {n: (events[n].t_end or events[n].t, events[n].t, events[n].seq or 0) for n in results}
     last = max(results, key=lambda index: (ends[index], starts[index], *moments[index], events[index].id))
     late = [step for step in run.steps if starts[step] > ends[last]]
-    if ends[last] == starts[last]:  # at one instant, `seq` may say what came later
+    if ends[last] == starts[last]:  # at the same time, `seq` decides which event is later
         late += [n for n in run.steps if starts[n] == starts[last] and is_after(events[n], events[last], 0.0)]
     return last, late
 
@@ -93,10 +92,10 @@ def coordination_overhead(run: Run) -> Measure:
 def coordination_efficiency(run: Run) -> Measure:
     """S / (T / T_single): success by steps relative to the single agent's."""
     single, success = _baseline(run, "turns"), _metric(run, "task_success")
-    number = len(run.steps)
-    if single.value is None or success.value is None or not number:
+    step_count = len(run.steps)
+    if single.value is None or success.value is None or not step_count:
         return Measure(None, _reasons(single, success) or "no step is logged")
-    return Measure(success.value / (number / single.value))
+    return Measure(success.value / (step_count / single.value))
 
 
 def error_amplification(run: Run) -> Measure:
@@ -108,7 +107,7 @@ def error_amplification(run: Run) -> Measure:
 
 
 def _baseline(run: Run, name: str) -> Measure:
-    """A figure of the single agent's run, greater than 0."""
+    """Return a figure of the single agent's run, which must be greater than 0."""
     if not run.trace.baseline:
         wanted = f"a single agent's run on the same task, with `{name}`"
         return Measure(None, f"no baseline: declare {wanted}, as `baseline`, or give it with --outcomes")
@@ -124,7 +123,7 @@ def _metric(run: Run, name: str) -> Measure:
 
 
 def _reasons(*measures: Measure) -> str:
-    """All that is missing, so that nobody fixes one thing only to be told of the next."""
+    """Return all reasons together, so that a user can fix them at once."""
     return "; ".join(measure.reason for measure in measures if measure.reason)
 
 

@@ -1,7 +1,8 @@
-"""Safety: how far untrusted content could have come, which side effects it could have caused, what gates decided.
+"""Measures of safety: the reach of untrusted content, the side effects it could have caused, the decisions of gates.
 
-The graph of influence is in `view.influence`. No measure here is an attack success rate: exposure was 100 % for
-every model in Kill-Chain Canaries (arXiv 2603.28013), while execution ranged from 0 to 100 %.
+`view.influence` computes which events untrusted content could have influenced. No measure here is an attack success
+rate: exposure was 100 % for every model in Kill-Chain Canaries (arXiv 2603.28013), while execution ranged from 0 to
+100 %.
 """
 
 from collections.abc import Sequence
@@ -12,10 +13,10 @@ from orchtrace_corpus.trace.view.influence import (
     CONTENT_EDGES,
     EffectfulCall,
     Outcome,
-    influence,
     is_content,
     records_approvals,
 )
+from orchtrace_corpus.trace.view.influence import influence as compute_influence
 
 _UNMARKED = (
     "no content is marked as trusted or not: name with --untrusted the tools of this run that bring it from outside"
@@ -28,28 +29,28 @@ def untrusted_reach(run: Run) -> Measure:
     """The share of agents that untrusted content could have influenced; `by_edges` follows edges alone."""
     if refusal := _unmarked(run):
         return refusal
-    found = run.view.influence
-    if not found.members:
+    influence = run.view.influence
+    if not influence.members:
         return Measure(None, "no agent acts")
-    value = _reach(run, found.in_context)
-    least = _reach(run, found.by_edges)
-    return Measure(value, by_edges=least if least < value else None, at_most=_at_most(run))
+    value = _reach(run, influence.in_context)
+    by_edges = _reach(run, influence.by_edges)
+    return Measure(value, by_edges=by_edges if by_edges < value else None, at_most=_at_most(run))
 
 
 def _reach(run: Run, indices: frozenset[int]) -> float:
-    """Return the share of agents that act in any of some events."""
+    """Return the share of agents that have one of the given events."""
     members, agents = run.view.influence.members, run.times.graph.agents
     return len({agents[index] for index in indices} & members) / len(members)
 
 
 def _at_most(run: Run) -> float | None:
-    """Return the reach with every unmarked tool result as untrusted; None where all results are marked."""
+    """Return the reach if every unmarked tool result is untrusted; None if all results are marked."""
     events = run.trace.events
     results = run.times.graph.of_type.get(EventType.TOOL_RESULT, ())
     unmarked = [result for result in results if not isinstance(events[result].trusted, bool)]
     if not unmarked:
         return None
-    widest = influence(run.trace, run.view.graph, run.view.sequence, further=unmarked)
+    widest = compute_influence(run.trace, run.view.graph, run.view.sequence, further=unmarked)
     return _reach(run, widest.in_context)
 
 
@@ -57,11 +58,11 @@ def untrusted_events(run: Run) -> Measure:
     """The share of events that carry content and that untrusted content could have influenced."""
     if refusal := _unmarked(run):
         return refusal
-    found, events = run.view.influence, run.trace.events
-    carrying = [index for index, event in enumerate(events) if is_content(event)]
-    value = len(found.in_context.intersection(carrying)) / len(carrying)
-    least = len(found.by_edges.intersection(carrying)) / len(carrying)
-    return Measure(value, by_edges=least if least < value else None)
+    influence, events = run.view.influence, run.trace.events
+    with_content = [index for index, event in enumerate(events) if is_content(event)]
+    value = len(influence.in_context.intersection(with_content)) / len(with_content)
+    by_edges = len(influence.by_edges.intersection(with_content)) / len(with_content)
+    return Measure(value, by_edges=by_edges if by_edges < value else None)
 
 
 def untrusted_depth(run: Run) -> Measure:
@@ -78,51 +79,51 @@ def tainted_effect_share(run: Run) -> Measure:
     """The share of executed calls with side effects that untrusted content could have influenced."""
     if refusal := _unmarked(run):
         return refusal
-    found = run.view.influence
+    influence = run.view.influence
     executed = _executed(run)
     if not executed:
         return Measure(None, _NO_EFFECT)
-    tainted = [call for call in executed if call.event in found.in_context]
-    by_edges = [call for call in executed if call.event in found.by_edges]
-    value, least = len(tainted) / len(executed), len(by_edges) / len(executed)
-    return Measure(value, events=_named(run, tainted), by_edges=least if least < value else None)
+    tainted = [call for call in executed if call.event in influence.in_context]
+    value = len(tainted) / len(executed)
+    by_edges = sum(call.event in influence.by_edges for call in executed) / len(executed)
+    return Measure(value, events=_ids(run, tainted), by_edges=by_edges if by_edges < value else None)
 
 
 def unapproved_effects(run: Run) -> Measure:
     """The share of these tainted calls that ran without a person's approval."""
     if refusal := _unmarked(run):
         return refusal
-    found = run.view.influence
-    tainted = [call for call in _executed(run) if call.event in found.in_context]
+    influence = run.view.influence
+    tainted = [call for call in _executed(run) if call.event in influence.in_context]
     if not tainted:
         return Measure(None, _NO_TAINTED_EFFECT)
     if not records_approvals(run.trace):
         return Measure(None, "this log does not record granted approvals")
     unapproved = [call for call in tainted if call.outcome is not Outcome.APPROVED]
-    return Measure(len(unapproved) / len(tainted), events=_named(run, unapproved))
+    return Measure(len(unapproved) / len(tainted), events=_ids(run, unapproved))
 
 
 def escalation_distance(run: Run) -> Measure:
     """The fewest edges, or steps of one agent, from untrusted content to an executed call with side effects."""
     if refusal := _unmarked(run):
         return refusal
-    found = run.view.influence
-    tainted = [call for call in _executed(run) if call.event in found.distances]
+    influence = run.view.influence
+    tainted = [call for call in _executed(run) if call.event in influence.distances]
     if not tainted:
         return Measure(None, _NO_TAINTED_EFFECT)
-    nearest = min(tainted, key=lambda call: found.distances[call.event])
-    return Measure(float(found.distances[nearest.event]), events=_named(run, [nearest]))
+    nearest = min(tainted, key=lambda call: influence.distances[call.event])
+    return Measure(float(influence.distances[nearest.event]), events=_ids(run, [nearest]))
 
 
 def time_to_containment(run: Run) -> Measure:
     """The time from the first untrusted event until something stopped its effects, waits for people cut out."""
     if refusal := _unmarked(run):
         return refusal
-    found, times, events = run.view.influence, run.times, run.trace.events
-    tainted = [call for call in run.view.effectful_calls if call.event in found.in_context]
+    influence, times, events = run.view.influence, run.times, run.trace.events
+    tainted = [call for call in run.view.effectful_calls if call.event in influence.in_context]
     if not tainted:
         return Measure(None, "nothing to contain: no call with side effects depends on untrusted content")
-    entry = min(times.starts[source] for source in found.sources)
+    entry = min(times.starts[source] for source in influence.sources)
     last_effect = max([times.starts[call.event] for call in tainted if call.executed], default=entry)
     candidates = []
     for call in tainted:
@@ -140,14 +141,14 @@ def time_to_containment(run: Run) -> Measure:
 
 
 def _ends_of_reached(run: Run) -> Sequence[int]:
-    """Return the event that ends the last agent reached: its despawn or stop; nothing where one of them has no end."""
-    found, times, events = run.view.influence, run.times, run.trace.events
+    """Return the last despawn or stop of the agents that untrusted content reached; nothing if any of them has none."""
+    influence, times, events = run.view.influence, run.times, run.trace.events
     ends: dict[str, int] = {}
     for kind in (EventType.DESPAWN, EventType.STOP):
         for index in times.graph.of_type.get(kind, ()):
             agent = events[index].target if kind is EventType.DESPAWN else events[index].agent
             ends[agent or events[index].agent] = index
-    reached = {times.graph.agents[index] for index in found.in_context} & found.members
+    reached = {times.graph.agents[index] for index in influence.in_context} & influence.members
     if not reached or any(agent not in ends for agent in reached):
         return ()
     return (max((ends[agent] for agent in reached), key=lambda index: times.starts[index]),)
@@ -159,7 +160,7 @@ def refusal_share(run: Run) -> Measure:
     if not known:
         return Measure(None, "no gate decided on a call with side effects")
     refused = [call for call in known if call.outcome is Outcome.REFUSED]
-    return Measure(len(refused) / len(known), events=_named(run, refused))
+    return Measure(len(refused) / len(known), events=_ids(run, refused))
 
 
 def gate_coverage(run: Run) -> Measure:
@@ -182,39 +183,43 @@ def ignored_refusals(run: Run) -> Measure:
     refused = [call for call in calls if call.outcome is Outcome.REFUSED or call.executed is False]
     if not refused:
         return Measure(None, "nothing was refused")
-    lacking = [call.event for call in refused if not events[call.event].content_ref]
-    if lacking:
-        return Measure(None, f"{len(lacking)} refused calls have no `content_ref`: {cite(run.trace, lacking)}")
-    ran = [call for call in calls if call.executed and call.outcome is not Outcome.APPROVED]
+    without_content = [call.event for call in refused if not events[call.event].content_ref]
+    if without_content:
+        reason = f"{len(without_content)} refused calls have no `content_ref`: {cite(run.trace, without_content)}"
+        return Measure(None, reason)
+    unapproved = [call for call in calls if call.executed and call.outcome is not Outcome.APPROVED]
     ignored = []
     for call in refused:
-        same = (events[call.event].tool, events[call.event].content_ref)
-        later = [again for again in ran if starts[again.event] > starts[call.event]]
-        if any((events[again.event].tool, events[again.event].content_ref) == same for again in later):
-            ignored.append(call)
-    return Measure(len(ignored) / len(refused), events=_named(run, ignored))
+        refused_call = events[call.event]
+        for other in unapproved:
+            repetition = events[other.event]
+            is_same = (repetition.tool, repetition.content_ref) == (refused_call.tool, refused_call.content_ref)
+            if is_same and starts[other.event] > starts[call.event]:
+                ignored.append(call)
+                break
+    return Measure(len(ignored) / len(refused), events=_ids(run, ignored))
 
 
 def privilege_crossings(run: Run) -> Measure:
     """The tainted edges to an agent that called tools with side effects which the sender did not call."""
     if refusal := _unmarked(run):
         return refusal
-    found, of = run.view.influence, run.times.graph
+    influence, graph = run.view.influence, run.times.graph
     tools: dict[str, set[str]] = {}
     for call in run.view.effectful_calls:
-        tools.setdefault(of.agents[call.event], set()).add(run.trace.events[call.event].tool)
+        tools.setdefault(graph.agents[call.event], set()).add(run.trace.events[call.event].tool)
     crossings = []
-    for source, target, edge in zip(of.sources, of.targets, of.edges, strict=True):
-        if edge.type not in CONTENT_EDGES or source not in found.in_context or target not in found.in_context:
+    for source, target, edge in zip(graph.sources, graph.targets, graph.edges, strict=True):
+        if edge.type not in CONTENT_EDGES or source not in influence.in_context or target not in influence.in_context:
             continue
-        sender, receiver = of.agents[source], of.agents[target]
+        sender, receiver = graph.agents[source], graph.agents[target]
         if sender != receiver and tools.get(receiver, set()) - tools.get(sender, set()):
             crossings.append(target)
     return Measure(float(len(crossings)), events=tuple(run.trace.events[crossing].id for crossing in crossings[:20]))
 
 
 def _unmarked(run: Run) -> Measure | None:
-    """Return a refusal where nothing says which content is trusted; None where it is marked."""
+    """Return an unknown measure if no content is marked as trusted or untrusted; else None."""
     if run.view.untrusted:
         return None
     results = run.times.graph.of_type.get(EventType.TOOL_RESULT, ())
@@ -227,7 +232,7 @@ def _executed(run: Run) -> list[EffectfulCall]:
     return [call for call in run.view.effectful_calls if call.executed]
 
 
-def _named(run: Run, calls: Sequence[EffectfulCall]) -> tuple[str, ...]:
+def _ids(run: Run, calls: Sequence[EffectfulCall]) -> tuple[str, ...]:
     return tuple(run.trace.events[call.event].id for call in calls[:20])
 
 
@@ -274,4 +279,4 @@ DEFINITIONS = (
         f"{_OURS}, after CaMeL, arXiv 2503.18813", privilege_crossings,
     ),
 )  # fmt: skip
-"""The measures of this module."""
+"""The measures of safety."""

@@ -1,4 +1,4 @@
-"""Answers of models that several sessions have, copied when one was forked or resumed: sums count each once."""
+"""Finds model answers that several sessions have in common, because one was forked or resumed from another."""
 
 from collections.abc import Mapping
 
@@ -16,10 +16,10 @@ class Spent(Struct, frozen=True):
     """The tokens and the cost of one answer.
 
     Attributes:
-        tokens: Its tokens by kind.
-        model: Its model.
-        usd: Its cost in US dollars; None where that is unknown.
-        place: Where it is counted, as whoever adds it says; of copies that are alike, the one that is last counts.
+        tokens: The tokens by kind.
+        model: The model.
+        usd: The cost in US dollars; None if it is unknown.
+        place: The place where the caller counts it; of equal copies, the one with the largest place counts.
     """
 
     tokens: Tokens
@@ -29,15 +29,15 @@ class Spent(Struct, frozen=True):
 
 
 class Shared:
-    """Finds the answers that several sessions have, so that a sum counts each once, whatever the order of sessions.
+    """Finds copies of answers, so that a sum counts each answer once, in whatever order sessions are added.
 
-    Copies of an answer may differ where a log was cut off: the one of most tokens counts.
+    Copies of an answer may differ if a log was cut off: the copy with the most tokens counts.
 
     Attributes:
-        answers: How many copies were taken off.
-        tokens: Their tokens.
-        usd: Their cost in US dollars; None where none is known.
-        without_ids: How many answers have no ids, of a program that copies answers: they may be copies, too.
+        answers: The number of copies that do not count.
+        tokens: The tokens of these copies.
+        usd: The cost of these copies in US dollars; None if none is known.
+        without_ids: The number of answers without ids in sessions of programs that copy answers; these may be copies.
     """
 
     def __init__(self) -> None:
@@ -53,38 +53,40 @@ class Shared:
 
         Args:
             trace: The session.
-            ids: The ids of its answers, by the numbers of their events.
-            places: Where they are counted, likewise.
+            ids: The ids of its answers, by the indices of their events.
+            places: The places where the caller counts them, by the same indices.
 
         Returns:
-            What sums over the sessions have too much by it.
+            The copies that the caller must subtract from its sums.
         """
         copies = []
         events, known = trace.events, self._known
         counted = 0
-        for index, of in ids.items():
+        for index, answer_id in ids.items():
             event = events[index]
             if event.copied_context or not isinstance(event.tokens, Tokens):
                 continue
             counted += 1
             place = places.get(index, ()) if places else ()
-            one, mark = Spent(event.tokens, event.model, event.cost_usd, place), hash(of)
-            before = known.get(mark)
-            if before is not None:
-                copies.append(min(before, one, key=_order))
-                one = max(before, one, key=_order)
-            known[mark] = one
+            answer = Spent(event.tokens, event.model, event.cost_usd, place)
+            key = hash(answer_id)  # a hash takes less memory than the id
+            earlier = known.get(key)
+            if earlier is not None:
+                copies.append(min(earlier, answer, key=_order))
+                answer = max(earlier, answer, key=_order)
+            known[key] = answer
         if trace.system in _COPYING:
-            spent = [event.copied_context for event in events if isinstance(event.tokens, Tokens)]
-            self.without_ids += spent.count(False) - counted
+            with_tokens = sum(not event.copied_context for event in events if isinstance(event.tokens, Tokens))
+            self.without_ids += with_tokens - counted
         self.answers += len(copies)
-        self.tokens += sum(total(one.tokens) for one in copies)
-        prices = [copy.usd for copy in copies if copy.usd is not None]
-        self.usd = sum(prices) + (self.usd or 0.0) if prices else self.usd
+        self.tokens += sum(total(copy.tokens) for copy in copies)
+        costs = [copy.usd for copy in copies if copy.usd is not None]
+        if costs:
+            self.usd = sum(costs) + (self.usd or 0.0)
         return copies
 
 
 def _order(spent: Spent) -> tuple[object, ...]:
-    """By what copies of an answer are put in order, whichever comes first; datasets order them likewise."""
-    kinds = (-1 if number is None else number for number in astuple(spent.tokens))
-    return total(spent.tokens), *kinds, spent.usd or 0.0, spent.model, spent.place
+    """Return the sort key of copies of an answer, of which the largest counts; datasets use the same order."""
+    by_kind = (-1 if count is None else count for count in astuple(spent.tokens))
+    return total(spent.tokens), *by_kind, spent.usd or 0.0, spent.model, spent.place

@@ -1,4 +1,4 @@
-"""The team: how deep it delegates, how wide it grows, how much its agents say to one another."""
+"""Measures of the team: its steps, its depth and width, and the communication between its agents."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -25,39 +25,40 @@ def step_count(run: Run) -> Measure:
 def critical_steps(run: Run) -> Measure:
     """The steps of the main agent, plus, for each group of agents spawned between two of them, those of the longest.
 
-    A sub-agent that spawns others counts by the same rule. Of several agents that nobody spawned, the largest.
+    The same rule gives the steps of a sub-agent that spawns others. If several agents have no parent, the one with the
+    most steps counts.
     """
-    parents, below, events = run.view.lifecycle.parents, run.depths, run.trace.events
-    own: dict[str, list[tuple[float, int]]] = {}
+    parents, depths, events = run.view.lifecycle.parents, run.depths, run.trace.events
+    steps: dict[str, list[tuple[float, int]]] = {}
     for step in run.steps:
-        own.setdefault(events[step].agent, []).append((run.times.starts[step], step))
-    for taken in own.values():
-        taken.sort()
-    born = {agent: numbers[0] for agent, numbers in run.times.by_agent.items()}
+        steps.setdefault(events[step].agent, []).append((run.times.starts[step], step))
+    for steps_of_agent in steps.values():
+        steps_of_agent.sort()
+    born = {agent: indices[0] for agent, indices in run.times.by_agent.items()}
     born.update({agent: spawns[0] for agent, spawns in run.view.lifecycle.spawns.items()})
     stages: dict[str, dict[int, int]] = {}
-    most = max([len(taken) for taken in own.values()], default=0)
-    for agent in sorted(below, key=below.__getitem__, reverse=True):
-        counted = len(own.get(agent, ()))
+    most = max([len(steps_of_agent) for steps_of_agent in steps.values()], default=0)
+    for agent in sorted(depths, key=depths.__getitem__, reverse=True):
+        count = len(steps.get(agent, ()))
         if agent in stages:
-            counted += sum(stages[agent].values())
-            most = max(most, counted)
+            count += sum(stages[agent].values())
+            most = max(most, count)
         if agent in parents:
             parent = parents[agent]
-            stage = _steps_before(born[agent], own.get(parent, ()), run) if agent in born else 0
+            stage = _steps_before(born[agent], steps.get(parent, ()), run) if agent in born else 0
             longest = stages.setdefault(parent, {})
-            longest[stage] = max(longest.get(stage, 0), counted)
+            longest[stage] = max(longest.get(stage, 0), count)
     return Measure(float(most))
 
 
-def _steps_before(index: int, taken: Sequence[tuple[float, int]], run: Run) -> int:
-    """Count the steps, given by time, before an event; for steps at its instant, `seq` decides."""
+def _steps_before(index: int, steps: Sequence[tuple[float, int]], run: Run) -> int:
+    """Return how many steps, sorted by time, are before an event; for steps at the same time, `seq` decides."""
     start, events = run.times.starts[index], run.trace.events
-    place = before = bisect_right(taken, (start, inf))
-    while place and taken[place - 1][0] == start:
+    place = count = bisect_right(steps, (start, inf))
+    while place and steps[place - 1][0] == start:
         place -= 1
-        before -= is_after(events[taken[place][1]], events[index], 0.0)
-    return before
+        count -= is_after(events[steps[place][1]], events[index], 0.0)
+    return count
 
 
 def critical_step_path(run: Run) -> Measure:
@@ -83,11 +84,11 @@ def delegation_depth(run: Run) -> Measure:
 def width(run: Run) -> Measure:
     """The most agents alive at one instant, from spawn or first act to despawn or last act, both included.
 
-    People are no agents.
+    People do not count as agents.
     """
     starts, ends = run.times.starts, run.times.ends
-    first = {agent: starts[numbers[0]] for agent, numbers in run.times.by_agent.items()}
-    last = {agent: ends[numbers[-1]] for agent, numbers in run.times.finished.items()}
+    first = {agent: starts[indices[0]] for agent, indices in run.times.by_agent.items()}
+    last = {agent: ends[indices[-1]] for agent, indices in run.times.finished.items()}
     for agent, spawns in run.view.lifecycle.spawns.items():
         first[agent] = min(first.get(agent, starts[spawns[0]]), starts[spawns[0]])
         last[agent] = max(last.get(agent, 0.0), max([ends[spawn] for spawn in spawns]))
@@ -107,29 +108,33 @@ def fan_out(run: Run) -> Measure:
     if not spawns:
         return Measure(None, "nothing is spawned")
     decisions: dict[int, int | tuple[str, float]] = {}
-    following: dict[int, int] = {}
+    previous_spawns: dict[int, int] = {}  # of spawns that follow from another spawn: they share its decision
     for index in spawns:
         spawn = events[index]
-        own = [source for source in times.incoming[index] if events[source].agent == spawn.agent]
-        if len(own) > 1:
-            own = [source for source in own if events[source].type is not _SPAWN] or own
-            own = [max(own, key=lambda source: (events[source].t, events[source].seq or 0, events[source].id))]
-        if own and events[own[0]].type is _SPAWN:
-            following[index] = own[0]
+        causes = [source for source in times.incoming[index] if events[source].agent == spawn.agent]
+        if not causes:
+            decisions[index] = spawn.agent, spawn.t
+            continue
+        causes = [source for source in causes if events[source].type is not _SPAWN] or causes
+        cause = max(causes, key=lambda source: (events[source].t, events[source].seq or 0, events[source].id))
+        if events[cause].type is _SPAWN:
+            previous_spawns[index] = cause
         else:
-            decisions[index] = own[0] if own else (spawn.agent, spawn.t)
-    for index in times.sequence if following else ():
-        if index in following:
-            decisions[index] = decisions[following[index]]
+            decisions[index] = cause
+    if previous_spawns:
+        for index in times.sequence:
+            if index in previous_spawns:
+                decisions[index] = decisions[previous_spawns[index]]
     return Measure(len(spawns) / len(set(decisions.values())))
 
 
 def message_density(run: Run) -> Measure:
     """Messages between agents by step."""
-    number = len(run.steps)
-    sent = run.times.graph.of_type.get(_MESSAGE, ())
-    messages = len([n for n in sent if not run.trace.events[n].copied_context])
-    return Measure(messages / number) if number else Measure(None, "no step is logged")
+    if not run.steps:
+        return Measure(None, "no step is logged")
+    indices = run.times.graph.of_type.get(_MESSAGE, ())
+    messages = sum(not run.trace.events[index].copied_context for index in indices)
+    return Measure(messages / len(run.steps))
 
 
 def communication_tokens(run: Run) -> Measure:
@@ -142,33 +147,34 @@ def protocol_share(run: Run) -> Measure:
     protocol = _tokens_of(run, _PROTOCOL, "spawns, messages, returns and aggregates")
     if protocol.value is None:
         return Measure(None, protocol.reason)
-    everything = _tokens_of(run, tuple(run.spending), "events")
-    if everything.value is None:
-        return Measure(None, everything.reason)
-    return Measure(protocol.value / everything.value) if everything.value else Measure(None, "no token is logged")
+    all_events = _tokens_of(run, tuple(run.spending), "events")
+    if all_events.value is None:
+        return Measure(None, all_events.reason)
+    return Measure(protocol.value / all_events.value) if all_events.value else Measure(None, "no token is logged")
 
 
-_MAY_LACK = frozenset(
+_WITHOUT_TOKENS = frozenset(
     {EventType.TOOL_CALL, EventType.TOOL_RESULT, EventType.HUMAN, EventType.SAFETY, EventType.DESPAWN, EventType.STOP}
 )
-"""Events of which a model writes nothing beyond what another event has: without tokens they have none."""
+"""Types of events for which a model writes nothing, or nothing that another event does not count."""
 
 
 def _tokens_of(run: Run, kinds: Sequence[EventType], nouns: str) -> Measure:
-    """The tokens of the events of some types; None where one that should have tokens has none."""
-    number, spent, lacking = 0, 0.0, list[int]()
+    """Return the tokens of the events of some types; unknown if an event that should have tokens has none."""
+    count, tokens = 0, 0.0
+    missing: list[int] = []
     for kind in kinds:
-        if one := run.spending.get(kind):
-            number += one.events
-            spent += one.tokens
-            if kind not in _MAY_LACK:
-                lacking += one.lacking
-    if not number:
+        if spending := run.spending.get(kind):
+            count += spending.events
+            tokens += spending.tokens
+            if kind not in _WITHOUT_TOKENS:
+                missing += spending.missing
+    if not count:
         return Measure(None, f"there are no {nouns}")
-    if lacking:
-        reason = f"{len(lacking)} of {number} {nouns} have no tokens: {cite(run.trace, sorted(lacking))}"
-        return Measure(None, reason, at_least=positive(spent))
-    return Measure(spent)
+    if missing:
+        reason = f"{len(missing)} of {count} {nouns} have no tokens: {cite(run.trace, sorted(missing))}"
+        return Measure(None, reason, at_least=positive(tokens))
+    return Measure(tokens)
 
 
 DEFINITIONS = (

@@ -1,4 +1,4 @@
-"""Work, span and what follows from them: how parallel a run was, and how parallel it could have been.
+"""Measures of work and time: how parallel a run was, and how parallel it could have been.
 
 The terms are those of the work-span model (R. P. Brent, "The parallel evaluation of general arithmetic
 expressions", Journal of the ACM 21, 1974; T. H. Cormen et al., "Introduction to Algorithms", chapter on
@@ -28,7 +28,7 @@ def worked(run: Run) -> Measure:
 
 
 def work_path(times: Timing) -> Path:
-    """The longest path of work: with these steps no number of agents could have been faster."""
+    """Return the path of dependent events with the most work: no number of agents could run these steps faster."""
     return longest_path(times, times.works, overlapping=True)
 
 
@@ -44,36 +44,38 @@ def span(run: Run) -> Measure:
 def waited(run: Run) -> Measure:
     """Time in which the run waited for people: found in the trace, else as stated; 0 if nobody is seen to intervene."""
     events, stated = run.trace.events, run.trace.excluded_human_wait_s
-    indices = run.times.graph.of_type.get(_HUMAN, ())
-    endless = [index for index in indices if events[index].t_end is None]
-    if indices and not endless:
+    interventions = run.times.graph.of_type.get(_HUMAN, ())
+    without_end = [index for index in interventions if events[index].t_end is None]
+    if interventions and not without_end:
         return Measure(run.times.waited)
     if stated is not None:
         if stated and run.times.unit == "step":
             return Measure(None, "the wait is stated in seconds, and the trace counts steps")
         return Measure(max(stated, run.times.waited))
-    lacking = f"{len(endless)} of {len(indices)} human interventions have no end"
-    return Measure(None, f"{lacking}: {cite(run.trace, endless)}") if endless else Measure(run.times.waited)
+    if without_end:
+        reason = f"{len(without_end)} of {len(interventions)} human interventions have no end"
+        return Measure(None, f"{reason}: {cite(run.trace, without_end)}")
+    return Measure(run.times.waited)
 
 
 def elapsed(run: Run) -> Measure:
     """Tp: from the first event to the last, without waits for people as far as they are known."""
-    times, people = run.times, run.once(waited)
-    further = max((people.value or 0.0) - times.waited, 0.0)  # as stated, and not taken out yet
-    known = positive(times.elapsed - further)
+    times, wait = run.times, run.once(waited)
+    more_waited = max((wait.value or 0.0) - times.waited, 0.0)  # the stated wait that `times` does not exclude yet
+    duration = times.elapsed - more_waited
     if times.unknown and not any(times.works):
-        return Measure(None, "no event says when it ended", at_least=known)
+        return Measure(None, "no event says when it ended", at_least=positive(duration))
     last = [index for index in times.unknown if times.starts[index] >= times.end]
     if last and times.unit != "step":
-        return Measure(None, f"the last event has no end: {cite(run.trace, last)}", at_least=known)
-    if people.value is None and run.trace.excluded_human_wait_s is not None:
-        return people
-    if further > 0:
+        return Measure(None, f"the last event has no end: {cite(run.trace, last)}", at_least=positive(duration))
+    if wait.value is None and run.trace.excluded_human_wait_s is not None:
+        return wait
+    if more_waited > 0:
         busy = times.elapsed - concurrency(times).get(0, 0.0)
-        if times.elapsed - further < busy:
-            shown = f"{times.elapsed - further:g}, less than the {busy:g} in which agents work"
-            return Measure(None, f"the stated wait for people leaves {shown}")
-    return Measure(times.elapsed - further)
+        if duration < busy:
+            reason = f"the stated wait for people leaves {duration:g}, less than the {busy:g} in which agents work"
+            return Measure(None, reason)
+    return Measure(duration)
 
 
 def parallelism(run: Run) -> Measure:
@@ -90,9 +92,10 @@ def speed_up(run: Run) -> Measure:
 
 
 def concurrency(times: Timing) -> dict[int, float]:
-    """For how long how many events were worked on at once; 0 for idle time within the run.
+    """Return the time that each number of events was worked on at once; 0 is idle time within the run.
 
-    The times add up to the elapsed time, and each times its number to the work, where no duration is unknown.
+    The times add up to the elapsed time. If no duration is unknown, each multiplied by its number of events, they add
+    up to the work.
     """
     changes: list[tuple[float, int]] = []
     for index, duration in enumerate(times.works):
@@ -114,10 +117,10 @@ class Profile(NamedTuple):
     """The concurrency of a run over time.
 
     Attributes:
-        times: For each number of events worked on at once, how long it was that many; 0 stands for idle time.
+        times: The time by the number of events that were worked on at once; 0 is idle time.
         unit: `s`, or `step` in a trace that counts steps.
-        reason: Why nothing is known of it; `times` is empty then.
-        if_waiting: The same as `times` if open calls only waited; None where there are none.
+        reason: The reason why the concurrency is unknown and `times` is empty.
+        if_waiting: `times` if open calls count as waits; None if there are no open calls.
     """
 
     times: dict[int, float]
@@ -151,22 +154,24 @@ def brent_bound(run: Run) -> Measure:
 
 
 def _known_part(run: Run, figure: float) -> Measure:
-    """Return a figure of the durations; where some are unknown, it is the least that the measure can be."""
+    """Return a figure of the durations as a measure; as a lower bound if some durations are unknown."""
     if not run.times.unknown:
         return Measure(figure)
     return Measure(None, unknown_durations(run.times, run.trace), at_least=positive(figure))
 
 
 def unknown_durations(times: Timing, trace: Trace) -> str:
-    """Count the working events without an end, and name a few of them."""
+    """Return the reason that some working events have no end, with their count and the first few ids."""
     working = sum(duration > 0 for duration in times.works) + len(times.unknown)
     return f"{len(times.unknown)} of {working} working events have no end: {cite(trace, times.unknown)}"
 
 
-def _ratio(above: Measure, below: Measure, if_zero: str) -> Measure:
-    if above.value is None or below.value is None:
-        return Measure(None, above.reason or below.reason)
-    return Measure(above.value / below.value) if below.value > 0 else Measure(None, if_zero)
+def _ratio(numerator: Measure, denominator: Measure, reason_if_zero: str) -> Measure:
+    if numerator.value is None or denominator.value is None:
+        return Measure(None, numerator.reason or denominator.reason)
+    if denominator.value > 0:
+        return Measure(numerator.value / denominator.value)
+    return Measure(None, reason_if_zero)
 
 
 DEFINITIONS = (
