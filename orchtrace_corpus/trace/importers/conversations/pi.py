@@ -194,7 +194,7 @@ class _Reading:
             self._untimed[key] = call, calls
         if ending == "aborted" and key == ROOT:
             run.interrupt(key, end, place)
-        current_answers().note(" ".join(map(str, (asked, *usage))), call.model, place.file, place.line)
+        current_answers().note((asked, *usage), call.model, place.file, place.line)
 
     def _end_untimed(self, key: str, time: float) -> None:
         """End the last answer of an agent without entries at a time."""

@@ -108,11 +108,11 @@ class Answers:
     """
 
     def __init__(self) -> None:
-        self._ids: dict[tuple[str, int], list[str]] = {}  # by file and line
+        self._ids: dict[tuple[str, int], list[tuple[object, str]]] = {}  # by file and line
 
-    def note(self, answer: str, request: str, file: str, line: int) -> None:
-        """Note the ids of an answer, which begins on this line, and of its request."""
-        self._ids.setdefault((file, line), []).append(f"{answer}\0{request}")
+    def note(self, answer: object, request: str, file: str, line: int) -> None:
+        """Note the ids of an answer, which begins on this line, and of its request; without an id, its values."""
+        self._ids.setdefault((file, line), []).append((answer, request))
 
     def take(self, trace: Trace) -> dict[int, str]:
         """Return the ids of the answers of a trace, by the index of their events; each is returned once."""
@@ -122,7 +122,8 @@ class Answers:
             if event.type in _ANSWERS and isinstance(source, Source):
                 noted = self._ids.get((source.file, source.line))  # type: ignore[arg-type]
                 if noted:
-                    answers[index] = noted.pop(0)
+                    answer, request = noted.pop(0)
+                    answers[index] = f"{answer}\0{request}"
         return answers
 
     def __enter__(self) -> None:

@@ -543,7 +543,7 @@ class _Family:
         amounts, reasoning_apart, _ = step.stated
         run.spend(call, amounts, caches_apart=True, reasoning_apart=reasoning_apart)
         if call.spent is not None and message.created != NO_TIME:  # a fork copies messages under new ids
-            self._answers.note(f"{message.created} {amounts}", f"{model} opencode", place.file, place.line)
+            self._answers.note((message.created, amounts), f"{model} opencode", place.file, place.line)
         for part in calls:
             tool_call = message.calls[part.id]
             tool_call.call = call
