@@ -1,4 +1,4 @@
-"""Rewards: what a specification pays for a run, term by term, event by event and agent by agent.
+"""Computes the reward of a run from a specification, with the shares of terms, events and agents.
 
     spec = rewards.load("kimi-k2-5")              # or the path of a file; see `specs`
     reward = rewards.compute(view, spec)          # -> Reward(value, terms)
@@ -6,9 +6,10 @@
         print(term.name, term.value, term.refusal)
 
 `Term.by_event` and `Term.by_agent` are not weighted, and each sums to `Term.value`. `Reward.by_event()` and
-`Reward.by_agent()` are weighted, and each sums to `Reward.value`. What belongs to no single event or agent stands under
-`WHOLE`, the empty name: a trainer puts it on the last step of a run, or on all agents.
-A term that a trace cannot tell has no value and a refusal, which says what to add; the reward has no value then.
+`Reward.by_agent()` are weighted, and each sums to `Reward.value`. The key `WHOLE`, the empty name, holds the share that
+belongs to no single event or agent: a trainer puts it on the last step of a run, or on all agents.
+If a trace lacks the data for a term, the term has no value but a refusal, which says what to add. The reward then has
+no value either.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ __all__ = [
 
 
 def compute(trace: Trace | TraceView, spec: Spec) -> Reward:
-    """Compute the reward of a design for a run.
+    """Compute the reward of a run.
 
     Args:
-        trace: A trace that the graph rules have no error against.
+        trace: A trace in which the graph rules find no error.
         spec: The specification.
 
     Raises:
-        CycleError: The edges go round in a circle.
+        CycleError: The edges form a cycle.
     """
     team = Team(TraceView.of(trace))
     terms = tuple([_term(team, term, score) for term, score in _scores(team, spec)])
@@ -45,25 +46,30 @@ def compute(trace: Trace | TraceView, spec: Spec) -> Reward:
 
 
 def contributions(trace: Trace | TraceView, spec: Spec) -> tuple[float | None, ...]:
-    """The reward, then what each term adds to it, without shares; for many runs. Errors as for `compute`."""
+    """Return the reward and then the weighted value of each term, without shares: faster than `compute` for many runs.
+
+    Raises:
+        CycleError: The edges form a cycle.
+    """
     team = Team(TraceView.of(trace))
-    values = [
-        None if score.value is None else term.weight * _fitted(score.value, term) for term, score in _scores(team, spec)
-    ]
+    values: list[float | None] = []
+    for term, score in _scores(team, spec):
+        values.append(None if score.value is None else term.weight * _clamp(score.value, term))
     return (_sum(values), *values)
 
 
 def _scores(team: Team, spec: Spec) -> Iterator[tuple[TermSpec, Score]]:
+    """Yield each term with its score; a term behind a closed gate scores 0, whatever its ramp and range."""
     for term in spec.terms:
-        closed = _closed_gate(team, term)
-        if closed is None:
+        gate_score = _closed_gate(team, term)
+        if gate_score is None:
             yield term, FUNCTIONS[term.function].compute(team, term.settings)
         else:
-            yield term._replace(ramp=None, range=None), closed
+            yield term._replace(ramp=None, range=None), gate_score
 
 
 def _closed_gate(team: Team, term: TermSpec) -> Score | None:
-    """Return the score of a term with a gate that is closed or unknown; None where the term pays."""
+    """Return the score of a term if one of its gates is closed or unknown; None if all are open."""
     if "spawns" in term.gates and not team.spawns:
         return Score(0.0)
     if "outcome" not in term.gates:
@@ -75,14 +81,15 @@ def _closed_gate(team: Team, term: TermSpec) -> Score | None:
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
+    """Return the sum; None if any value is unknown."""
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
 
 
-def _term(team: Team, of: TermSpec, score: Score) -> Term:
+def _term(team: Team, spec: TermSpec, score: Score) -> Term:
     if score.value is None:
-        return Term(of.name, of.family, of.weight, None, score.refusal, {}, {})
-    value = _fitted(score.value, of)
+        return Term(spec.name, spec.family, spec.weight, None, score.refusal, {}, {})
+    value = _clamp(score.value, spec)
     events, agents = team.trace.events, team.times.graph.agents
     by_event = {events[index].id: share for index, share in score.events.items()}
     by_agent: dict[str, float] = {}
@@ -93,34 +100,37 @@ def _term(team: Team, of: TermSpec, score: Score) -> Term:
             agent = agents[index]
             by_agent[agent] = by_agent.get(agent, 0.0) + share
     return Term(
-        of.name,
-        of.family,
-        of.weight,
+        spec.name,
+        spec.family,
+        spec.weight,
         value,
         None,
-        _summing(by_event, score.value, value),
-        _summing(by_agent, score.value, value),
+        _rescale(by_event, score.value, value),
+        _rescale(by_agent, score.value, value),
     )
 
 
-def _fitted(value: float, of: TermSpec) -> float:
-    """A value after the ramp and the range of its term."""
-    if of.ramp is not None:
-        zero, one = of.ramp
+def _clamp(value: float, spec: TermSpec) -> float:
+    """Return a value after the ramp and the range of its term."""
+    if spec.ramp is not None:
+        zero, one = spec.ramp
         value = min(max((value - zero) / (one - zero), 0.0), 1.0)
-    return min(max(value, of.range[0]), of.range[1]) if of.range is not None else value
+    if spec.range is not None:
+        lowest, highest = spec.range
+        value = min(max(value, lowest), highest)
+    return value
 
 
-def _summing(shares: dict[str, float], before: float, value: float) -> dict[str, float]:
-    """Shares of a value that the ramp or the range has changed: in proportion; the whole run's where there are none.
+def _rescale(shares: dict[str, float], raw: float, value: float) -> dict[str, float]:
+    """Return shares that sum to `value`, from shares that sum to the raw value before ramp and range.
 
-    Shares of both signs are left as they are, and the whole run takes the difference: in proportion, they might
-    become as large as one likes.
+    Shares of one sign change in proportion. Shares of both signs stay, and `WHOLE` takes the difference: in proportion,
+    they could become arbitrarily large.
     """
     if not shares:
         return {WHOLE: value} if value else {}
-    if value == before:
+    if value == raw:
         return shares
-    if before and (min(shares.values()) >= 0 or max(shares.values()) <= 0):
-        return {name: share * (value / before) for name, share in shares.items()}
-    return {**shares, WHOLE: value - before}
+    if raw and (min(shares.values()) >= 0 or max(shares.values()) <= 0):
+        return {name: share * (value / raw) for name, share in shares.items()}
+    return {**shares, WHOLE: value - raw}

@@ -1,7 +1,7 @@
 """Rewards for orchestration (R7): parallel speed-up, split, merge, cost of the team, and stopping.
 
-Of PARL (Kimi K2.5, arXiv 2602.02276) the report names three terms, `r = l1 * r_parallel + l2 * r_finish + r_perf`, and
-counts Critical Steps. It gives no formula of `r_parallel`: `parallel_share` is ours, in its place.
+The report on PARL (Kimi K2.5, arXiv 2602.02276) names three terms, `r = l1 * r_parallel + l2 * r_finish + r_perf`, and
+counts Critical Steps. It gives no formula of `r_parallel`; `parallel_share` is our substitute.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from math import inf, log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.trace.measures.measure import ASKED, cite
@@ -20,9 +20,6 @@ from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.rewards.terms import FAILED, Function, Score, Team, paid, refused, share_of
 from orchtrace_corpus.trace.view.timing import longest_path
 
-if TYPE_CHECKING:
-    pass
-
 _PARL = "PARL (Kimi K2.5, arXiv 2602.02276)"
 _BOOK = "work-span model (Brent 1974)"
 _PUPPETEER = "Puppeteer (arXiv 2505.19591), its released code"
@@ -32,9 +29,9 @@ Options = Mapping[str, Any]
 
 
 def team_speed_up(team: Team, options: Options) -> Score:
-    """Return the speed-up of the spawned agents: the sum of their work by their span.
+    """Return the speed-up of the spawned agents: the sum of their work divided by their span.
 
-    Against the baseline `stated` instead: how much faster the run was than the single agent that the trace declares.
+    With the baseline `stated`, the speed-up is that of the run over the single agent that the trace declares.
     """
     if options["baseline"] == "stated":
         return _speed_up_stated(team)
@@ -43,9 +40,10 @@ def team_speed_up(team: Team, options: Options) -> Score:
         return refused(_NO_SPAWN)
     agents = times.graph.agents
     works = [work if agent in spawned else 0.0 for work, agent in zip(times.works, agents, strict=True)]
-    if lacking := [number for number in times.unknown if agents[number] in spawned]:
-        said = f"{len(lacking)} of {len(lacking) + sum(map(bool, works))} working events of spawned agents have no end"
-        return refused(f"{said}: {cite(team.trace, lacking)}; add `t_end`")
+    if without_end := [index for index in times.unknown if agents[index] in spawned]:
+        count = len(without_end) + sum(map(bool, works))
+        reason = f"{len(without_end)} of {count} working events of spawned agents have no end"
+        return refused(f"{reason}: {cite(team.trace, without_end)}; add `t_end`")
     if not any(works):
         return refused("nothing that a spawned agent does takes time: add `t_end` to its events")
     span = longest_path(times, works, overlapping=True).length
@@ -53,8 +51,8 @@ def team_speed_up(team: Team, options: Options) -> Score:
 
 
 def _speed_up_stated(team: Team) -> Score:
-    time, declared = team.once(elapsed), team.trace.baseline
-    single = declared.wall_clock_s if declared else None
+    time, baseline = team.once(elapsed), team.trace.baseline
+    single = baseline.wall_clock_s if baseline else None
     if not single:
         return refused("no single agent's run is declared: give `baseline.wall_clock_s` with --outcomes")
     if not time.value:
@@ -65,49 +63,52 @@ def _speed_up_stated(team: Team) -> Score:
 
 
 def parallel_share(team: Team, options: Options) -> Score:  # noqa: ARG001  (all functions of rewards take both)
-    """The share of spawns whose agent lives while an agent of another spawn of the same parent does."""
+    """Return the share of spawns whose agent lives at the same time as one of another spawn of the same parent."""
     if not team.spawns:
         return Score(0.0)
     events, starts, ends = team.trace.events, team.times.starts, team.times.ends
     lives: dict[str, list[tuple[float, float, int]]] = {}
     for child, spawns_of_child in team.spawned.items():
-        own, despawns = team.times.finished.get(child, ()), team.view.lifecycle.despawns.get(child, ())
-        for index, again in zip(spawns_of_child, [*spawns_of_child[1:], None], strict=True):
-            place = bisect_left(despawns, events[index].t, key=lambda one: events[one].t)
-            last = team.returned.get(index, despawns[place] if place < len(despawns) else None)
-            end = starts[last] if last is not None else max(ends[own[-1]] if own else 0.0, ends[index])
-            end = end if again is None else min(end, starts[again])
-            lives.setdefault(events[index].agent, []).append((starts[index], end, index))
-    beside: list[int] = []
+        finished, despawns = team.times.finished.get(child, ()), team.view.lifecycle.despawns.get(child, ())
+        for spawn, next_spawn in zip(spawns_of_child, [*spawns_of_child[1:], None], strict=True):
+            place = bisect_left(despawns, events[spawn].t, key=lambda despawn: events[despawn].t)
+            last = team.returned.get(spawn, despawns[place] if place < len(despawns) else None)
+            end = max(ends[finished[-1]] if finished else 0.0, ends[spawn])
+            if last is not None:
+                end = starts[last]
+            if next_spawn is not None:
+                end = min(end, starts[next_spawn])
+            lives.setdefault(events[spawn].agent, []).append((starts[spawn], end, spawn))
+    overlapping: list[int] = []
     for siblings in lives.values():
         siblings.sort()
-        latest, before = -inf, -1
+        latest_end, longest_living = -inf, -1
         paired = set()
-        for start, end, index in siblings:
-            if start < latest and before >= 0:
-                paired |= {index, before}
-            if end > latest:
-                latest, before = end, index
-        beside += paired
-    return share_of(beside, team.spawns)
+        for start, end, spawn in siblings:
+            if start < latest_end and longest_living >= 0:
+                paired |= {spawn, longest_living}
+            if end > latest_end:
+                latest_end, longest_living = end, spawn
+        overlapping += paired
+    return share_of(overlapping, team.spawns)
 
 
 def completed(team: Team, options: Options) -> Score:  # noqa: ARG001
-    """The share of spawned subtasks that come back without failing; nothing where nothing is spawned."""
+    """Return the share of spawned subtasks that return without failing; 0 without spawns."""
     if not team.spawns:
         return Score(0.0)
     events = team.trace.events
-    back = team.returned.items()
-    return share_of([spawn for spawn, index in back if events[index].status not in FAILED], team.spawns)
+    successful = [spawn for spawn, result in team.returned.items() if events[result].status not in FAILED]
+    return share_of(successful, team.spawns)
 
 
 def returned(team: Team, options: Options) -> Score:  # noqa: ARG001
-    """The share of spawned subtasks that come back, failed or not."""
+    """Return the share of spawned subtasks that return, failed or not."""
     return share_of(team.returned, team.spawns) if team.spawns else refused(_NO_SPAWN)
 
 
 def taken_up(team: Team, options: Options) -> Score:  # noqa: ARG001
-    """The share of spawned subtasks whose agent does anything."""
+    """Return the share of spawned subtasks whose agent acts."""
     if not team.spawns:
         return refused(_NO_SPAWN)
     events, acting = team.trace.events, team.times.by_agent
@@ -115,14 +116,14 @@ def taken_up(team: Team, options: Options) -> Score:  # noqa: ARG001
 
 
 def used(team: Team, options: Options) -> Score:  # noqa: ARG001
-    """The share of returns that led to the run's result along edges."""
+    """Return the share of returns from which edges lead to the run's result."""
     if not team.returns:
         return refused("nothing is returned")
-    return share_of([number for number in team.returns if number in team.making], team.returns)
+    return share_of([index for index in team.returns if index in team.making], team.returns)
 
 
 def covered(team: Team, options: Options) -> Score:  # noqa: ARG001
-    """The share of the stated subtasks that a spawn or a message assigns; what was forgotten is the rest."""
+    """Return the share of the stated subtasks that a spawn or a message assigns."""
     stated = dict.fromkeys(team.trace.subtasks)
     if not stated:
         return refused("the trace states no `subtasks`, so nothing says what the task consists of")
@@ -139,100 +140,111 @@ def covered(team: Team, options: Options) -> Score:  # noqa: ARG001
 
 
 def disjoint(team: Team, options: Options) -> Score:  # noqa: ARG001
-    """The share of tool calls of siblings that no other sibling makes: same tool, same content."""
+    """Return the share of siblings' tool calls that no other sibling makes: same tool, same content."""
     events, parents = team.trace.events, team.view.lifecycle.parents
     calls = [call for call in team.calls if events[call].agent in parents]
     if not calls:
         return refused("no spawned agent calls a tool, so nothing tells subtasks apart")
-    if lacking := [index for index in calls if not events[index].content_ref]:
-        return refused(f"{len(lacking)} of {len(calls)} tool calls have no `content_ref`: {cite(team.trace, lacking)}")
-    makers: dict[tuple[str, str, str], set[str]] = {}
+    if missing := [index for index in calls if not events[index].content_ref]:
+        return refused(f"{len(missing)} of {len(calls)} tool calls have no `content_ref`: {cite(team.trace, missing)}")
+    keys = {}
+    callers: dict[tuple[str, str, str], set[str]] = {}
     for index in calls:
         event = events[index]
-        makers.setdefault((parents[event.agent], event.tool, event.content_ref), set()).add(event.agent)
-    alone = [n for n in calls if len(makers[parents[events[n].agent], events[n].tool, events[n].content_ref]) == 1]
-    return share_of(alone, calls)
+        keys[index] = parents[event.agent], event.tool, event.content_ref
+        callers.setdefault(keys[index], set()).add(event.agent)
+    return share_of([index for index in calls if len(callers[keys[index]]) == 1], calls)
 
 
 def merge_over_best(team: Team, options: Options) -> Score:  # noqa: ARG001
-    """The outcome of a merge less the best outcome of what it merged, on average over the merges."""
-    return _merged(team, max)
+    """Return the outcome of a merge less the best outcome of its parts, averaged over the merges."""
+    return _merge_difference(team, max)
 
 
 def merge_gain(team: Team, options: Options) -> Score:  # noqa: ARG001
-    """The outcome of a merge less the mean outcome of what it merged, on average over the merges."""
-    return _merged(team, lambda outcomes: sum(outcomes) / len(outcomes))
+    """Return the outcome of a merge less the mean outcome of its parts, averaged over the merges."""
+    return _merge_difference(team, lambda outcomes: sum(outcomes) / len(outcomes))
 
 
-def _merged(team: Team, measure: Any) -> Score:
+def _merge_difference(team: Team, combine: Callable[[list[float]], float]) -> Score:
+    """Return the mean over merges of their outcome less the combined outcome of their parts."""
     if not team.merges:
         return refused("no aggregate merges what two or more agents say")
     shares = {}
     for index, inputs in team.merges.items():
-        known = {one: team.outcome_of(one) for one in (index, *inputs)}
-        if lacking := [one for one, outcome in known.items() if outcome is None]:
-            named = team.trace.events[lacking[0]].id
-            said = f"{len(lacking)} of {len(known)} outcomes of a merge and its parts are unknown"
-            return refused(f"{said}: {cite(team.trace, lacking)}; give them with --outcomes, as `event.{named}`")
-        parts = [known[one] for one in inputs]
-        shares[index] = (known[index] - measure(parts)) / len(team.merges)
+        known: dict[int, float] = {}
+        unknown: list[int] = []
+        for event in (index, *inputs):
+            outcome = team.outcome_of(event)
+            if outcome is None:
+                unknown.append(event)
+            else:
+                known[event] = outcome
+        if unknown:
+            example = team.trace.events[unknown[0]].id
+            reason = f"{len(unknown)} of {len(unknown) + len(known)} outcomes of a merge and its parts are unknown"
+            return refused(f"{reason}: {cite(team.trace, unknown)}; give them with --outcomes, as `event.{example}`")
+        shares[index] = (known[index] - combine([known[event] for event in inputs])) / len(team.merges)
     return paid(shares)
 
 
-def _counted(team: Team, indices: Any, options: Options) -> dict[int, float]:
+def _count(team: Team, indices: Iterable[int], options: Options) -> Score:
+    """Return the number of the events whose agents have one of the roles in the options."""
     agents = team.with_roles(options["roles"])
-    return {index: 1.0 for index in indices if team.trace.events[index].agent in agents}
+    return paid({index: 1.0 for index in indices if team.trace.events[index].agent in agents})
 
 
 def spawns(team: Team, options: Options) -> Score:
-    """The number of spawns."""
-    return paid(_counted(team, team.spawns, options))
+    """Return the number of spawns."""
+    return _count(team, team.spawns, options)
 
 
 def messages(team: Team, options: Options) -> Score:
-    """The number of messages."""
-    return paid(_counted(team, team.of_type(EventType.MESSAGE), options))
+    """Return the number of messages."""
+    return _count(team, team.of_type(EventType.MESSAGE), options)
 
 
 def steps(team: Team, options: Options) -> Score:
-    """The number of steps."""
-    return paid(_counted(team, team.steps, options))
+    """Return the number of steps."""
+    return _count(team, team.steps, options)
 
 
 def tokens(team: Team, options: Options) -> Score:
-    """The tokens of events; refused where a model was asked and no tokens are stated."""
-    spent, lacking = team.spent
-    counts = _restriction(team, options)
-    if counts is not None:
-        spent = {number: used for number, used in spent.items() if counts(number)}
-        lacking = list(filter(counts, lacking))
-    if lacking or not spent:
-        where = f": {cite(team.trace, lacking)}" if lacking else ""
+    """Return the tokens of events; refused if a model answer has no tokens."""
+    spent, missing = team.spent
+    is_selected = _selection(team, options)
+    if is_selected is not None:
+        spent = {index: count for index, count in spent.items() if is_selected(index)}
+        missing = list(filter(is_selected, missing))
+    if missing or not spent:
+        where = f": {cite(team.trace, missing)}" if missing else ""
         return refused(f"events in which a model is asked have no tokens{where}; add `tokens`")
     return paid(spent)
 
 
 def usd(team: Team, options: Options) -> Score:
-    """The cost that events state, in US dollars; refused where a model was asked and none is stated."""
-    counts, members = _restriction(team, options), team.members
+    """Return the cost that events state, in US dollars; refused if a model answer has no cost."""
+    is_selected, members = _selection(team, options), team.members
     spent: dict[int, float] = {}
-    lacking = []
+    missing = []
     for index, event in enumerate(team.trace.events):
-        if event.copied_context or event.agent not in members or (counts is not None and not counts(index)):
+        if event.copied_context or event.agent not in members:
+            continue
+        if is_selected is not None and not is_selected(index):
             continue
         if event.cost_usd is not None:
             spent[index] = event.cost_usd
         elif event.type in ASKED:
-            lacking.append(index)
-    if lacking or not spent:
-        where = f": {cite(team.trace, lacking)}" if lacking else ""
-        said = f"events in which a model is asked state no `cost_usd`{where}"
-        return refused(f"{said}; import the log with --prices or --cost")
+            missing.append(index)
+    if missing or not spent:
+        where = f": {cite(team.trace, missing)}" if missing else ""
+        reason = f"events in which a model is asked state no `cost_usd`{where}"
+        return refused(f"{reason}; import the log with --prices or --cost")
     return paid(spent)
 
 
-def _restriction(team: Team, options: Options) -> Callable[[int], bool] | None:
-    """Return a test of events by the role of their agent and their type; None if all events count."""
+def _selection(team: Team, options: Options) -> Callable[[int], bool] | None:
+    """Return a predicate that selects events by the roles and types in the options; None if all events count."""
     roles, types = options["roles"], options["types"]
     if not roles and not types:
         return None
@@ -241,7 +253,7 @@ def _restriction(team: Team, options: Options) -> Callable[[int], bool] | None:
 
 
 def longest_answer(team: Team, options: Options) -> Score:
-    """The most output tokens of one event."""
+    """Return the largest number of output tokens of one event."""
     agents = team.with_roles(options["roles"])
     sizes = {
         index: float(event.tokens.output)
@@ -250,21 +262,21 @@ def longest_answer(team: Team, options: Options) -> Score:
     }
     if not sizes:
         return refused("no event states its output tokens; add `tokens`")
-    longest = max(sizes, key=lambda number: (sizes[number], team.trace.events[number].id))
+    longest = max(sizes, key=lambda index: (sizes[index], team.trace.events[index].id))
     return paid({longest: sizes[longest]})
 
 
 def critical_steps(team: Team, options: Options) -> Score:  # noqa: ARG001
-    """Critical Steps: those of the main agent, plus of each stage those of its longest sub-agent."""
-    found = team.once(measure_critical_steps)
-    return Score(found.value, found.reason)
+    """Return the Critical Steps: the steps of the main agent plus, for each stage, those of its longest sub-agent."""
+    measure = team.once(measure_critical_steps)
+    return Score(measure.value, measure.reason)
 
 
 def choice_cost(team: Team, options: Options) -> Score:
-    """Charge each choice of the next agent: more the later it is, times the compute that the agent then spends.
+    """Return the cost of all choices of a next agent: the compute of that agent, at a rate that rises with each step.
 
-    A choice is a spawn, and spawns of one instant are choices of one step. A choice at step t, from 0 on, costs
-    `rate(t) * 2 * size * tokens / per_cost`, where size is that of the model in billions of parameters
+    A choice is a spawn; spawns at the same time are choices of one step. A choice at step t, counted from 0, costs
+    `rate(t) * 2 * size * tokens / per_cost`, where size is the size of the model in billions of parameters
     (Puppeteer, `agent/agent_info/workflow.py:46` at b24e6e6: "self.cost = 2 * self.model_parameter * tokens").
     """
     if not team.spawns:
@@ -272,16 +284,16 @@ def choice_cost(team: Team, options: Options) -> Score:
     spent = tokens(team, _SPENDING)
     if spent.value is None:
         return spent
-    chosen = {index: used for index, used in spent.events.items() if team.trace.events[index].agent in team.spawned}
-    sizes = _model_sizes(team, chosen, options["model_sizes"])
+    used = {index: count for index, count in spent.events.items() if team.trace.events[index].agent in team.spawned}
+    sizes = _model_sizes(team, used, options["model_sizes"])
     if isinstance(sizes, Score):
         return sizes
     cost_by_choice = dict.fromkeys(team.spawns, 0.0)
-    for index, used in chosen.items():
+    for index, count in used.items():
         event = team.trace.events[index]
         choices = team.spawned[event.agent]
         place = bisect_right(choices, event.t, key=lambda choice: team.trace.events[choice].t)
-        cost_by_choice[choices[max(place - 1, 0)]] += 2 * sizes[index] * used
+        cost_by_choice[choices[max(place - 1, 0)]] += 2 * sizes[index] * count
     steps_of_choices = _choice_steps(team)
     return paid(
         {
@@ -292,9 +304,9 @@ def choice_cost(team: Team, options: Options) -> Score:
 
 
 def last_choice(team: Team, options: Options) -> Score:
-    """Pay a right result the rate of the step after the last choice, and charge it to a wrong one.
+    """Return the rate of the step after the last choice if the result is right, and its negative if it is wrong.
 
-    Source: Puppeteer, `inference/policy/REINFORCE_continuous.py:469-476` at b24e6e6; no tokens enter.
+    Source: Puppeteer, `inference/policy/REINFORCE_continuous.py:469-476` at b24e6e6; tokens do not matter.
     """
     if not team.spawns:
         return Score(0.0)
@@ -307,7 +319,7 @@ def last_choice(team: Team, options: Options) -> Score:
 
 
 def _choice_steps(team: Team) -> dict[int, int]:
-    """Return the step of each choice, from 0 on; choices of one instant share a step."""
+    """Return the step of each choice, counted from 0; choices at the same time share a step."""
     events = team.trace.events
     moments = sorted({events[choice].t for choice in team.spawns})
     return {choice: bisect_left(moments, events[choice].t) for choice in team.spawns}
@@ -322,15 +334,15 @@ def _choice_rate(step: int, options: Options) -> float:
 
 
 def _model_sizes(team: Team, indices: Iterable[int], sizes: Mapping[str, float]) -> dict[int, float] | Score:
-    """Return the size of the model of each event, in billions of parameters; a refusal where one is unknown."""
+    """Return the size of the model of each event, in billions of parameters; a refusal if one is unknown."""
     events = team.trace.events
     models = {agent.id: agent.model for agent in team.trace.agents}
     model_of = {index: events[index].model or models.get(events[index].agent, "") for index in indices}
     if unnamed := [index for index, model in model_of.items() if not model]:
         return refused(f"{len(unnamed)} events state no model: {cite(team.trace, unnamed)}; add `model`")
-    absent = sorted({model for model in model_of.values() if model not in sizes})
-    if absent:
-        names = ", ".join(quote(model) for model in absent)
+    without_size = sorted({model for model in model_of.values() if model not in sizes})
+    if without_size:
+        names = ", ".join(quote(model) for model in without_size)
         return refused(
             f"no size is given for the model {names}: add it to `model_sizes` of a copy of the specification"
         )
@@ -338,7 +350,7 @@ def _model_sizes(team: Team, indices: Iterable[int], sizes: Mapping[str, float])
 
 
 def late_steps(team: Team, options: Options) -> Score:  # noqa: ARG001
-    """The steps after the last return or aggregate, which changed nothing that came out."""
+    """Return the number of steps after the last return or aggregate, which did not change the result."""
     last, late = steps_after_result(team)
     if last is None:
         return refused("nothing is returned or aggregated, so nothing says when the result stood")
@@ -346,17 +358,17 @@ def late_steps(team: Team, options: Options) -> Score:  # noqa: ARG001
 
 
 def regret(team: Team, options: Options) -> Score:  # noqa: ARG001
-    """Return the gain of the best earlier result over the last: what stopping then would have gained."""
+    """Return by how much the best earlier result is better than the last: the gain of stopping there."""
     if not team.results:
         return refused("nothing is returned or aggregated, so nothing says when the result stood")
     last = team.results[-1]
     final = team.outcome_of(last)
     if final is None:
         return refused("the outcome of the run is unknown: give it with --outcomes, as `reward`")
-    earlier = [known for result in team.results[:-1] if (known := team.outcome_of(result)) is not None]
+    earlier = [outcome for result in team.results[:-1] if (outcome := team.outcome_of(result)) is not None]
     if not earlier:
-        named = team.trace.events[team.results[0]].id
-        return refused(f"no earlier result states its outcome: give it with --outcomes, as `event.{named}`")
+        example = team.trace.events[team.results[0]].id
+        return refused(f"no earlier result states its outcome: give it with --outcomes, as `event.{example}`")
     return paid({last: max(0.0, max(earlier) - final)})
 
 
@@ -408,4 +420,4 @@ FUNCTIONS = (
     Function("late_steps", "R7", "step", _COUNT, "steps after the last return or aggregate", "ours", {}, late_steps),
     Function("regret", "R7", "reward", _COUNT, "max(0, best earlier outcome - last outcome)", "ours", {}, regret),
 )  # fmt: skip
-"""The functions of this module."""
+"""The reward functions for orchestration."""

@@ -1,8 +1,8 @@
-"""Rewards for what is achieved: by the team, by agents, roles and steps, by tool calls, in debates (R1 to R6).
+"""Rewards for results (R1 to R6): of the team, of agents, roles and steps, of tool calls, and of debates.
 
 Potential-based shaping: F(s, s') = gamma * Phi(s') - Phi(s) (A. Y. Ng, D. Harada and S. Russell, "Policy invariance
-under reward transformations", ICML 1999). Phi is 0 at the end of a run, so discounted shares sum to -Phi(start), the
-same for every policy: shaping leaves the order of policies unchanged. Both potentials here are 0 at the start.
+under reward transformations", ICML 1999). Phi is 0 at the end of a run, so discounted shares sum to -Phi(start) for
+every policy, and shaping does not change the order of policies. Both potentials here are 0 at the start.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,20 +16,20 @@ from orchtrace_corpus.trace.rewards.terms import Function, Score, Team, paid, re
 from orchtrace_corpus.trace.view.open_calls import CLOSING_TOOLS
 
 _SHAPING = "Ng, Harada and Russell, ICML 1999"
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 
 CHANNELS = {
     "shared": "R1", "team": "R1", "individual": "R2", "agent": "R2", "role": "R3", "process": "R4", "token": "R4",
     "turn": "R4", "tool": "R5", "debate": "R6", "verifier": "R6", "message": "R6", "orchestration": "R7",
     "orchestrator": "R7", "hybrid": "R8",
 }  # fmt: skip
-"""The reward family of each channel of a trace's rewards."""
+"""The reward family of each channel in the rewards of a trace."""
 
 Options = Mapping[str, Any]
 
 
 def outcome(team: Team, options: Options) -> Score:
-    """The reward that the trace states in a channel; it belongs to the run as a whole."""
+    """Return the reward that the trace states in a channel; it belongs to the run as a whole."""
     channel = options["channel"]
     value = team.trace.rewards.get(channel)
     if value is None:
@@ -39,43 +39,47 @@ def outcome(team: Team, options: Options) -> Score:
 
 
 def success(team: Team, options: Options) -> Score:
-    """Success from 0 to 1, put between what a wrong and what a right result is paid."""
+    """Return the success, from 0 to 1, scaled between the rewards of a wrong and a right result."""
     value = team.trace.metrics.get("task_success")
     if value is None:
         return refused("`metrics.task_success` is unknown: give it with --outcomes, as `success`")
     return Score(options["wrong"] + (options["right"] - options["wrong"]) * value)
 
 
-def _unstated(team: Team, agents: Sequence[str]) -> Score | None:
-    """The refusal where any of some agents has no reward stated, or there is none of them; None where all have."""
+def _refusal_without_rewards(team: Team, agents: Sequence[str]) -> Score | None:
+    """Return a refusal if there are no agents or one of them has no stated reward; else None."""
     if not agents:
         return refused("no agent of these roles acts: name roles that the trace gives")
-    lacking = [agent for agent in agents if agent not in team.outcomes]
-    if not lacking:
+    missing = [agent for agent in agents if agent not in team.outcomes]
+    if not missing:
         return None
-    named = [f"{one} ({team.roles[one]})" if team.roles.get(one, one) != one else one for one in lacking[:_MOST_NAMED]]
-    shown = ", ".join(named) + (", …" if len(lacking) > _MOST_NAMED else "")
-    said = f"{len(lacking)} of {len(agents)} agents have no reward: {shown}"
-    return refused(f"{said}; give it with --outcomes, as `agent.{lacking[0]}`")
+    names = []
+    for agent in missing[:_MAX_NAMED]:
+        role = team.roles.get(agent, agent)
+        names.append(agent if role == agent else f"{agent} ({role})")
+    if len(missing) > _MAX_NAMED:
+        names.append("…")
+    reason = f"{len(missing)} of {len(agents)} agents have no reward: {', '.join(names)}"
+    return refused(f"{reason}; give it with --outcomes, as `agent.{missing[0]}`")
 
 
 def agent_outcomes(team: Team, options: Options) -> Score:
-    """The mean of the rewards of agents."""
+    """Return the mean of the rewards of agents."""
     chosen = team.with_roles(options["roles"])
     agents = [agent for agent in team.agents if agent in chosen]
-    if refusal := _unstated(team, agents):
+    if refusal := _refusal_without_rewards(team, agents):
         return refusal
     shares = {agent: team.outcomes[agent] / len(agents) for agent in agents}
     return Score(sum(shares.values()), agents=shares)
 
 
 def role_outcomes(team: Team, options: Options) -> Score:
-    """The mean over roles of the mean reward of the agents of each."""
+    """Return the mean over roles of the mean reward of their agents."""
     chosen = team.with_roles(options["roles"])
     agents = [agent for agent in team.agents if agent in chosen and agent in team.roles]
     if not agents:
         return refused("the trace gives no role of an agent that acts: declare roles under `agents`")
-    if refusal := _unstated(team, agents):
+    if refusal := _refusal_without_rewards(team, agents):
         return refusal
     members: dict[str, list[str]] = {}
     for agent in agents:
@@ -85,7 +89,7 @@ def role_outcomes(team: Team, options: Options) -> Score:
 
 
 def step_outcomes(team: Team, options: Options) -> Score:
-    """The sum of the rewards that events state."""
+    """Return the sum of the rewards that events state."""
     agents = team.with_roles(options["roles"])
     stated = {
         index: event.reward
@@ -98,36 +102,36 @@ def step_outcomes(team: Team, options: Options) -> Score:
 
 
 def shaping(team: Team, options: Options) -> Score:
-    """Potential-based shaping along the steps and results of the run, discounted; it sums to 0, and says who moved it.
+    """Return discounted potential-based shaping along the steps and results of the run; it sums to 0.
 
-    Potential `returned`: the share of spawned agents that have returned. `results`: the outcome of the latest result.
+    The potential `returned` is the share of spawned agents that have returned, `results` the outcome of the latest
+    result.
     """
-    changes: dict[int, float] = {}
+    potentials: dict[int, float] = {}  # the potential after each event that changes it
     if options["potential"] == "results":
-        changes = {n: known for n in team.results if (known := team.outcome_of(n)) is not None}
-        if not changes:
+        potentials = {n: outcome for n in team.results if (outcome := team.outcome_of(n)) is not None}
+        if not potentials:
             return refused("no return or aggregate states its outcome: give it with --outcomes, as `event.ID`")
     else:
         if not team.spawns:
             return refused("nothing is spawned, so nothing can return")
-        first = set(team.returned.values())
-        back = [result for result in team.results if result in first]
-        changes = {index: (place + 1) / len(team.spawns) for place, index in enumerate(back)}
-    marks = set(team.steps).union(changes)
-    order = [index for index in team.times.sequence if index in marks]
-    gamma, discount, before = options["gamma"], 1.0, 0.0
+        first_returns = set(team.returned.values())
+        returns = [result for result in team.results if result in first_returns]
+        potentials = {index: count / len(team.spawns) for count, index in enumerate(returns, start=1)}
+    transitions = set(team.steps).union(potentials)
+    order = [index for index in team.times.sequence if index in transitions]
+    gamma, discount, phi = options["gamma"], 1.0, 0.0
     shares = {}
     for index in order:
-        after = changes.get(index, before)
-        phi = 0.0 if index == order[-1] else after
-        if share := discount * (gamma * phi - before):
+        next_phi = 0.0 if index == order[-1] else potentials.get(index, phi)
+        if share := discount * (gamma * next_phi - phi):
             shares[index] = share
-        discount, before = discount * gamma, phi
+        discount, phi = discount * gamma, next_phi
     return paid(shares)
 
 
 def _calls(team: Team, options: Options) -> list[int]:
-    """Return the tool calls of the tools and roles that the options name; of all where they name none."""
+    """Return the tool calls of the tools and roles in the options; of all tools or roles if none are named."""
     tools, roles = options["tools"], options.get("roles", ())
     events, agents = team.trace.events, team.with_roles(roles)
     calls = list(team.calls)
@@ -138,45 +142,47 @@ def _calls(team: Team, options: Options) -> list[int]:
     return calls
 
 
-def _ended(team: Team, options: Options, *, well: bool) -> Score:
+def _share_of_calls(team: Team, options: Options, *, succeeded: bool) -> Score:
+    """Return the share of tool calls that succeeded, or that failed."""
     indices = _calls(team, options)
     if not indices:
         return refused("no tool is called")
     unknown = [index for index in indices if team.calls[index] is None]
     if unknown:
-        lacking = f"{len(unknown)} of {len(indices)} tool calls have no known end"
-        return refused(f"{lacking}: {cite(team.trace, unknown)}; state the `status` of their results")
-    return share_of([index for index in indices if team.calls[index] is well], indices)
+        reason = f"{len(unknown)} of {len(indices)} tool calls have no known end"
+        return refused(f"{reason}: {cite(team.trace, unknown)}; state the `status` of their results")
+    return share_of([index for index in indices if team.calls[index] is succeeded], indices)
 
 
 def tool_success(team: Team, options: Options) -> Score:
-    """The share of tool calls that succeeded."""
-    return _ended(team, options, well=True)
+    """Return the share of tool calls that succeeded."""
+    return _share_of_calls(team, options, succeeded=True)
 
 
 def tool_failures(team: Team, options: Options) -> Score:
-    """The share of tool calls that failed or were cancelled."""
-    return _ended(team, options, well=False)
+    """Return the share of tool calls that failed or were cancelled."""
+    return _share_of_calls(team, options, succeeded=False)
 
 
 def failed_calls(team: Team, options: Options) -> Score:
-    """The number of tool calls that failed or were cancelled; 0 where no tool is called."""
+    """Return the number of tool calls that failed or were cancelled; 0 if no tool is called."""
     if not _calls(team, options):
         return Score(0.0)
-    share = _ended(team, options, well=False)
+    share = _share_of_calls(team, options, succeeded=False)
     return share if share.value is None else paid(dict.fromkeys(share.events, 1.0))
 
 
 def team_tool_success(team: Team, options: Options) -> Score:
-    """Weigh the calls of the lead and of its workers by half each, however many calls each makes.
+    """Return half the success of the leads' tool calls plus half that of the workers'.
 
-    The lead's half is the mean share of succeeded calls of the agents that nobody spawned. The workers' half is the
-    mean of that share over the agents that were spawned, and 0 where there is none. An agent without calls has 1.
+    The success of leads, which are agents that were not spawned, is the mean over them of the share of their calls
+    that succeeded. That of workers is the same over the agents that were spawned, and 0 if there are none. The share
+    of an agent without calls is 1.
     """
-    ended = _ended(team, options, well=True)
+    successful = _share_of_calls(team, options, succeeded=True)
     calls = _calls(team, options)
-    if calls and ended.value is None:
-        return ended
+    if calls and successful.value is None:
+        return successful
     own_calls: dict[str, list[int]] = {agent: [] for agent in team.agents}
     for call in calls:
         own_calls[team.trace.events[call].agent].append(call)
@@ -187,43 +193,48 @@ def team_tool_success(team: Team, options: Options) -> Score:
     for group in (leads, workers):
         for agent in group:
             own = own_calls[agent]
-            succeeded = sum(call in ended.events for call in own) / len(own) if own else 1.0
-            shares[agent] = 0.5 * succeeded / len(group)
+            share = sum(call in successful.events for call in own) / len(own) if own else 1.0
+            shares[agent] = 0.5 * share / len(group)
     return Score(fsum(shares.values()), agents=shares)
 
 
 def tool_calls(team: Team, options: Options) -> Score:
-    """The number of tool calls."""
+    """Return the number of tool calls."""
     return paid(dict.fromkeys(_calls(team, options), 1.0))
 
 
 def tool_repeats(team: Team, options: Options) -> Score:
-    """The share of tool calls that repeat an earlier one: same tool, same content. Returning a result is not a call."""
+    """Return the share of tool calls that repeat an earlier one: same tool, same content.
+
+    A call that returns the result of an agent does not count.
+    """
     events = team.trace.events
     indices = [index for index in _calls(team, options) if events[index].tool not in CLOSING_TOOLS]
     if not indices:
         return refused("no tool is called")
-    if lacking := [index for index in indices if not events[index].content_ref]:
+    if missing := [index for index in indices if not events[index].content_ref]:
         return refused(
-            f"{len(lacking)} of {len(indices)} tool calls have no `content_ref`: {cite(team.trace, lacking)}"
+            f"{len(missing)} of {len(indices)} tool calls have no `content_ref`: {cite(team.trace, missing)}"
         )
-    known, again = set(), []
+    seen, repeated = set(), []
     for index in sorted(indices, key=lambda index: (events[index].t, events[index].seq or 0, events[index].id)):
         call = events[index].tool, events[index].content_ref
-        if call in known:
-            again.append(index)
-        known.add(call)
-    return share_of(again, indices)
+        if call in seen:
+            repeated.append(index)
+        seen.add(call)
+    return share_of(repeated, indices)
 
 
 def tool_use(team: Team, options: Options) -> Score:
-    """1 where any tool is called, else 0; the calls share it."""
-    numbers = _calls(team, options)
-    return Score(1.0, "", dict.fromkeys(numbers, 1 / len(numbers))) if numbers else Score(0.0)
+    """Return 1 if any tool is called, else 0; the calls share it equally."""
+    calls = _calls(team, options)
+    if not calls:
+        return Score(0.0)
+    return Score(1.0, "", dict.fromkeys(calls, 1 / len(calls)))
 
 
 def verdicts(team: Team, options: Options) -> Score:
-    """The mean reward of judging events: those with a reward, of agents that judge."""
+    """Return the mean reward of the verdicts: the events with a reward by agents that judge."""
     judges = team.with_roles(options["roles"])
     if not judges:
         return refused(f"no agent has the role {' or '.join(options['roles'])}: name the roles that judge")
@@ -235,33 +246,35 @@ def verdicts(team: Team, options: Options) -> Score:
 
 
 def agreement(team: Team, options: Options) -> Score:  # noqa: ARG001  (all functions of rewards take both)
-    """The share of pairs of merged events with the same content, over the last merge."""
+    """Return the share of pairs of events with the same content, among the events of the last merge."""
     if not team.merges:
         return refused("no aggregate merges what two or more agents say")
     inputs = team.merges[max(team.merges, key=team.results.index)]
     contents = {index: team.trace.events[index].content_ref for index in inputs}
-    if lacking := [index for index in inputs if not contents[index]]:
+    if missing := [index for index in inputs if not contents[index]]:
         return refused(
-            f"{len(lacking)} of {len(inputs)} merged events have no `content_ref`: {cite(team.trace, lacking)}"
+            f"{len(missing)} of {len(inputs)} merged events have no `content_ref`: {cite(team.trace, missing)}"
         )
-    same = Counter(contents.values())
+    counts = Counter(contents.values())
     pairs = len(inputs) * (len(inputs) - 1) / 2
-    return paid({index: (same[content] - 1) / 2 / pairs for index, content in contents.items()})
+    return paid({index: (counts[content] - 1) / 2 / pairs for index, content in contents.items()})
 
 
 def wins(team: Team, options: Options) -> Score:
-    """For each agent the pairs won less the pairs lost, by the pairs that it is in: a zero-sum game."""
+    """Return, by agent, the pairs won less the pairs lost, divided by its pairs; this zero-sum game has the value 0."""
     chosen = team.with_roles(options["roles"])
     agents = [agent for agent in team.agents if agent in chosen]
     if len(agents) < 2:
         return refused("fewer than two agents of these roles act, and a game has two sides")
-    if refusal := _unstated(team, agents):
+    if refusal := _refusal_without_rewards(team, agents):
         return refusal
     ranked = sorted(team.outcomes[agent] for agent in agents)
     shares = {}
     for agent in agents:
-        own = team.outcomes[agent]
-        shares[agent] = (bisect_left(ranked, own) - (len(ranked) - bisect_right(ranked, own))) / (len(agents) - 1)
+        reward = team.outcomes[agent]
+        won = bisect_left(ranked, reward)
+        lost = len(ranked) - bisect_right(ranked, reward)
+        shares[agent] = (won - lost) / (len(agents) - 1)
     return Score(0.0, agents=shares)
 
 
@@ -312,4 +325,4 @@ FUNCTIONS = (
         {"roles": ()}, wins,
     ),
 )  # fmt: skip
-"""The functions of this module."""
+"""The reward functions for results."""

@@ -1,8 +1,8 @@
-"""Specifications of rewards: which functions, with which weights, make up a reward, and what says so.
+"""Specifications of rewards: the functions and weights that make up a reward, with the evidence for each.
 
 A specification is a YAML file; `schema.json` beside this module describes it. Those of published methods are in
-`data/rewards`: each term has evidence with the line that proves it, points that a source leaves open and parts that no
-trace can show are declared, and test vectors hold the terms to values of the released code.
+`data/rewards`. There, each term has evidence with the line that proves it. Points that a source leaves open, and parts
+that no trace can show, are declared. Test vectors compare the terms with values of the released code.
 """
 
 import os
@@ -34,7 +34,7 @@ from orchtrace_corpus.trace.rewards.terms import FAMILIES, Function
 FUNCTIONS: dict[str, Function] = {
     function.name: function for function in (*outcomes.FUNCTIONS, *orchestration.FUNCTIONS)
 }
-"""Every function that a term may name, in the order in which they are shown."""
+"""Every function that a term may name, in the order of listings."""
 
 CHOICES = {
     ("outcome", "channel"): tuple(outcomes.CHANNELS),
@@ -43,16 +43,16 @@ CHOICES = {
     ("tokens", "types"): tuple(EventType),
     ("usd", "types"): tuple(EventType),
 }
-"""The values of the options that are one of a few words, or several of them."""
+"""The allowed values of options that take one or several of a few words, by function and option."""
 
 LEVELS = ("paper", "code", "docs", "secondary")
 """The kinds of source of a term's evidence, the most reliable first."""
 
 GATES = ("outcome", "spawns")
-"""Conditions of a term: `outcome`, the run's outcome (channel `team`) is above 0; `spawns`, an agent is spawned."""
+"""Conditions of a term: `outcome`: the run's outcome (channel `team`) is above 0; `spawns`: an agent is spawned."""
 
 MAX_MISTAKES = 20
-"""The mistakes of a specification that a message lists; the others are counted."""
+"""The most mistakes of a specification that a message lists; further ones are only counted."""
 
 _HINT = "docs/rewards.md shows a specification."
 
@@ -64,7 +64,7 @@ class Evidence(NamedTuple):
         note: What the source says, in a sentence.
         source: Its address, with the line where there is one.
         level: The kind of source, one of `LEVELS`.
-        copy: Whether the text was read in a copy of that address.
+        copy: Whether the text was read in a copy instead of at the address itself.
         quote: The words of the source that prove the note; empty where none are quoted.
     """
 
@@ -93,10 +93,10 @@ class Vector(NamedTuple):
     """A test vector: a run, and the value that the released code gives for it.
 
     Attributes:
-        note: The inputs and how the value was had, in a sentence.
+        note: The inputs and the origin of the value, in a sentence.
         source: The address of the code or log, with the lines.
         trace: The path of the run.
-        options: Options of functions that replace those of the terms, by name; such as the settings of that run.
+        options: Options that replace those of the terms, by name, such as the settings of that run.
         reward: The value of the whole reward; None where the source gives only parts.
         terms: The weighted values of terms, by name.
         events: The weighted shares of events over all terms, by id.
@@ -117,13 +117,13 @@ class TermSpec(NamedTuple):
     """A term of a reward, as specified.
 
     Attributes:
-        name: Its name; no two of a specification share one.
+        name: The name, unique within a specification.
         function: The function that computes it.
-        weight: The factor of its value.
+        weight: The factor by which its value is multiplied.
         options: The options of the function that differ from its defaults.
-        range: The least and the largest value that counts; values outside count as the nearer of them.
-        ramp: The values that count as 0 and as 1, and in proportion between them; applied before the range.
-        gates: Conditions, of `GATES`, without which the term pays 0.
+        range: The lowest and the highest value; values outside are clamped.
+        ramp: The values that become 0 and 1, linear between them; applied before the range.
+        gates: Conditions from `GATES`; the term is 0 unless all hold.
         evidence: The sources of the term.
         open: Points that the sources leave open.
     """
@@ -154,13 +154,13 @@ class Spec(NamedTuple):
     """A reward: the sum of its terms, each with its weight.
 
     Attributes:
-        name: Its name: that of its file, without the ending.
+        name: The name of its file without the extension.
         terms: The terms.
         title: A line that names it.
-        paper: The key of the paper in the pool; empty where it is of none.
-        open: Points that the source leaves open of the whole.
+        paper: The key of the paper in the corpus; empty if it is from no paper.
+        open: Points that the source leaves open about the reward as a whole.
         omitted: Parts of the published reward that no trace can show.
-        vectors: Values of the released code that the terms are held to.
+        vectors: Test vectors from the released code.
     """
 
     name: str
@@ -173,7 +173,7 @@ class Spec(NamedTuple):
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The codes of the families of its terms; more than one make it hybrid, R8."""
+        """The codes of the families of its terms; a reward with several is hybrid, R8."""
         return tuple(sorted({term.family for term in self.terms}))
 
     def with_options(self, options: Mapping[str, float]) -> "Spec":
@@ -186,7 +186,7 @@ class Spec(NamedTuple):
 
 
 def of_families(families: tuple[str, ...] = ()) -> Spec:
-    """Return every function of some families, each with weight 1; of all families where none is named.
+    """Return a reward of every function in some families, each with weight 1; of all families if none is named.
 
     Raises:
         CommandUseError: There is no such family.
@@ -208,19 +208,20 @@ def published() -> dict[str, str]:
 
 
 def load(given: str) -> Spec:
-    """Read a specification: a file, or one that comes with this package, by its name.
+    """Read a specification from a file, or by the name of one that comes with this package.
 
     Raises:
         CommandUseError: It is neither a file nor such a name.
-        DataFileError: The file has mistakes: the message lists them, each at its line.
+        DataFileError: The file has mistakes; the message lists them with their lines.
     """
     path = given
-    if not (os.path.exists(given) or os.sep in given or given.endswith((".yaml", ".yml"))):
-        known = published()
-        if given not in known:
+    is_path = os.path.exists(given) or os.sep in given or given.endswith((".yaml", ".yml"))
+    if not is_path:
+        paths = published()
+        if given not in paths:
             hint = "Name one of these, or a file."
-            raise CommandUseError(f"there is no specification {quote(given)}{suggestion(given, list(known))}", hint)
-        path = known[given]
+            raise CommandUseError(f"there is no specification {quote(given)}{suggestion(given, list(paths))}", hint)
+        path = paths[given]
     file = read(path, printable(path, limit=300))
     spec = _decode(file, os.path.splitext(os.path.basename(path))[0], os.path.dirname(path))
     mistakes = [f"{finding.location}: {finding.message}" for finding in file.findings]
@@ -255,28 +256,29 @@ def _decode(file: YamlFile, name: str, folder: str) -> Spec | None:
 
 
 def _term(node: Node, report: Report) -> TermSpec | None:
-    term: TermSpec | None = decoders.decode_value(node, _term_schema(text_of(node, "function")), _with_name, report)
+    term: TermSpec | None = decoders.decode_value(node, _term_schema(text_of(node, "function")), _term_spec, report)
     return term
 
 
 @cache
 def _term_schema(function: str) -> Schema:
-    """Return the fields of a term; what its options are depends on its function."""
+    """Return the schema of a term, which depends on its function because of the options."""
     if function not in FUNCTIONS:
         return _TERM
     options = {name: _option(function, name, default) for name, default in FUNCTIONS[function].options.items()}
-    of_function = Schema(f"options of {function}", "", options, ())
+    options_schema = Schema(f"options of {function}", "", options, ())
     return _TERM._replace(
-        decoders={**_TERM.decoders, "options": lambda node, report: decode_record(node, of_function, report)}
+        decoders={**_TERM.decoders, "options": lambda node, report: decode_record(node, options_schema, report)}
     )
 
 
-def _with_name(*, function: str, name: str = "", **values: Any) -> TermSpec:
+def _term_spec(*, function: str, name: str = "", **values: Any) -> TermSpec:
+    """Return a term; without a name, it has the name of its function."""
     return TermSpec(name or function, function, **values)
 
 
 def _option(function: str, name: str, default: object) -> Decoder:
-    """Return the decoder of an option, by its default."""
+    """Return the decoder of an option, chosen by the type of its default."""
     choices = CHOICES.get((function, name))
     if isinstance(default, float):
         return _number(name)
@@ -298,7 +300,7 @@ def _number(name: str) -> Decoder:
 
 
 def _words(name: str, allowed: tuple[str, ...]) -> Decoder:
-    """A list of some words."""
+    """Return the decoder of a list of allowed words."""
     return _list(name, decoders.word(name, f"value of {name}", allowed))
 
 
@@ -316,7 +318,7 @@ def _list(name: str, item: Decoder) -> Decoder:
 
 
 def _pair(name: str, order: str) -> Decoder:
-    """Two different numbers; those of a range in their order."""
+    """Return the decoder of two different numbers; those of a range must be in ascending order."""
     numbers = _list(name, _number(name))
 
     def decode(node: Node, report: Report) -> tuple[float, float] | None:
@@ -332,7 +334,7 @@ def _pair(name: str, order: str) -> Decoder:
 
 
 def _point(node: Node, report: Report) -> Point | None:
-    """Decode a point; a plain text is a point without a source."""
+    """Decode a point: a record, or a plain text, which is a point without a source."""
     if type(node) is Scalar:
         note = decoders.checked_text("a point", node, report)
         return None if note is None else Point(note)
@@ -357,7 +359,7 @@ _TERM = decoders.schema_of(
     "name",
     function=decoders.word("function", "function", tuple(FUNCTIONS)),
     weight=_number("weight"),
-    options=decoders.by_name("options", decoders.text("an option")),  # of an unknown function
+    options=decoders.by_name("options", decoders.text("an option")),  # if the function is unknown
     range=_pair("range", "the lower first"),
     ramp=_pair("ramp", "what counts as 0 first"),
     gates=_words("gates", GATES),

@@ -1,4 +1,4 @@
-"""Terms of a reward: a figure with its shares by event and by agent, or the reason why there is none."""
+"""Terms of a reward, each with its shares by event and agent, and the view of a run that computes them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum, inf
@@ -12,7 +12,7 @@ from orchtrace_corpus.trace.view import Derived
 from orchtrace_corpus.trace.view.lifecycle import sort_by_time
 
 WHOLE = ""
-"""In a decomposition, the run as a whole: what belongs to no single event or agent. No event or agent has this name."""
+"""The key of the share that belongs to no single event or agent. No event or agent has this name."""
 
 FAMILIES = ("R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8")
 """The codes of the reward families: shared, individual, role, process, tool, judged, orchestration, hybrid."""
@@ -27,13 +27,13 @@ class Term(NamedTuple):
     """One term of a reward.
 
     Attributes:
-        name: Its name in the specification.
+        name: The name of the term in the specification.
         family: The code of its reward family, `R1` to `R8`.
-        weight: What its value is multiplied with in the reward.
-        value: Its value, in its unit; None where the trace cannot tell. Never 0 for unknown.
-        refusal: Why there is no value, and what to add; None where there is one.
-        by_event: The shares of events by id; they add up to the value. `WHOLE` is the run as a whole.
-        by_agent: The shares of agents by name; they add up to the value, too.
+        weight: The factor by which the reward multiplies its value.
+        value: The value in the unit of its function; None if it is unknown, never 0.
+        refusal: The reason why there is no value, and what to add; None if there is one.
+        by_event: The shares of events by id, and of `WHOLE`; they add up to the value.
+        by_agent: The shares of agents by name, and of `WHOLE`; they add up to the value.
     """
 
     name: str
@@ -46,15 +46,15 @@ class Term(NamedTuple):
 
     @property
     def contribution(self) -> float | None:
-        """Return the part of the reward: weight times value."""
+        """Return the weighted value; None if it is unknown."""
         return None if self.value is None else self.weight * self.value
 
 
 class Reward(NamedTuple):
-    """Compute the reward of a design for a run.
+    """The reward of a run.
 
     Attributes:
-        value: The sum of the contributions of all terms; None where one of them is refused.
+        value: The sum of the contributions of all terms; None if one of them has no value.
         terms: The terms, in the order of the specification.
     """
 
@@ -62,30 +62,30 @@ class Reward(NamedTuple):
     terms: tuple[Term, ...]
 
     def by_event(self) -> dict[str, float]:
-        """The weighted shares of events over all terms that have a value; `WHOLE` is the run as a whole."""
-        return _total((term.weight, term.by_event) for term in self.terms)
+        """Return the weighted shares of events, and of `WHOLE`, over all terms that have a value."""
+        return _sum_shares((term.weight, term.by_event) for term in self.terms)
 
     def by_agent(self) -> dict[str, float]:
-        """The weighted shares of agents over all terms that have a value; `WHOLE` is the run as a whole."""
-        return _total((term.weight, term.by_agent) for term in self.terms)
+        """Return the weighted shares of agents, and of `WHOLE`, over all terms that have a value."""
+        return _sum_shares((term.weight, term.by_agent) for term in self.terms)
 
 
-def _total(parts: Iterable[tuple[float, Mapping[str, float]]]) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
-    for weight, shares in parts:
+def _sum_shares(weighted: Iterable[tuple[float, Mapping[str, float]]]) -> dict[str, float]:
+    summands: dict[str, list[float]] = {}
+    for weight, shares in weighted:
         for name, share in shares.items():
-            found.setdefault(name, []).append(weight * share)
-    return {name: fsum(shares) for name, shares in found.items()}
+            summands.setdefault(name, []).append(weight * share)
+    return {name: fsum(values) for name, values in summands.items()}
 
 
 class Score(NamedTuple):
     """The value of one reward function for a run.
 
     Attributes:
-        value: The figure; None where the trace cannot tell.
-        refusal: Why not, and what to add.
-        events: The shares of events by number, which add up to the value; empty where they cannot be told apart.
-        agents: The shares of agents; None where those are the shares of their events.
+        value: The value; None if it is unknown.
+        refusal: The reason why it is unknown, and what to add.
+        events: The shares of events by index, which add up to the value; empty if no shares are known.
+        agents: The shares of agents; None if they are the sums over their events.
     """
 
     value: float | None
@@ -95,34 +95,33 @@ class Score(NamedTuple):
 
 
 def refused(reason: str) -> Score:
-    """No figure, for a reason that says what to add."""
+    """Return a score without a value, for a reason that says what to add."""
     return Score(None, reason)
 
 
 def paid(events: Mapping[int, float]) -> Score:
-    """The sum of what single events are paid."""
+    """Return the sum of the shares of events."""
     return Score(fsum(events.values()), "", events)
 
 
 def share_of(counted: Iterable[int], among: Sequence[int]) -> Score:
-    """The share of some events that are counted; there is at least one."""
-    part = 1.0 / len(among)
-    numbers = list(counted)
-    return Score(len(numbers) / len(among), "", dict.fromkeys(numbers, part))
+    """Return the number of counted events divided by that of all events, of which there is at least one."""
+    indices = list(counted)
+    return Score(len(indices) / len(among), "", dict.fromkeys(indices, 1.0 / len(among)))
 
 
 class Function(NamedTuple):
-    """A function from a run to a figure that a reward may have as a term.
+    """A function that computes a score of a run, for use as a term of a reward.
 
     Attributes:
-        name: Its name.
-        family: The code of its reward family; empty where its options decide.
-        unit: `1` for a pure number, `step`, `event`, `token`, `usd`, or `reward` for that of what is stated.
-        bounds: The least and the largest value.
-        formula: How it is computed, in a line.
-        source: Where it comes from; `ours` where it is this project's own.
-        options: Its options, each with its default.
-        compute: From a run and options to a figure.
+        name: The name of the function.
+        family: The code of its reward family; empty if its options decide.
+        unit: `1` for a pure number, `step`, `event`, `token`, `usd`, or `reward` for the unit of the stated rewards.
+        bounds: The lowest and the highest value.
+        formula: The formula, in one line.
+        source: The source of the formula; `ours` if this project defined it.
+        options: The options with their defaults.
+        compute: Computes the score of a run with given options.
     """
 
     name: str
@@ -136,28 +135,28 @@ class Function(NamedTuple):
 
 
 class Team(Run):
-    """A run as rewards see it: who takes part, who was spawned, what was called, returned and merged.
+    """A run with the values that reward functions have in common: its agents, spawns, calls, returns and merges.
 
-    Copied context belongs to no part of it. People are no agents.
+    Copied context does not count, and people do not count as agents.
 
     Raises:
-        CycleError: The edges go round in a circle.
+        CycleError: The edges form a cycle.
     """
 
     @Derived
     def roles(self) -> Mapping[str, str]:
-        """The role of each agent, where the trace gives it."""
+        """The role of each agent for which the trace gives one."""
         return roles_of(self.trace)
 
     @Derived
     def agents(self) -> list[str]:
-        """The agents that act, by their first act."""
+        """The agents that act, in the order of their first event."""
         people = self.people
         return [agent for agent in self.times.by_agent if agent not in people] if people else list(self.times.by_agent)
 
     @Derived
     def outcomes(self) -> dict[str, float]:
-        """The rewards that the trace states of agents, people left out."""
+        """The stated reward of each agent, without people."""
         return {
             agent.id: agent.reward
             for agent in self.trace.agents
@@ -165,110 +164,115 @@ class Team(Run):
         }
 
     def of_type(self, kind: EventType) -> list[int]:
-        """The numbers of the events of a type, copied ones left out."""
-        of = self.times.graph
-        found = of.of_type.get(kind, ())
-        return [number for number in found if number not in of.copied] if of.copied else list(found)
+        """Return the indices of the events of a type, without copied events."""
+        graph = self.times.graph
+        indices = graph.of_type.get(kind, ())
+        if not graph.copied:
+            return list(indices)
+        return [index for index in indices if index not in graph.copied]
 
     @Derived
     def spawns(self) -> list[int]:
-        """The spawns that name an agent."""
+        """The indices of the spawns that name an agent."""
         return [index for index in self.of_type(_SPAWN) if self.trace.events[index].target]
 
     @Derived
     def spawned(self) -> dict[str, list[int]]:
-        """The same by the agent that is spawned, each list by time."""
+        """The indices of the spawns of each agent, by time."""
         copied, spawns = self.times.graph.copied, self.view.lifecycle.spawns
         if copied.isdisjoint(self.times.graph.of_type.get(_SPAWN, ())):
             return dict(spawns)
-        kept = {agent: [number for number in numbers if number not in copied] for agent, numbers in spawns.items()}
-        return {agent: numbers for agent, numbers in kept.items() if numbers}
+        kept = {agent: [index for index in indices if index not in copied] for agent, indices in spawns.items()}
+        return {agent: indices for agent, indices in kept.items() if indices}
 
     @Derived
     def returns(self) -> list[int]:
-        """The returns."""
+        """The indices of the returns."""
         return self.of_type(_RETURN)
 
     @Derived
     def returned(self) -> dict[int, int]:
-        """Of each spawn whose agent returned before it was spawned again, the first such return."""
+        """The first return after each spawn, if its agent returned before it was spawned again."""
         events = self.trace.events
-        back: dict[str, list[int]] = {}
+        returns_by_agent: dict[str, list[int]] = {}
         for index in self.returns:
-            back.setdefault(events[index].agent, []).append(index)
-        found: dict[int, int] = {}
+            returns_by_agent.setdefault(events[index].agent, []).append(index)
+        returned: dict[int, int] = {}
         for agent, spawns in self.spawned.items():
-            waiting = sort_by_time(back.get(agent, ()), events)[::-1]
+            remaining = sort_by_time(returns_by_agent.get(agent, ()), events)[::-1]
             ends = [*[events[index].t for index in spawns[1:]], inf]
             for spawn, end in zip(spawns, ends, strict=True):
-                while waiting and events[waiting[-1]].t < events[spawn].t:
-                    waiting.pop()
-                if waiting and events[waiting[-1]].t <= end:
-                    found[spawn] = waiting.pop()
-        return found
+                while remaining and events[remaining[-1]].t < events[spawn].t:
+                    remaining.pop()
+                if remaining and events[remaining[-1]].t <= end:
+                    returned[spawn] = remaining.pop()
+        return returned
 
     @Derived
     def calls(self) -> dict[int, bool | None]:
-        """The tool calls of agents, each with whether it succeeded: by its result, else by itself; None if unknown."""
-        events, of = self.trace.events, self.times.graph
+        """The indices of the agents' tool calls; True for those that succeeded, False if they failed, else None."""
+        events, graph = self.trace.events, self.times.graph
         people = self.people
         indices = [index for index in self.of_type(_TOOL_CALL) if events[index].agent not in people]
         if not indices:
             return {}
         results = {events[n].call_id: n for n in self.of_type(_TOOL_RESULT) if events[n].call_id}
-        joined = {
+        results_by_edge = {
             source: target
-            for source, target in zip(of.sources, of.targets, strict=True)
+            for source, target in zip(graph.sources, graph.targets, strict=True)
             if events[target].type is _TOOL_RESULT and events[source].type is _TOOL_CALL
         }
-        found: dict[int, bool | None] = {}
+        calls: dict[int, bool | None] = {}
         for index in indices:
-            own = events[index].status
-            result = results.get(events[index].call_id) if events[index].call_id else joined.get(index)
-            end = events[result].status if result is not None else Status.UNKNOWN
-            if own in FAILED or end in FAILED:
-                found[index] = False
+            call = events[index]
+            result = results.get(call.call_id) if call.call_id else results_by_edge.get(index)
+            result_status = events[result].status if result is not None else Status.UNKNOWN
+            if call.status in FAILED or result_status in FAILED:
+                calls[index] = False
+            elif Status.OK in (call.status, result_status):
+                calls[index] = True
             else:
-                found[index] = True if Status.OK in (own, end) else None
-        return found
+                calls[index] = None
+        return calls
 
     @Derived
     def results(self) -> list[int]:
-        """The returns and aggregates, by when they ended: what says how good the run was at a moment."""
+        """The indices of the returns and aggregates, by their end: the results of the run so far."""
         events, times = self.trace.events, self.times
-        numbers = [*self.returns, *self.of_type(_AGGREGATE)]
-        return sorted(numbers, key=lambda n: (times.ends[n], times.starts[n], events[n].seq or 0, events[n].id))
+        indices = [*self.returns, *self.of_type(_AGGREGATE)]
+        return sorted(indices, key=lambda n: (times.ends[n], times.starts[n], events[n].seq or 0, events[n].id))
 
     @Derived
     def making(self) -> frozenset[int]:
-        """Return the run's result and the events that led to it: the last aggregate, else return, else event."""
+        """The run's result, which is its last aggregate, else return, else event, and the events that led to it."""
         aggregates, returns = self.of_type(_AGGREGATE), self.returns
-        among = set(aggregates or returns)
+        candidates = set(aggregates or returns)
         sequence = self.times.sequence
-        last = next((number for number in reversed(sequence) if number in among), sequence[-1])
-        found, waiting = {last}, [last]
-        while waiting:
-            for source in self.times.incoming[waiting.pop()]:
-                if source not in found:
-                    found.add(source)
-                    waiting.append(source)
-        return frozenset(found)
+        result = next((index for index in reversed(sequence) if index in candidates), sequence[-1])
+        upstream, pending = {result}, [result]
+        while pending:
+            for source in self.times.incoming[pending.pop()]:
+                if source not in upstream:
+                    upstream.add(source)
+                    pending.append(source)
+        return frozenset(upstream)
 
     @Derived
     def merges(self) -> dict[int, list[int]]:
-        """The aggregates that two or more events of other agents lead to, each with these."""
+        """The aggregates with edges from two or more events of other agents, each with the indices of these events."""
         events = self.trace.events
-        found = {}
+        merges = {}
         for index in self.of_type(_AGGREGATE):
-            others = [n for n in dict.fromkeys(self.times.incoming[index]) if events[n].agent != events[index].agent]
-            if len(others) > 1:
-                found[index] = others
-        return found
+            inputs = [n for n in dict.fromkeys(self.times.incoming[index]) if events[n].agent != events[index].agent]
+            if len(inputs) > 1:
+                merges[index] = inputs
+        return merges
 
     def outcome_of(self, index: int) -> float | None:
-        """The outcome of what an event brings: as the event states it, else its agent; of the run's result, the team's.
+        """Return the stated outcome of an event; None if nothing states it.
 
-        None where nothing states it.
+        It is the reward of the event itself. Without one, it is the reward of the team for the last result of the
+        run, and the reward of its agent for other events except aggregates.
         """
         event = self.trace.events[index]
         if event.reward is not None:
@@ -279,9 +283,9 @@ class Team(Run):
 
     @Derived
     def spent(self) -> tuple[dict[int, float], list[int]]:
-        """The tokens of each event that states them, and the events in which a model is asked that state none."""
+        """The tokens of each event that states them, and the indices of the model answers that state none."""
         spent: dict[int, float] = {}
-        lacking = []
+        missing = []
         people = self.people
         for index, event in enumerate(self.trace.events):
             if event.copied_context or event.agent in people:
@@ -289,8 +293,8 @@ class Team(Run):
             if event.tokens and event.tokens.is_known:
                 spent[index] = float(total(event.tokens))
             elif event.type in ASKED:
-                lacking.append(index)
-        return spent, lacking
+                missing.append(index)
+        return spent, missing
 
     @Derived
     def members(self) -> frozenset[str]:
@@ -298,7 +302,7 @@ class Team(Run):
         return frozenset(self.agents)
 
     def with_roles(self, roles: Sequence[str]) -> frozenset[str]:
-        """The agents that act and have one of the roles; all that act where no role is named."""
+        """Return the agents that act and have one of the roles; all agents that act if no role is named."""
         if not roles:
             return self.members
         return frozenset([agent for agent in self.agents if self.roles.get(agent) in roles])

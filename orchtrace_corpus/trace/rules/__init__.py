@@ -1,7 +1,7 @@
-"""The graph rules: what no schema can say of a trace. One module for each kind, one function for each rule or few.
+"""The graph rules: checks of a trace that a schema cannot express, in one module for each subject.
 
-Rules on fields that the published schema lacks apply only where the field is present. Each rule looks at
-every event once, so that all of them together stay linear.
+Rules on fields that the published schema does not have apply only if the field is present. Each rule looks at every
+event a fixed number of times, so the time for all of them is linear.
 """
 
 from __future__ import annotations
@@ -44,60 +44,62 @@ CHECKS: tuple[Check, ...] = (
     totals.check_reasons,
     totals.check_rewards,
 )
-"""All graph rules."""
+"""All graph rules, in the order in which they run."""
 
-MOST_OF_A_KIND = 100
-"""So many findings of one rule are given for one trace."""
+MAX_OF_A_RULE = 100
+"""The most findings of one rule for one trace; further ones are only counted."""
 
 
 def problems(view: TraceView) -> list[Problem]:
-    """Everything that the graph rules find wrong, `MOST_OF_A_KIND` of each rule at most."""
-    found: list[Problem] = []
+    """Return everything that the graph rules find wrong, at most `MAX_OF_A_RULE` for each rule."""
+    reported: list[Problem] = []
     counts: dict[str, int] = {}
     for check in CHECKS:
         for problem in check(view):
             counts[problem.code] = counts.get(problem.code, 0) + 1
-            if counts[problem.code] <= MOST_OF_A_KIND:
-                found.append(problem)
-    for code, number in counts.items():
-        if number > MOST_OF_A_KIND:
-            message = f"{number} findings of this rule; the first {MOST_OF_A_KIND} are given"
-            found.append(Problem(code, message, ()))
-    return found
+            if counts[problem.code] <= MAX_OF_A_RULE:
+                reported.append(problem)
+    for code, count in counts.items():
+        if count > MAX_OF_A_RULE:
+            message = f"{count} findings of this rule; the first {MAX_OF_A_RULE} are given"
+            reported.append(Problem(code, message, ()))
+    return reported
 
 
 def import_error(trace: Trace) -> DataFileError | None:
-    """Why an imported trace is not to be written: the errors that the graph rules find; None where there is none."""
-    found = [problem for problem in problems(TraceView(trace)) if RULES[problem.code].severity is Severity.ERROR]
-    if not found:
+    """Return an error if an imported trace breaks the graph rules, so that it must not be written; else None."""
+    errors = [problem for problem in problems(TraceView(trace)) if RULES[problem.code].severity is Severity.ERROR]
+    if not errors:
         return None
-    code, message, path = found[0]
-    more = f"; and {len(found) - 1:,} more" if len(found) > 1 else ""
+    code, message, path = errors[0]
+    more = f"; and {len(errors) - 1:,} more" if len(errors) > 1 else ""
     hint = "The log contradicts itself in a way that the importer does not know; please report it, without contents."
     return DataFileError(f"the trace of {quote(trace.trace_id)}: {code} {json_path(path)}: {message}{more}", hint)
 
 
 def check(decoded: Decoded) -> tuple[Finding, ...]:
-    """All findings of a document: those of the schema, or, where it has none, those of the graph rules."""
-    return decoded.findings if decoded.trace is None else findings(decoded.document, TraceView(decoded.trace))
+    """Return the findings of a document: those of the graph rules, or of the schema if it has errors against that."""
+    if decoded.trace is None:
+        return decoded.findings
+    return findings(decoded.document, TraceView(decoded.trace))
 
 
 def findings(document: Document, view: TraceView) -> tuple[Finding, ...]:
     """Return the findings of the graph rules on the trace of a document, by place."""
-    found = problems(view)
-    if not found:
+    view_problems = problems(view)
+    if not view_problems:
         return ()
     places = document.places
     record = view.trace.trace_id
     placed = [
         Finding(code, f"{json_path(path)}: {message}" if path else message, places.locate(path), record)
-        for code, message, path in found
+        for code, message, path in view_problems
     ]
     return tuple(sorted(placed, key=lambda finding: finding.location))
 
 
 def warnings_of_plain(paths: Iterable[str]) -> list[Finding] | None:
-    """Return the warnings of small trace files, all at the first line; None where one has an error or is not plain."""
+    """Return the warnings of small trace files, all at line 1; None if a file has an error or needs the full reader."""
     findings: list[Finding] = []
     names: set[str] = set()
     for path in paths:
@@ -114,16 +116,16 @@ def warnings_of_plain(paths: Iterable[str]) -> list[Finding] | None:
 
 
 class Names:
-    """The names of the traces that one run of a command has seen, each with its place: two runs may not share one."""
+    """The names of the traces that a command has read, with their places; two runs must not have the same name."""
 
     def __init__(self) -> None:
         self._places: dict[str, tuple[str, int]] = {}
 
     def check(self, name: str, path: str, line: int) -> tuple[Finding, ...]:
-        """Take note of a trace, and report it if another one has its name; a trace may be given twice.
+        """Add a trace, and report it if another trace has the same name; the same trace may be added twice.
 
         Args:
-            name: Its `trace_id`.
+            name: The `trace_id` of the trace.
             path: The path of its file, to show.
             line: The line on which it begins.
         """
@@ -136,12 +138,12 @@ class Names:
 
 
 class Validation(NamedTuple):
-    """The findings on some traces.
+    """The findings on several traces.
 
     Attributes:
         findings: All findings, trace by trace.
-        traces: How many traces there are.
-        schema_only: How many of them the schema refuses, so that no graph rule was checked.
+        traces: The number of traces.
+        schema_only: The number of traces with errors against the schema, for which no graph rule was checked.
     """
 
     findings: tuple[Finding, ...]
@@ -150,23 +152,23 @@ class Validation(NamedTuple):
 
 
 def validate(documents: Iterable[Document]) -> Validation:
-    """Check traces against the schema and the graph rules, in several processes where there are many."""
-    from orchtrace_corpus.base.workers import in_order  # not for who checks a few
+    """Check traces against the schema and the graph rules, in several processes if there are many."""
+    from orchtrace_corpus.base.workers import in_order  # imported late: slow to load, and few traces do not need it
 
-    found: list[Finding] = []
+    all_findings: list[Finding] = []
     count = schema_only = 0
     names = Names()
-    for of_trace, name, path, line in in_order(_check, documents, size_bytes=Document.size):
+    for trace_findings, name, path, line in in_order(_check, documents, size_bytes=Document.size):
         count += 1
         schema_only += not name
-        found += of_trace
+        all_findings += trace_findings
         if name:
-            found += names.check(name, path, line)
-    return Validation(tuple(found), count, schema_only)
+            all_findings += names.check(name, path, line)
+    return Validation(tuple(all_findings), count, schema_only)
 
 
 def _check(document: Document) -> tuple[tuple[Finding, ...], str, str, int]:
-    """Return the findings on a trace, its name (empty without a schema), and its place."""
+    """Return the findings on a trace, its name (empty if the schema refuses it), its path and its line."""
     decoded = decode(document)
     name = decoded.trace.trace_id if decoded.trace is not None else ""
     return check(decoded), name, document.path, document.line
@@ -176,9 +178,9 @@ class Examined(NamedTuple, Generic[Derived]):
     """A document whose trace was checked.
 
     Attributes:
-        place: Where it begins, as `path:line`.
-        findings: What is wrong with it.
-        value: What was derived from its trace; None where that has errors.
+        place: The place where it begins, as `path:line`.
+        findings: The findings on it.
+        value: The value derived from its trace; None if the trace has errors.
     """
 
     place: str
@@ -193,5 +195,5 @@ def examine(derive: Callable[[TraceView], Derived], document: Document) -> Exami
     if decoded.trace is None:
         return Examined(place, decoded.findings, None)
     view = TraceView(decoded.trace, document.file)
-    found = findings(document, view)
-    return Examined(place, found, None if has_errors(found) else derive(view))
+    trace_findings = findings(document, view)
+    return Examined(place, trace_findings, None if has_errors(trace_findings) else derive(view))

@@ -1,4 +1,4 @@
-"""Agents: they begin, act, return to who sent them, and end."""
+"""Rules on agents: how they are spawned, act, return, stop and end."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -17,7 +17,7 @@ _TEMPORAL = EdgeType.TEMPORAL
 
 
 def check_spawns(view: TraceView) -> Iterator[Problem]:
-    """A spawn names the agent that it brings into being, and that agent acts; its parent is the one that acts."""
+    """A spawn names an agent, this agent acts, and the spawner is its parent."""
     events, spawns = view.graph.events, view.graph.of_type.get(_SPAWN, ())
     acting = set(view.graph.agents) if spawns else set()
     declared = {agent.id: agent.parent for agent in view.trace.agents if agent.parent}
@@ -48,7 +48,7 @@ def check_spawns(view: TraceView) -> Iterator[Problem]:
 
 
 def _check_spawners(view: TraceView, names: Iterable[str]) -> Iterator[Problem]:
-    """Agents that several others spawn; where a parent is declared, each spawn was held against that one already."""
+    """Report agents that several others spawn; `names` are those without a declared parent to compare with."""
     events = view.graph.events
     for name in names:
         first, *further = view.lifecycle.spawns[name]
@@ -64,20 +64,22 @@ def _check_spawners(view: TraceView, names: Iterable[str]) -> Iterator[Problem]:
 
 
 def check_parents(view: TraceView) -> Iterator[Problem]:
-    """Nobody is above itself: the parents of agents lead up, and never back."""
+    """No agent is its own ancestor."""
     circular = view.lifecycle.circular
     if not circular:
         return
-    places: dict[str, Path] = {}  # by the agent, what the lifecycle has its parent from
-    for number in view.graph.named_parents:
-        places.setdefault(view.graph.agents[number], ("events", number, "parent_agent"))
-    stated = {agent.id: index for index, agent in enumerate(view.trace.agents) if agent.parent}
-    places.update({agent: ("agents", number, "parent") for agent, number in stated.items()})
-    places.update({agent: ("events", numbers[0], "to") for agent, numbers in view.lifecycle.spawns.items()})
+    places: dict[str, Path] = {}  # where the parent of each agent is stated; spawns come first, then declarations
+    for index in view.graph.named_parents:
+        places.setdefault(view.graph.agents[index], ("events", index, "parent_agent"))
+    for index, declared in enumerate(view.trace.agents):
+        if declared.parent:
+            places[declared.id] = "agents", index, "parent"
+    for agent, spawns in view.lifecycle.spawns.items():
+        places[agent] = "events", spawns[0], "to"
     for agent, parent in circular.items():
-        circle = [agent, parent, *ancestors(parent, view.lifecycle.parents)]
-        shown = " below ".join(map(quote, circle[:6]))
-        more = f" below … ({len(circle) - 1} agents)" if len(circle) > 6 else ""
+        cycle = [agent, parent, *ancestors(parent, view.lifecycle.parents)]
+        shown = " below ".join(map(quote, cycle[:6]))
+        more = f" below … ({len(cycle) - 1} agents)" if len(cycle) > 6 else ""
         message = f"an agent is above itself: {shown}{more}"
         yield Problem("T221", message, places[agent])
 
@@ -88,17 +90,18 @@ def check_lifecycles(view: TraceView) -> Iterator[Problem]:
     if not spawns and not despawns:
         return
     skew, events = view.trace.clock.skew, view.trace.events
-    # Most events come after their agent's first spawn, and before its first despawn: nothing more to ask.
-    lasting = {agent: (events[numbers[0]].t, inf) for agent, numbers in spawns.items()}
-    for agent, numbers in despawns.items():
-        lasting[agent] = (lasting.get(agent, (-1.0, inf))[0], events[numbers[0]].t)
+    # Events between the first spawn and the first despawn of their agent are certainly right; this is true of most.
+    certain_lives = {agent: (events[indices[0]].t, inf) for agent, indices in spawns.items()}
+    for agent, indices in despawns.items():
+        begin, _ = certain_lives.get(agent, (-1.0, inf))
+        certain_lives[agent] = begin, events[indices[0]].t
     for index, (agent, time) in enumerate(zip(view.graph.agents, view.graph.times, strict=True)):
-        life = lasting.get(agent)
+        life = certain_lives.get(agent)
         if life is None or life[0] < time < life[1]:
             continue
         event = events[index]
         if event.type is _DESPAWN and event.target in ("", agent):
-            continue  # its own end may come at any time
+            continue  # a despawn of the agent itself may come at any time
         if agent in spawns and begins_after(event, spawns[agent], events, skew):
             first = events[spawns[agent][0]]
             message = (
@@ -113,27 +116,26 @@ def check_lifecycles(view: TraceView) -> Iterator[Problem]:
 
 
 def check_returns(view: TraceView) -> Iterator[Problem]:
-    """A return goes to an agent that the returning one descends from, while that agent lives."""
+    """A return goes to an ancestor of its sender, while that ancestor lives."""
     returns = view.graph.of_type.get(_RETURN)
     if not returns:
         return
-    skew, events, known = view.trace.clock.skew, view.graph.events, view.lifecycle
-    ends = known.despawns
-    if known.stops:
-        stops = {name: sort_by_time((*ends.get(name, ()), *own), events) for name, own in known.stops.items()}
-        ends = {**ends, **stops}
+    skew, events, lifecycle = view.trace.clock.skew, view.graph.events, view.lifecycle
+    ends = dict(lifecycle.despawns)
+    for agent, stops in lifecycle.stops.items():
+        ends[agent] = sort_by_time((*ends.get(agent, ()), *stops), events)
     for index in returns:
         event = events[index]
         target, sender = event.target, event.sender or event.agent
         if not target:
             continue
-        parent = known.parents.get(sender)
+        parent = lifecycle.parents.get(sender)
         if parent not in (None, target) and not view.lineage.is_above(target, sender):
-            shown = ", ".join(map(quote, islice(ancestors(sender, known.parents), 5)))
+            shown = ", ".join(map(quote, islice(ancestors(sender, lifecycle.parents), 5)))
             message = f"{quote(target)} is not an ancestor of {quote(sender)}, but {shown} is"
             yield Problem("T212", message, ("events", index, "to"))
         elif target in ends:
-            ended = ends_before(event, known.spawns.get(target, ()), ends[target], events, skew)
+            ended = ends_before(event, lifecycle.spawns.get(target, ()), ends[target], events, skew)
             if ended is not None:
                 how = "stopped" if ended.type is _STOP else "ended it"
                 message = f"{quote(target)} no longer lives: {quote(ended.id)} {how} at {ended.t:g}"
@@ -141,12 +143,12 @@ def check_returns(view: TraceView) -> Iterator[Problem]:
 
 
 def check_stops(view: TraceView) -> Iterator[Problem]:
-    """A stop is the last that its agent does, except to be despawned, or to be spawned again."""
+    """An agent does not act after its stop, except to be despawned or spawned again."""
     if _STOP not in view.graph.of_type:
         return
     skew, events, spawns = view.trace.clock.skew, view.trace.events, view.lifecycle.spawns
     stops = view.lifecycle.stops
-    earliest = min(events[numbers[0]].t for numbers in stops.values())
+    earliest = min(events[indices[0]].t for indices in stops.values())
     for index, time in enumerate(view.graph.times):
         if time < earliest:
             continue
@@ -160,16 +162,18 @@ def check_stops(view: TraceView) -> Iterator[Problem]:
 
 
 def check_aggregates(view: TraceView) -> Iterator[Problem]:
-    """An aggregate has inputs: an edge other than a mere temporal one leads to it."""
-    of = view.graph
-    aggregates = of.of_type.get(_AGGREGATE)
+    """An aggregate has inputs: at least one edge that is not temporal leads to it."""
+    graph = view.graph
+    aggregates = graph.of_type.get(_AGGREGATE)
     if not aggregates:
         return
-    last = dict(zip(of.targets, of.edges, strict=True))  # of the edges to each event one: mostly, that is enough to see
-    if all(aggregate in last and last[aggregate].type is not _TEMPORAL for aggregate in aggregates):
+    last_edges = dict(zip(graph.targets, graph.edges, strict=True))  # fast: one edge to each event mostly decides
+    if all(index in last_edges and last_edges[index].type is not _TEMPORAL for index in aggregates):
         return
-    fed = {target for edge, target in zip(of.edges, of.targets, strict=True) if edge.type is not _TEMPORAL}
-    for number in aggregates:
-        if number not in fed:
+    with_inputs = {
+        target for edge, target in zip(graph.edges, graph.targets, strict=True) if edge.type is not _TEMPORAL
+    }
+    for index in aggregates:
+        if index not in with_inputs:
             message = "nothing leads to this aggregate; add an edge from each of its inputs"
-            yield Problem("T213", message, ("events", number))
+            yield Problem("T213", message, ("events", index))

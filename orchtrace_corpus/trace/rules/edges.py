@@ -1,6 +1,6 @@
-"""Ids, edges, time and tool calls: what is needed for the events to form a graph that time can run through.
+"""Rules on ids, edges, times and tool calls: the events must form a graph without cycles that is in order of time.
 
-Edges between agents are part of it: without them, what one agent does seems to depend on nobody else.
+They include edges between agents: without these, agents seem to be independent of each other.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _SPAWN, _RETURN, _TOOL_CALL = EventType.SPAWN, EventType.RETURN, EventType.TOOL_CALL
 _TOOL_RESULT = EventType.TOOL_RESULT
 
-_MOST_GUESSES, _MOST_NAMES = 10, 10_000
-"""For so many ids of no event, in a trace of so many events, another spelling is looked for, which takes time."""
+_MAX_SUGGESTIONS, _MAX_IDS = 10, 10_000
+"""Limits of the search for similar ids, which is slow: unknown ids for which it runs, and ids that it compares."""
 
 _SEQ = attrgetter("seq")
 _NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
@@ -34,11 +34,11 @@ _ENDS = (EventType.DESPAWN, EventType.STOP)
 
 
 def check_ids(view: TraceView) -> Iterator[Problem]:
-    """Two events of one id, or two agents: nothing could be said of either."""
-    trace, of = view.trace, view.graph
-    if len(of.indices) < len(trace.events):
+    """No two events, and no two agents, have the same id."""
+    trace, graph = view.trace, view.graph
+    if len(graph.indices) < len(trace.events):
         for index, event in enumerate(trace.events):
-            first = of.indices[event.id]
+            first = graph.indices[event.id]
             if first != index:
                 message = f"{quote(event.id)} is the id of $.events[{first}], too; give each event its own"
                 yield Problem("T201", message, ("events", index, "id"))
@@ -50,62 +50,67 @@ def check_ids(view: TraceView) -> Iterator[Problem]:
 
 
 def check_edges(view: TraceView) -> Iterator[Problem]:
-    """An edge from or to an event that there is not."""
-    trace, of = view.trace, view.graph
-    if len(of.edges) == len(trace.edges):
+    """An edge leads from an existing event to an existing event."""
+    trace, graph = view.trace, view.graph
+    if len(graph.edges) == len(trace.edges):
         return
-    guesses = 0
+    suggestions = 0
     for index, edge in enumerate(trace.edges):
         for end, name in (("src", edge.src), ("dst", edge.dst)):
-            if name not in of.indices:
-                near = _near(name, of) if guesses < _MOST_GUESSES else ""
-                guesses += 1
-                message = f"there is no event {quote(name)}{near}; correct the id, or remove the edge"
+            if name not in graph.indices:
+                hint = _did_you_mean(name, graph) if suggestions < _MAX_SUGGESTIONS else ""
+                suggestions += 1
+                message = f"there is no event {quote(name)}{hint}; correct the id, or remove the edge"
                 yield Problem("T202", message, ("edges", index, end))
 
 
-def _near(name: str, of: Graph) -> str:
-    """The event whose id is spelled nearly so, unless the ids differ in their numbers alone."""
-    if len(of.indices) > _MOST_NAMES:
+def _did_you_mean(name: str, graph: Graph) -> str:
+    """Suggest the event with the most similar id, unless the ids differ only in their digits; empty if none is."""
+    if len(graph.indices) > _MAX_IDS:
         return ""
-    from difflib import get_close_matches  # only for who has made a mistake
+    from difflib import get_close_matches  # imported late: only traces with mistakes need it
 
     letters = name.translate(_NO_DIGITS)
-    known = [one for one in of.indices if one.translate(_NO_DIGITS) != letters]
-    near = get_close_matches(name[:80], known, n=1, cutoff=0.8)
-    return f" (did you mean {quote(near[0])}?)" if near else ""
+    candidates = [event_id for event_id in graph.indices if event_id.translate(_NO_DIGITS) != letters]
+    similar = get_close_matches(name[:80], candidates, n=1, cutoff=0.8)
+    return f" (did you mean {quote(similar[0])}?)" if similar else ""
 
 
 def check_cycles(view: TraceView) -> Iterator[Problem]:
-    """Edges that lead back to where they began: each event would have to be before itself."""
-    trace, of = view.trace, view.graph
+    """The edges form no cycle: an event cannot be before itself."""
+    trace, graph = view.trace, view.graph
     try:
-        view.sequence  # noqa: B018 -- there is one, or there is a circle
+        view.sequence  # noqa: B018 -- raises if there is a cycle
     except CycleError as error:
-        circle = [*error.events, error.events[0]]
-        shown = " -> ".join(quote(of.events[number].id) for number in circle[:6])
-        more = f" -> … ({len(error.events)} events)" if len(circle) > 6 else ""
-        steps = set(pairwise(circle))
-        places = [index for index, edge in enumerate(trace.edges) if _numbers_of(edge.src, edge.dst, of) in steps]
-        closing = max(places, key=lambda number: (*_back(trace.edges[number], of), number))
+        cycle = [*error.events, error.events[0]]
+        shown = " -> ".join(quote(graph.events[index].id) for index in cycle[:6])
+        more = f" -> … ({len(error.events)} events)" if len(cycle) > 6 else ""
+        steps = set(pairwise(cycle))
+        in_cycle = [index for index, edge in enumerate(trace.edges) if _ends_of(edge, graph) in steps]
+        closing = max(in_cycle, key=lambda index: (*_distance_back(trace.edges[index], graph), index))
         message = f"the edges go round in a circle: {shown}{more}; remove the one that leads back, or turn it round"
         yield Problem("T203", message, ("edges", closing))
 
 
-def _back(edge: Edge, of: Graph) -> tuple[float, float]:
-    """Return how far an edge leads back in time, and in the order of the log."""
-    source, target = (of.events[index] for index in _numbers_of(edge.src, edge.dst, of))
+def _ends_of(edge: Edge, graph: Graph) -> tuple[int, int]:
+    """Return the indices of the source and the target of an edge; -1 for an event that does not exist."""
+    return graph.indices.get(edge.src, -1), graph.indices.get(edge.dst, -1)
+
+
+def _distance_back(edge: Edge, graph: Graph) -> tuple[float, float]:
+    """Return how far an edge leads back in time, and in `seq`."""
+    source, target = (graph.events[index] for index in _ends_of(edge, graph))
     return source.t - target.t, (source.seq or 0) - (target.seq or 0)
 
 
 def check_times(view: TraceView) -> Iterator[Problem]:
-    """An edge back in time, beyond the skew that the clock declares; an event or a turn that ends before it begins."""
-    of = view.graph
+    """No edge leads back in time by more than the skew of the clock; no event or turn ends before it begins."""
+    graph = view.graph
     if not view.is_timely:
         yield from _check_back(view)
-    for index, end in enumerate(of.ends):
-        if end is not None and end < of.times[index]:
-            message = f"the event ends at {end:g}, before it begins at {of.times[index]:g}"
+    for index, end in enumerate(graph.ends):
+        if end is not None and end < graph.times[index]:
+            message = f"the event ends at {end:g}, before it begins at {graph.times[index]:g}"
             yield Problem("T218", message, ("events", index, "t_end"))
     for index, turn in enumerate(view.trace.turns):
         if turn.t_end < turn.t:
@@ -114,41 +119,37 @@ def check_times(view: TraceView) -> Iterator[Problem]:
 
 
 def _check_back(view: TraceView) -> Iterator[Problem]:
-    """Edges from an event that is certainly later than the one that they lead to."""
-    trace, of = view.trace, view.graph
-    skew, events, time = trace.clock.skew, of.events, of.times.__getitem__
-    if not any(map(_SEQ, events)) and not any(map(lt, map(time, of.targets), map(time, of.sources))):
+    """Report edges whose source is certainly later than their target."""
+    trace, graph = view.trace, view.graph
+    skew, events, time = trace.clock.skew, graph.events, graph.times.__getitem__
+    if not any(map(_SEQ, events)) and not any(map(lt, map(time, graph.targets), map(time, graph.sources))):
         return
-    numbers: Iterable[int] = range(len(of.edges))
-    if len(of.edges) < len(trace.edges):
-        numbers = [n for n, edge in enumerate(trace.edges) if edge.src in of.indices and edge.dst in of.indices]
-    for number, source, target in zip(numbers, of.sources, of.targets, strict=True):
-        earlier, later = events[source], events[target]
-        if later.t > earlier.t or not is_after(earlier, later, skew):
+    indices: Iterable[int] = range(len(graph.edges))
+    if len(graph.edges) < len(trace.edges):  # the graph leaves out edges of events that do not exist
+        indices = [n for n, edge in enumerate(trace.edges) if edge.src in graph.indices and edge.dst in graph.indices]
+    for index, source_index, target_index in zip(indices, graph.sources, graph.targets, strict=True):
+        source, target = events[source_index], events[target_index]
+        if target.t > source.t or not is_after(source, target, skew):
             continue
-        message = f"the edge goes back in time, from t {earlier.t:g} to t {later.t:g}"
+        message = f"the edge goes back in time, from t {source.t:g} to t {target.t:g}"
         fix = "turn it round, correct the times, or declare $.clock.skew"
-        if earlier.t == later.t:
-            message = f"the edge goes back in time: at t {later.t:g}, from seq {earlier.seq} to seq {later.seq}"
+        if source.t == target.t:
+            message = f"the edge goes back in time: at t {target.t:g}, from seq {source.seq} to seq {target.seq}"
             fix = "turn it round, or correct the seq of either"
-        yield Problem("T204", f"{message}; {fix}", ("edges", number))
-
-
-def _numbers_of(source: str, target: str, of: Graph) -> tuple[int, int]:
-    return of.indices.get(source, -1), of.indices.get(target, -1)
+        yield Problem("T204", f"{message}; {fix}", ("edges", index))
 
 
 def check_joins(view: TraceView) -> Iterator[Problem]:
-    """Agents are joined by edges: from a spawn to what is spawned, from a return to what goes on with it."""
-    of, events = view.graph, view.graph.events
-    if len(of.edges) < len(view.trace.edges) or len(of.indices) < len(events):
-        return  # other rules say so, and with edges lost nothing is known of these
-    spawns, returns = of.of_type.get(_SPAWN, ()), of.of_type.get(_RETURN, ())
-    following = dict(zip(of.sources, of.targets, strict=True)) if spawns or returns else {}
-    doubtful = [n for n in spawns if n not in following or events[following[n]].agent != events[n].target]
-    agent = of.agents.__getitem__
-    if len(doubtful) == len(spawns) and all(map(eq, map(agent, of.sources), map(agent, of.targets))):
-        agents = len(set(of.agents))
+    """Edges join the agents: from a spawn to the spawned agent, from a return to the event that uses it."""
+    graph, events = view.graph, view.graph.events
+    if len(graph.edges) < len(view.trace.edges) or len(graph.indices) < len(events):
+        return  # other rules report unknown and repeated ids; the missing edges could be those checked here
+    spawns, returns = graph.of_type.get(_SPAWN, ()), graph.of_type.get(_RETURN, ())
+    following = dict(zip(graph.sources, graph.targets, strict=True)) if spawns or returns else {}
+    unjoined = [n for n in spawns if n not in following or events[following[n]].agent != events[n].target]
+    agent = graph.agents.__getitem__
+    if len(unjoined) == len(spawns) and all(map(eq, map(agent, graph.sources), map(agent, graph.targets))):
+        agents = len(set(graph.agents))
         if agents > 1:
             message = (
                 f"no edge joins the {agents} agents, so each seems to depend on nobody, and span and credit are wrong; "
@@ -156,52 +157,55 @@ def check_joins(view: TraceView) -> Iterator[Problem]:
             )
             yield Problem("T225", message, ("edges",))
         return
-    if doubtful:
-        yield from _check_spawned(view, doubtful)
-    if not all(map(following.__contains__, returns)):
-        yield from _check_returned(view, [number for number in returns if number not in following])
+    if unjoined:
+        yield from _check_spawned(view, unjoined)
+    unused = [index for index in returns if index not in following]
+    if unused:
+        yield from _check_returned(view, unused)
 
 
 def _check_spawned(view: TraceView, spawns: Sequence[int]) -> Iterator[Problem]:
-    """Spawned agents to which no edge leads, neither from their spawn nor from anything of another agent."""
-    of, events = view.graph, view.graph.events
+    """Report spawned agents to which no edge leads from any other agent."""
+    graph, events = view.graph, view.graph.events
     joined = {
         events[target].agent
-        for source, target in zip(of.sources, of.targets, strict=True)
+        for source, target in zip(graph.sources, graph.targets, strict=True)
         if events[source].agent != events[target].agent
     }
-    first: dict[str, Event] = {}
+    first_events: dict[str, Event] = {}
     for event in events:
-        if event.agent not in first or event.t < first[event.agent].t:
-            first[event.agent] = event
+        if event.agent not in first_events or event.t < first_events[event.agent].t:
+            first_events[event.agent] = event
     for spawn in spawns:
         name = events[spawn].target
-        if name in first and name not in joined:
+        if name in first_events and name not in joined:
             joined.add(name)
             message = (
                 f"no edge leads to {quote(name)}, which seems to wait for nobody; "
-                f"add one from this spawn to its first event {quote(first[name].id)}"
+                f"add one from this spawn to its first event {quote(first_events[name].id)}"
             )
             yield Problem("T223", message, ("events", spawn))
 
 
 def _check_returned(view: TraceView, returns: Sequence[int]) -> Iterator[Problem]:
-    """Returns that no edge leads on from, although the agent that they go to, or one above it, goes on."""
+    """Report returns from which no edge leads on, although the receiver or an agent above it acts later."""
     events, parents = view.graph.events, view.lifecycle.parents
-    last: dict[str, Event] = {}
+    last_events: dict[str, Event] = {}
     for event in events:
-        if event.type not in _ENDS and (event.agent not in last or _moment(event) > _moment(last[event.agent])):
-            last[event.agent] = event
-    above: dict[str, Event | None] = {}
-    latest = sorted(last.values(), key=_moment, reverse=True)[:2]
+        if event.type in _ENDS:
+            continue
+        if event.agent not in last_events or _moment(event) > _moment(last_events[event.agent]):
+            last_events[event.agent] = event
+    last_in_lines: dict[str, Event | None] = {}
+    latest = sorted(last_events.values(), key=_moment, reverse=True)[:2]
     for index in returns:
         event = events[index]
         sender = event.sender or event.agent
         receiver = event.target or parents.get(sender, "")
         if receiver:
-            candidates = [last.get(receiver), _last_above(receiver, parents, last, above)]
+            candidates = [last_events.get(receiver), _last_in_line(receiver, parents, last_events, last_in_lines)]
         else:
-            candidates = [one for one in latest if one.agent != sender]
+            candidates = [last_event for last_event in latest if last_event.agent != sender]
         going_on = next(
             (
                 candidate.agent
@@ -223,33 +227,26 @@ def _moment(event: Event) -> tuple[float, float]:
     return event.t, inf if event.seq is None else event.seq
 
 
-def _last_above(
-    agent: str, parents: Mapping[str, str], last: Mapping[str, Event], known: dict[str, Event | None]
+def _last_in_line(
+    agent: str, parents: Mapping[str, str], last_events: Mapping[str, Event], cache: dict[str, Event | None]
 ) -> Event | None:
-    """The latest event of an agent and all above it.
-
-    Args:
-        agent: The agent.
-        parents: Who is above whom.
-        last: The last event of each agent.
-        known: What this function has found; what it finds on the way is added, so that long chains are climbed once.
-    """
-    path = []
-    climbing: str | None = agent
-    while climbing is not None and climbing not in known:
-        path.append(climbing)
-        climbing = parents.get(climbing)
-    found = None if climbing is None else known[climbing]
-    for one in reversed(path):
-        own = last.get(one)
-        if own is not None and (found is None or _moment(own) > _moment(found)):
-            found = own
-        known[one] = found
-    return found
+    """Return the latest event of an agent and its ancestors; `cache` keeps results, so long chains are climbed once."""
+    line = []
+    ancestor: str | None = agent
+    while ancestor is not None and ancestor not in cache:
+        line.append(ancestor)
+        ancestor = parents.get(ancestor)
+    latest = None if ancestor is None else cache[ancestor]
+    for member in reversed(line):
+        event = last_events.get(member)
+        if event is not None and (latest is None or _moment(event) > _moment(latest)):
+            latest = event
+        cache[member] = latest
+    return latest
 
 
 def check_calls(view: TraceView) -> Iterator[Problem]:
-    """Each result answers one earlier call, of the same tool; a call has one result at most, and none is a warning."""
+    """Each result belongs to one earlier call of the same tool. A call has at most one result; none is a warning."""
     events, of_type = view.trace.events, view.graph.of_type
     calls: dict[str, int] = {}
     results: dict[str, int] = {}
@@ -261,10 +258,10 @@ def check_calls(view: TraceView) -> Iterator[Problem]:
                 yield Problem("T210", message, ("events", index, "call_id"))
     if results.keys() != calls.keys():
         unanswered = [call_id for call_id in calls if call_id not in results]
-        waiting = f" (calls without a result: {', '.join(map(quote, unanswered[:3]))})" if unanswered else ""
+        hint = f" (calls without a result: {', '.join(map(quote, unanswered[:3]))})" if unanswered else ""
         for call_id, index in results.items():
             if call_id not in calls:
-                message = f"no call has the call_id {quote(call_id)}{waiting}; correct it, or add the call"
+                message = f"no call has the call_id {quote(call_id)}{hint}; correct it, or add the call"
                 yield Problem("T209", message, ("events", index, "call_id"))
         for call_id, index in calls.items():
             if call_id not in results:
@@ -272,14 +269,13 @@ def check_calls(view: TraceView) -> Iterator[Problem]:
                 yield Problem("T211", message, ("events", index, "call_id"))
     skew = view.trace.clock.skew
     for call_id, index in results.items():
-        called = calls.get(call_id)
-        if called is None:
+        if call_id not in calls:
             continue
-        call, result = events[called], events[index]
+        call, result = events[calls[call_id]], events[index]
         if call.t >= result.t and is_after(call, result, skew):
-            step, place = ("t", f"at {call.t:g}") if call.t > result.t else ("seq", f"of seq {call.seq}")
+            field, place = ("t", f"at {call.t:g}") if call.t > result.t else ("seq", f"of seq {call.seq}")
             message = f"the result comes before its call {quote(call.id)} {place}; correct the times or the call_id"
-            yield Problem("T228", message, ("events", index, step))
+            yield Problem("T228", message, ("events", index, field))
         if result.tool and call.tool not in ("", result.tool):
             message = f"the call {quote(call_id)} is one of {quote(call.tool)}, its result one of {quote(result.tool)}"
             yield Problem("T226", message, ("events", index, "tool"))

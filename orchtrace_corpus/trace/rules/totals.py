@@ -1,4 +1,4 @@
-"""Figures: totals that hold what the events say, reasons for what is unknown, channels that exist."""
+"""Rules on figures: totals that agree with the events, reasons for unknown values, known reward channels."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -15,20 +15,20 @@ _TOOL_CALL, _MESSAGE = EventType.TOOL_CALL, EventType.MESSAGE
 _STEP = Unit.STEP
 
 _TOLERANCE = 1e-9
-_MOST, _LEAST = 1e100, 1e-100
+_MAX, _MIN = 1e100, 1e-100
 _PARTS, _IS_WARM_UP = attrgetter("reasoning", "cache_write_1h"), attrgetter("warm_up")
 _SUMMANDS = attrgetter("input", "output", "cache_read", "cache_write")
 
 
 def check_magnitudes(view: TraceView) -> Iterator[Problem]:
-    """Times and figures stay within a range in which their sums, squares and ratios are finite numbers."""
+    """Times and figures are in a range in which their sums, squares and ratios are finite numbers."""
     trace = view.trace
     for name, values in (("t", view.graph.times), ("t_end", view.graph.ends), ("cost_usd", view.graph.costs)):
         stated = list(filter(None, values))  # neither unknown nor 0
-        if stated and (max(stated) > _MOST or min(stated) < _LEAST):
+        if stated and (max(stated) > _MAX or min(stated) < _MIN):
             for index, value in enumerate(values):
-                if value and not _LEAST <= value <= _MOST:
-                    yield _beyond(value, ("events", index, name))
+                if value and not _MIN <= value <= _MAX:
+                    yield _out_of_range(value, ("events", index, name))
     parts: list[tuple[str, Mapping[str, float | None]]] = [
         ("rewards", trace.rewards), ("costs", trace.costs), ("metrics", trace.metrics)
     ]  # fmt: skip
@@ -40,17 +40,17 @@ def check_magnitudes(view: TraceView) -> Iterator[Problem]:
         parts.append(("", {"excluded_human_wait_s": trace.excluded_human_wait_s}))
     for part, figures in parts:
         for field, figure in figures.items():
-            if figure and not _LEAST <= abs(figure) <= _MOST:
-                yield _beyond(figure, (part, field) if part else (field,))
+            if figure and not _MIN <= abs(figure) <= _MAX:
+                yield _out_of_range(figure, (part, field) if part else (field,))
 
 
-def _beyond(value: float, path: Path) -> Problem:
-    message = f"{value:g} cannot be computed with; a figure is 0, or from {_LEAST:g} to {_MOST:g}, or null"
+def _out_of_range(value: float, path: Path) -> Problem:
+    message = f"{value:g} cannot be computed with; a figure is 0, or from {_MIN:g} to {_MAX:g}, or null"
     return Problem("T222", message, path)
 
 
 def check_tokens(view: TraceView) -> Iterator[Problem]:
-    """A part of a kind of tokens cannot be more than the kind: reasoning is output, and an hour's cache is a cache."""
+    """Reasoning tokens are at most the output tokens, and tokens cached for an hour at most all those cached."""
     if not any(map(any, map(_PARTS, view.graph.tokens))):
         return
     for index, event in enumerate(view.trace.events):
@@ -67,21 +67,22 @@ def check_tokens(view: TraceView) -> Iterator[Problem]:
 
 
 def check_costs(view: TraceView) -> Iterator[Problem]:
-    """A total is at least what the events sum up to; what was only copied does not count."""
-    trace, of = view.trace, view.graph
+    """A stated total is at least the sum over the events, without copied ones."""
+    trace, graph = view.trace, view.graph
     events = trace.events
-    spent = of.tokens
-    calls, messages = of.of_type.get(_TOOL_CALL, []), of.of_type.get(_MESSAGE, [])
-    if of.copied:
+    spent = graph.tokens
+    calls, messages = graph.of_type.get(_TOOL_CALL, []), graph.of_type.get(_MESSAGE, [])
+    if graph.copied:
         spent = [event.tokens for event in events if event.tokens and not event.copied_context]
-        calls, messages = ([n for n in numbers if n not in of.copied] for numbers in (calls, messages))
+        calls = [index for index in calls if index not in graph.copied]
+        messages = [index for index in messages if index not in graph.copied]
     sums: dict[str, float] = {
         "tokens": sum(filter(None, chain.from_iterable(map(_SUMMANDS, spent)))),
         "tool_calls": len(calls),
         "messages": len(messages),
     }
     if trace.clock.unit is not _STEP:
-        first, last = min(of.times), max(max(of.times), max(filter(None, of.ends), default=0.0))
+        first, last = min(graph.times), max(max(graph.times), max(filter(None, graph.ends), default=0.0))
         if any(map(_IS_WARM_UP, events)):
             timed = [event for event in events if not event.warm_up] or events
             first, last = min(event.t for event in timed), max(max(event.t, event.t_end or 0.0) for event in timed)
@@ -94,7 +95,7 @@ def check_costs(view: TraceView) -> Iterator[Problem]:
 
 
 def check_reasons(view: TraceView) -> Iterator[Problem]:
-    """Null means unknown, and says why."""
+    """A figure that is null, which means unknown, has a reason."""
     trace = view.trace
     for part, figures in (("costs", trace.costs), ("metrics", trace.metrics)):
         for name, value in figures.items():
@@ -104,7 +105,7 @@ def check_reasons(view: TraceView) -> Iterator[Problem]:
 
 
 def check_rewards(view: TraceView) -> Iterator[Problem]:
-    """A reward channel is named after a term of the reward families or after a credit unit."""
+    """The name of a reward channel is a reward family or a credit unit."""
     for name in view.trace.rewards:
         if name not in REWARD_FAMILIES and name not in CREDIT_UNITS:
             known = list(dict.fromkeys((*REWARD_FAMILIES, *CREDIT_UNITS)))
