@@ -19,14 +19,14 @@ from orchtrace_corpus.trace.dataset.columns import COMPUTED, DECISIONS
 from orchtrace_corpus.trace.dataset.statistics import (
     EXTRA,
     FENCE,
-    FEWEST,
-    MOST_OUTLIERS,
+    MAX_OUTLIERS,
+    MIN_VALUES,
     QUANTILES,
     Coverage,
     Distribution,
+    ModelUsage,
     Outlier,
     Overview,
-    Spent,
     Statistics,
 )
 from orchtrace_corpus.trace.measures.ledger import KINDS
@@ -93,7 +93,7 @@ def statistics(folder: str, by: Group) -> Statistics:
         len(far),
         [
             figured(one)
-            for one in sorted(far, key=lambda one: (-abs(one.ranges), one.measure, one.trace))[:MOST_OUTLIERS]
+            for one in sorted(far, key=lambda one: (-abs(one.ranges), one.measure, one.trace))[:MAX_OUTLIERS]
         ],
     )
 
@@ -130,7 +130,7 @@ def distribution(group: Group, measure: str, unit: str, found: Values) -> Distri
 def outliers(group: Group, measure: str, unit: str, found: Values) -> Iterator[Outlier]:
     """What `statistics.outliers` gives for one measure of one group."""
     known = sorted(value for value, _, _ in found if value is not None)
-    if len(known) < FEWEST:
+    if len(known) < MIN_VALUES:
         return
     lower, upper = quantile(known, 0.25), quantile(known, 0.75)
     if not upper > lower:
@@ -143,7 +143,7 @@ def outliers(group: Group, measure: str, unit: str, found: Values) -> Iterator[O
                 yield Outlier(group, measure, unit, value, ranges, trace, trace_id)
 
 
-def models(folder: str, groups: Mapping[str, Group], unsure: Set[str]) -> Iterator[Spent]:
+def models(folder: str, groups: Mapping[str, Group], unsure: Set[str]) -> Iterator[ModelUsage]:
     """What `statistics.models` gives."""
     found: dict[tuple[Group, str], list[Any]] = defaultdict(lambda: [0, 0, [None] * len(KINDS), [], False, False])
     copies = {(event["trace"], event["number"]) for event in rows(folder, "copies")}
@@ -166,7 +166,7 @@ def models(folder: str, groups: Mapping[str, Group], unsure: Set[str]) -> Iterat
     for (group, model), (events, without, tokens, costs, at_least, costs_more) in found.items():
         total = exact_sum(costs) if costs else None
         cost = None if total is None else figure(total)
-        yield Spent(group, model, events, without, tuple(tokens), cost, at_least, cost is not None and costs_more)
+        yield ModelUsage(group, model, events, without, tuple(tokens), cost, at_least, cost is not None and costs_more)
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

@@ -106,7 +106,7 @@ if os.environ.get("HAND") and "resource_tracker" not in " ".join(sys.orig_argv):
     from orchtrace_corpus.trace.dataset import folder, plan, staging
     os.fsync = lambda file: None
     hand = dict(part.split("=") for part in os.environ["HAND"].split(","))
-    plan.MOST_SESSIONS = int(hand.get("unit", 3))
+    plan.MAX_SESSIONS = int(hand.get("unit", 3))
     read, replace, write = staging._read, os.replace, folder.write_atomic
     done = {"replace": 0, "write": 0}
     if "mask" in hand and "--multiprocessing-fork" in sys.orig_argv:
@@ -133,7 +133,7 @@ if os.environ.get("HAND") and "resource_tracker" not in " ".join(sys.orig_argv):
         def serve(connection, job, log_file):
             os._exit(7)
         staging.serve.__code__ = serve.__code__
-        staging.MOST_DEATHS = int(hand["start"])
+        staging.MAX_CRASHES = int(hand["start"])
     if "full" in hand:
         def finish(writer):
             raise OSError(28, "No space left on device")

@@ -332,7 +332,7 @@ def test_an_answer_that_several_sessions_have_counts_once_in_whatever_units_they
 ) -> None:
     from orchtrace_corpus.trace.dataset import plan
 
-    monkeypatch.setattr(plan, "MOST_SESSIONS", in_a_unit)
+    monkeypatch.setattr(plan, "MAX_SESSIONS", in_a_unit)
     folder, logs = tmp_path / "d", tmp_path / "logs"
     for name in "abc":
         transcript(logs / f"{name}.jsonl", name, tokens=100)
@@ -888,7 +888,7 @@ def test_spark_brings_no_jobs_and_its_extra_is_named(
     assert (result.code, "Spark needs pyspark, which is not installed" in result.stderr) == (2, True)
     assert "[spark]" in result.stderr
     monkeypatch.undo()
-    monkeypatch.setattr(spark, "need", lambda *_: None)
+    monkeypatch.setattr(spark, "require_library", lambda *_: None)
     words = ("-o", str(tmp_path / "d"), "--engine", "spark", "--master", "local[2]", "--jobs", "2")
     result = run_corpus("trace", "dataset", "build", str(EXAMPLES[0]), *words)
     assert (result.code, "--jobs is for the local engine" in result.stderr) == (2, True)

@@ -222,7 +222,7 @@ def test_row_groups_are_full_however_traces_come(tmp_path: Path, monkeypatch: py
 
     from orchtrace_corpus.trace.dataset import tables
 
-    monkeypatch.setattr(tables, "MOST_ROWS", 10)
+    monkeypatch.setattr(tables, "MAX_ROWS", 10)
     with Writer(str(tmp_path)) as writer:
         for number in range(9):
             document = raw([event(f"e{n}", n, "inference", "x", t_end=n + 1) for n in range(7)])

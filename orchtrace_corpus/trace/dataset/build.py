@@ -1,6 +1,6 @@
-"""Builds a dataset: an engine makes units, and this process alone commits them, each once, whatever happens.
+"""Build a dataset: an engine builds units in other processes, and this process commits each of them once.
 
-`Local` is the engine of one machine: processes that make units, each one after another.
+`Local` is the engine for one machine: several processes, each of which builds one unit after another.
 """
 
 import hashlib
@@ -22,40 +22,40 @@ from orchtrace_corpus.trace.dataset.tables import write_copies
 
 
 class Engine(Protocol):
-    """An engine that makes units: the processes of one machine, or a cluster."""
+    """An engine that builds units: the processes of one machine, or a cluster."""
 
     def make(self, tasks: Sequence[Task], job: Job) -> Iterator[str]:
-        """Make units; gives where each is staged, as soon as it is, and each once.
+        """Build units; yield the folder of each unit once, as soon as it is staged.
 
         Raises:
-            DataFileError: Not all can be made.
+            DataFileError: A unit cannot be built.
         """
 
 
 class Local:
-    """Makes units by so many processes at once."""
+    """Builds units in several processes at once."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
 
     def make(self, tasks: Sequence[Task], job: Job) -> Iterator[str]:
-        """Make units, as `Engine.make` has it."""
+        """Build units; see `Engine.make`."""
         waiting = deque(tasks)
         idle: list[Maker] = []
         running: dict[Maker, Iterator[str]] = {}
         try:
-            numbers = range(min(self._jobs, len(tasks)))
-            idle.extend(Maker(job, Folder(job.folder).private(f"worker-{number}.log")) for number in numbers)
+            private = Folder(job.folder).private
+            idle = [Maker(job, private(f"worker-{index}.log")) for index in range(min(self._jobs, len(tasks)))]
             while waiting or running:
                 while waiting and idle:
                     maker = idle.pop()
                     running[maker] = maker.make(waiting.popleft())
                     next(running[maker])
                 for maker in wait_for_any(list(running)):
-                    if place := next(running[maker]):
+                    if folder := next(running[maker]):
                         del running[maker]
                         idle.append(maker)
-                        yield place
+                        yield folder
         finally:
             for maker in (*idle, *running):
                 maker.end()
@@ -65,17 +65,18 @@ class Outcome(NamedTuple):
     """The result of a build.
 
     Attributes:
-        unpriced: Sessions that were in the dataset with costs, and are built again without prices.
-        empty: Sessions in which nothing ran.
-        passed_over: Files that are no logs.
-        traces: Traces that the dataset holds now.
-        failures: What was left out of it: what it is called, and why.
+        plan: The work of the build.
+        unpriced: The number of sessions that had costs in the dataset before and were rebuilt without prices.
+        empty: The number of sessions in which nothing ran.
+        skipped: The number of files that are not logs.
+        traces: The number of traces in the dataset after the build.
+        failures: Sources that were left out: name and reason of each.
     """
 
     plan: Plan
     unpriced: int
     empty: int
-    passed_over: int
+    skipped: int
     traces: int
     failures: list[tuple[str, str]]
 
@@ -91,60 +92,64 @@ def build(
     salt: str = "",
     prune: bool = False,
 ) -> Outcome:
-    """Bring a dataset to what logs say.
+    """Build a dataset from logs, or update it: only new and changed sources are read.
 
     Args:
         paths: Logs, finished traces, or folders of them.
-        folder: The dataset; made if it is not there.
-        engine: What makes units.
-        report: Called with how many sources of how many are done.
-        form: The format of all logs; else recognised.
-        prices: What tokens cost.
-        salt: The salt of the hashes, for a new dataset; else random.
-        prune: Whether sessions go whose logs are not there any more, or are not named.
+        folder: The dataset; created if it does not exist.
+        engine: The engine that builds units.
+        report: Called with the number of sources that are done, and the number of all sources to read.
+        form: The format of all logs; empty to recognise the format of each.
+        prices: The price table; None for no costs.
+        salt: The salt of the hashes of a new dataset; empty for a random one.
+        prune: True to remove sources whose logs do not exist any more, or are not named.
 
     Raises:
-        CommandUseError: pyarrow is not installed; there is no such format; the dataset has another salt.
-        DataFileError: There is nothing to read; the folder is no dataset, or another build is at work in it; or
-            the engine cannot make all units.
+        CommandUseError: pyarrow is not installed; the format is unknown; the dataset has another salt.
+        DataFileError: There is nothing to read; the folder is not a dataset, or another build is running in it; or
+            the engine cannot build a unit.
     """
     require_library("Parquet", "pyarrow")
-    found = find(paths, form, folder.path)
-    with folder.writing(salt) as key:
+    search = find(paths, form, folder.path)
+    with folder.writing(salt) as dataset_salt:
         if not os.path.exists(folder.copies):
             write_copies({}, folder.copies)
-        job = Job(os.path.abspath(folder.path), key, prices, _settings(prices))
-        standing = folder.units()
-        todo = plan(found.sources, standing, job.settings, key, prune=prune)
-        for unit, kept in todo.changed:
+        job = Job(os.path.abspath(folder.path), dataset_salt, prices, _settings(prices))
+        units_before = folder.units()
+        work = plan(search.sources, units_before, job.settings, dataset_salt, prune=prune)
+        for unit, kept in work.changed:
             folder.keep(unit, kept)
-        failures = found.unreadable
-        wanted, done = todo.sources, 0
-        report(done, len(wanted))
-        for place in engine.make(todo.tasks, job):
-            staged = folder.commit(place)
+        failures = search.unreadable
+        sources, done_count = work.sources, 0
+        report(done_count, len(sources))
+        for staged_folder in engine.make(work.tasks, job):
+            staged = folder.commit(staged_folder)
             failures += staged.left_out
-            done += len(staged.unit.sessions) + len(staged.left_out)
-            report(done, len(wanted))
+            done_count += len(staged.unit.sessions) + len(staged.left_out)
+            report(done_count, len(sources))
         units = folder.units()
-        tables, having = (ANSWERS, "events", "traces"), [unit for unit in units if unit.answers]
-        write_copies({table: [folder.part(table, unit) for unit in having] for table in tables}, folder.copies)
+        with_answers = [unit for unit in units if unit.answers]
+        tables = (ANSWERS, "events", "traces")
+        write_copies({table: [folder.part(table, unit) for unit in with_answers] for table in tables}, folder.copies)
         folder.finish()
     sessions = [session for unit in units for session in unit.sessions]
-    priced = {session.key for unit in standing if unit.prices and not prices for session in unit.sessions}
-    failures += [(session.files[0].name, why) for session in sessions for why in session.errors]
+    unpriced = 0
+    if not prices:
+        priced = {session.key for unit in units_before if unit.prices for session in unit.sessions}
+        unpriced = sum(source.form != TRACE and source.key(dataset_salt) in priced for source in sources)
+    failures += [(session.files[0].name, error) for session in sessions for error in session.errors]
     return Outcome(
-        todo,
-        unpriced=sum(source.form != TRACE and source.key(key) in priced for source in wanted) if priced else 0,
+        work,
+        unpriced=unpriced,
         empty=sum(not session.traces and not session.errors for session in sessions),
-        passed_over=found.passed_over,
+        skipped=search.skipped,
         traces=sum(session.traces for session in sessions),
         failures=failures,
     )
 
 
 def _settings(prices: AnyPrices | None) -> str:
-    """Return the settings that rows depend on besides the logs, in short."""
+    """Return a hash of everything that rows depend on besides the logs."""
     columns = [(table, column.name, column.type) for table, columns in TABLES.items() for column in columns]
     models = sorted((name, sorted(model.items())) for name, model in prices.models.items()) if prices else None
     table = prices and (prices.date, prices.source, models)

@@ -2,8 +2,8 @@
 
 `columns.toml` declares them; docs/dataset.md is made from `TABLES`. Unknown is null, never 0 and never an empty text.
 
-A trace is taken apart into rows of fields in one pass over its items; many rows become the values of columns at once.
-Calling a function for each cell would take longer than everything else together.
+A trace is turned into rows in one pass over its items, and many rows are turned into columns at once. Calling a
+function for each cell would take longer than everything else together.
 """
 
 import tomllib
@@ -29,37 +29,42 @@ from orchtrace_corpus.trace.view.timing import SECONDS
 TEXT, WHOLE, NUMBER, FLAG = "text", "whole number", "number", "yes or no"
 TEXTS, WORDS, FIGURES = "list of texts", "map of text to text", "map of text to number"
 _UNITS = {"1": "pure number", "s": "seconds", "token": "tokens", "usd": "US dollars"}
-_MOST_WHOLE = 2**63 - 1
+_MAX_WHOLE = 2**63 - 1
 
 _IN_TABLES = (
     "outcome", "agent_outcomes", "step_outcomes", "tool_success", "team_speed_up", "parallel_share", "returned", "used",
     "disjoint", "merge_gain", "regret",
 )  # fmt: skip
-"""The functions that say what no measure says, and have a meaning without options."""
+"""The reward functions that no measure covers, and that need no options."""
 
 
-def _column(of: Function) -> Definition:
-    def measured(run: Run) -> Measure:  # a table of many runs is not the place for what each could be told
-        return Measure(of.compute(run if isinstance(run, Team) else Team(run.view), of.options).value)
+def _as_measure(function: Function) -> Definition:
+    """Return a reward function as a measure. Reasons for missing values are left out: the tables have many runs."""
 
-    unit = "1" if of.unit == "reward" else of.unit
-    return Definition(f"reward_{of.name}", unit, of.formula, of.source, measured)
+    def compute(run: Run) -> Measure:
+        team = run if isinstance(run, Team) else Team(run.view)
+        return Measure(function.compute(team, function.options).value)
+
+    unit = "1" if function.unit == "reward" else function.unit
+    return Definition(f"reward_{function.name}", unit, function.formula, function.source, compute)
 
 
 COMPUTED: dict[str, Definition] = {
     **DEFINITIONS,
-    **{f"reward_{name}": _column(FUNCTIONS[name]) for name in _IN_TABLES},
+    **{f"reward_{name}": _as_measure(FUNCTIONS[name]) for name in _IN_TABLES},
 }
-"""The measures, and the functions of rewards as measures: what a table of many runs has a column for."""
+"""The measures, and reward functions as measures: each is a column of `traces`."""
 
 Row = tuple[Any, ...]
-"""The values of an item of a trace, in the order of the columns."""
+"""The values of an event, an edge or another item of a trace, in the order of the columns."""
 
 
-class Scene(Team):
-    """A trace without errors, its name in the tables, how many warnings the graph rules have, and all else in its rows.
+class RowContext(Team):
+    """A trace without errors, from which rows are made; values that several columns need are computed once.
 
-    What several fields rest on is computed once.
+    Attributes:
+        key: The name of the trace in the tables.
+        warnings: The number of warnings of the graph rules.
     """
 
     def __init__(self, view: TraceView, key: str, warnings: int) -> None:
@@ -69,12 +74,12 @@ class Scene(Team):
 
     @cached_property
     def labels(self) -> list[Label]:
-        """The sub-decisions that events take."""
+        """Return the labels of the events: which sub-decision each takes, and by which rule."""
         return labels(self.view, self.steps)
 
     @cached_property
-    def labels_of(self) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-        """For each event the sub-decisions that it takes, and the rules behind them."""
+    def labels_by_event(self) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+        """Return the sub-decisions of each event, and the rules behind them."""
         decisions: list[tuple[str, ...]] = [()] * len(self.trace.events)
         rules = decisions.copy()
         for label in self.labels:
@@ -84,40 +89,40 @@ class Scene(Team):
 
 
 class Column(NamedTuple):
-    """A column of a table: its name, one of the types above, and what it says, with its unit."""
+    """A column of a table: its name, one of the types above, and its meaning with its unit."""
 
     name: str
     type: str
     meaning: str
 
 
-def values(table: str, some: Sequence[Row]) -> list[list[Any]]:
-    """The values of rows of a table, column by column; None where one is unknown."""
-    columns = zip(TABLES[table], zip(*some, strict=True), strict=True)
-    return [_CONVERSIONS[column.type](unconverted) for column, unconverted in columns]
+def column_values(table: str, rows: Sequence[Row]) -> list[list[Any]]:
+    """Return the values of each column of a table for some rows; None for an unknown value."""
+    columns = zip(TABLES[table], zip(*rows, strict=True), strict=True)
+    return [_CONVERSIONS[column.type](values) for column, values in columns]
 
 
-def _of_trace(scene: Scene) -> Iterator[Row]:
-    trace, once = scene.trace, scene.once
-    measures = {name: once(one.compute) for name, one in COMPUTED.items()}
-    decisions = [label.decision for label in scene.labels]
+def _trace_rows(context: RowContext) -> Iterator[Row]:
+    trace = context.trace
+    measures = {name: context.once(definition.compute) for name, definition in COMPUTED.items()}
+    decisions = [label.decision for label in context.labels]
     sources = [event.source for event in trace.events if event.source]
     source = sources[0] if sources else _NO_SOURCE
     yield (
-        scene.key, trace.trace_id, trace.task_id, trace.system or None, trace.topology, source.format or None,
+        context.key, trace.trace_id, trace.task_id, trace.system or None, trace.topology, source.format or None,
         source.version or None, leading_model(trace) or None, trace.clock.unit, trace.clock.epoch or None,
         len(trace.events), len(trace.edges), trace.costs["tokens"], trace.costs["wall_clock_s"], trace.rewards,
         trace.metrics, trace.reasons, *map(decisions.count, DECISIONS),
         *[measure.value for measure in measures.values()],
-        {name: one.reason for name, one in measures.items() if one.reason},
+        {name: measure.reason for name, measure in measures.items() if measure.reason},
         *[measures[name].at_least for name in BOUNDED],
-        scene.warnings, *[_count(trace.import_report.get(name)) for name in _REPORTED],
+        context.warnings, *[_count(trace.import_report.get(name)) for name in _REPORTED],
     )  # fmt: skip
 
 
-def _of_events(scene: Scene) -> Iterator[Row]:
-    key, scale, unknown = scene.key, SECONDS[scene.trace.clock.unit], TokenBasis.UNKNOWN
-    decisions, rules = scene.labels_of
+def _events_rows(context: RowContext) -> Iterator[Row]:
+    key, scale, unknown = context.key, SECONDS[context.trace.clock.unit], TokenBasis.UNKNOWN
+    decisions, rules = context.labels_by_event
     return (
         (
             key, index, event.id, event.seq, event.t * scale, None if event.t_end is None else event.t_end * scale,
@@ -129,34 +134,35 @@ def _of_events(scene: Scene) -> Iterator[Row]:
             None if event.trusted is UNSET else event.trusted, event.copied_context, event.inferred,
             decisions[index], rules[index], source.file or None, source.line,
         )
-        for index, event in enumerate(scene.trace.events)
+        for index, event in enumerate(context.trace.events)
         for tokens, source in ((event.tokens or _NO_TOKENS, event.source or _NO_SOURCE),)
     )  # fmt: skip
 
 
-def _of_edges(scene: Scene) -> Iterator[Row]:
-    key = scene.key
-    return ((key, edge.src, edge.dst, edge.type) for edge in scene.trace.edges)
+def _edges_rows(context: RowContext) -> Iterator[Row]:
+    key = context.key
+    return ((key, edge.src, edge.dst, edge.type) for edge in context.trace.edges)
 
 
-def _of_agents(scene: Scene) -> Iterator[Row]:
-    key, parents, spent = scene.key, scene.view.lifecycle.parents, spent_by_agent(scene.trace)
-    nothing: list[float | None] = [None] * (len(KINDS) + 1)
-    kinds = {agent.id: agent.kind for agent in scene.trace.agents if agent.kind is not AgentKind.UNKNOWN}
+def _agents_rows(context: RowContext) -> Iterator[Row]:
+    key, parents, spent = context.key, context.view.lifecycle.parents, spent_by_agent(context.trace)
+    unknown: list[float | None] = [None] * (len(KINDS) + 1)
+    kinds = {agent.id: agent.kind for agent in context.trace.agents if agent.kind is not AgentKind.UNKNOWN}
     return (
         (
-            key, one.agent, one.role or None, one.model or None, kinds.get(one.agent), parents.get(one.agent),
-            one.depth, one.begin, one.end, len(one.events), *tokens, one.tokens, cost,
+            key, agent.agent, agent.role or None, agent.model or None, kinds.get(agent.agent),
+            parents.get(agent.agent), agent.depth, agent.begin, agent.end, len(agent.events), *tokens, agent.tokens,
+            cost,
         )
-        for one in scene.view.agents
-        for *tokens, cost in (spent.get(one.agent, nothing),)
+        for agent in context.view.agents
+        for *tokens, cost in (spent.get(agent.agent, unknown),)
     )  # fmt: skip
 
 
-def _of_ledger(scene: Scene) -> Iterator[Row]:
-    for what, stated in _members(scene.trace.import_report.get("token_ledger")).items():
-        entry = _members(stated)
-        yield scene.key, what, entry.get("records"), *map(_members(entry.get("tokens")).get, (*KINDS, "total"))
+def _ledger_rows(context: RowContext) -> Iterator[Row]:
+    for line, content in _members(context.trace.import_report.get("token_ledger")).items():
+        entry = _members(content)
+        yield context.key, line, entry.get("records"), *map(_members(entry.get("tokens")).get, (*KINDS, "total"))
 
 
 DECISIONS: dict[Decision, str] = {decision: f"o{n}_{decision}" for n, decision in enumerate(Decision, 1)}
@@ -164,32 +170,33 @@ DECISIONS: dict[Decision, str] = {decision: f"o{n}_{decision}" for n, decision i
 
 _NO_TOKENS, _NO_SOURCE = Tokens(), Source()
 _REPORTED = ("records_read", "dropped", "repaired", "out_of_order", "unknown_kinds", "problems")
-ROWS: dict[str, Callable[[Scene], Iterator[Row]]] = {
-    "traces": _of_trace, "events": _of_events, "edges": _of_edges, "agents": _of_agents, "ledger": _of_ledger
+ROWS: dict[str, Callable[[RowContext], Iterator[Row]]] = {
+    "traces": _trace_rows, "events": _events_rows, "edges": _edges_rows, "agents": _agents_rows, "ledger": _ledger_rows
 }  # fmt: skip
-"""The rows that a trace has in each table; those of the ledger are what its import says of tokens."""
+"""The functions that yield the rows of a trace for each table; the ledger is the token ledger of its import report."""
 
 
 def _integer(value: Any) -> int | None:
-    return int(value) if isinstance(value, (int, float)) and abs(value) <= _MOST_WHOLE else None
+    return int(value) if isinstance(value, (int, float)) and abs(value) <= _MAX_WHOLE else None
 
 
 def _members(value: Any) -> dict[str, Any]:
-    """An object of an import report, of which the schema says nothing; empty where it is something else."""
+    """Return an object of an import report, which no schema checks; empty if the value is not an object."""
     return value if isinstance(value, dict) else {}
 
 
-def _count(counted: Any) -> int | None:
-    """A count of an import report; None in a trace that was not imported."""
-    if not isinstance(counted, dict):
-        return _integer(counted)
-    return sum(_integer(one.get("number") if isinstance(one, dict) else one) or 0 for one in counted.values())
+def _count(value: Any) -> int | None:
+    """Return a number of an import report, or the sum of its numbers by kind; None if the trace was not imported."""
+    if not isinstance(value, dict):
+        return _integer(value)
+    counts = [item.get("number") if isinstance(item, dict) else item for item in value.values()]
+    return sum(_integer(count) or 0 for count in counts)
 
 
 def _wholes(values: Sequence[Any]) -> list[Any]:
-    if {int, type(None)}.issuperset(map(type, values)):  # mostly, and then nothing needs to be converted
+    if {int, type(None)}.issuperset(map(type, values)):  # the usual case, in which no value needs conversion
         known = [value for value in values if value is not None]
-        if not known or (max(known) <= _MOST_WHOLE and min(known) >= -_MOST_WHOLE):
+        if not known or (max(known) <= _MAX_WHOLE and min(known) >= -_MAX_WHOLE):
             return list(values)
     return list(map(_integer, values))
 
@@ -210,8 +217,8 @@ def _columns(table: str, declared: dict[str, list[str]]) -> Iterator[Column]:
             for decision, column in DECISIONS.items():
                 text = f"Events that take sub-decision {column[:2].upper()}, {decision}"
                 yield Column(column, WHOLE, text)
-            for measure, one in COMPUTED.items():
-                text = f"Measure, {_UNITS.get(one.unit, one.unit)}: {one.formula}"
+            for measure, definition in COMPUTED.items():
+                text = f"Measure, {_UNITS.get(definition.unit, definition.unit)}: {definition.formula}"
                 yield Column(measure, NUMBER, text)
         yield Column(name, kind, meaning)
 

@@ -1,14 +1,14 @@
-"""The folder of a dataset: its tables, and the private part that says which logs they are made of.
+"""The folder of a dataset: its tables, and a private subfolder that records which logs the tables are made from.
 
     DIR/traces/part-UNIT-0.parquet      and likewise events, edges, agents, ledger, answers
-    DIR/copies/part-all.parquet         answers that are counted in another trace; made last, of all units
-    DIR/.build/dataset.json             the salt of the hashes; for the owner's eyes only
-    DIR/.build/units/UNIT.json          what a unit is made of; written last, so that a unit is there or is not
-    DIR/.build/staged/UNIT.ATTEMPT/     a unit that was made and is not committed; its `staged.json` is written last
+    DIR/copies/part-all.parquet         answers that are counted in another trace; written last, from all units
+    DIR/.build/dataset.json             the salt of the hashes; only the owner may read it
+    DIR/.build/units/UNIT.json          the record of a unit; written after its files, so a unit is complete or absent
+    DIR/.build/staged/UNIT.ATTEMPT/     a unit that is not committed yet; its `staged.json` is written last
 
-Any process may stage a unit; the one that builds commits it. What a killed build leaves behind is in no unit: it is not
-read. The next build commits what is staged as a whole, and removes the rest. Whoever hands a dataset on leaves `.build`
-out.
+Any process may stage a unit; only the process that runs the build commits it. The files that a killed build leaves
+behind belong to no unit and are not read. The next build commits units that are staged completely, and removes all
+other leftovers. To publish a dataset, copy it without `.build`.
 """
 
 import os
@@ -36,10 +36,10 @@ _UNREADABLE = (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class FileState(Struct, gc=False):
-    """A file of a log as it was when it was read.
+    """A log file as it was when it was read.
 
     Attributes:
-        digest: BLAKE2b of what was read; empty where it could not be read, so that it is tried again.
+        digest: BLAKE2b of the bytes that were read; empty if they could not be read, so the next build tries again.
     """
 
     path: str
@@ -49,15 +49,15 @@ class FileState(Struct, gc=False):
     digest: str = ""
 
 
-class Done(Struct, gc=False):
-    """The record of a session that was read, or of a part of a file with finished traces.
+class SourceRecord(Struct, gc=False):
+    """The record of a source that was read: a session, or a part of a file of finished traces.
 
     Attributes:
-        key: What the keys of its traces begin with.
+        key: The prefix of the keys of its traces.
         begin: The first byte that was read.
-        end: The byte behind the last one; -1 for the file's end.
-        traces: How many traces it gave.
-        errors: What was left out of it, and why.
+        end: The byte after the last one; -1 for the end of the file.
+        traces: The number of its traces.
+        errors: Messages about traces that were left out.
     """
 
     form: str
@@ -70,22 +70,23 @@ class Done(Struct, gc=False):
 
     @property
     def identity(self) -> tuple[str, tuple[str, ...], int]:
-        """Return the identity of the source, which is the same in another build."""
+        """Return the identity of the source, which is the same in each build."""
         return self.form, tuple(file.path for file in self.files), self.begin
 
 
 class Unit(Struct):
-    """Sessions whose rows are in one file of each table.
+    """Sources whose rows are in one file of each table.
 
     Attributes:
-        settings: Of the build: another price table, or another version of the program, makes other rows.
-        generation: How often the unit was written anew without some of its sessions.
+        sessions: The records of the sources.
+        settings: A hash of the settings of the build; another price table or program version gives other rows.
+        generation: How often the unit was rewritten without some of its sources.
         prices: The date of the price table behind its costs; empty without one.
-        answers: How many answers have ids.
+        answers: The number of answers with ids.
     """
 
     name: str
-    sessions: tuple[Done, ...]
+    sessions: tuple[SourceRecord, ...]
     settings: str
     generation: int = 0
     prices: str = ""
@@ -93,16 +94,16 @@ class Unit(Struct):
 
     @property
     def file(self) -> str:
-        """The name of its file in each table."""
+        """Return the name of its file in each table."""
         return f"part-{self.name}-{self.generation}.parquet"
 
 
 LeftOut = tuple[tuple[str, str], ...]
-"""Sources that killed the process which read them: what they are called, and why."""
+"""Sources that crashed the process that read them: name and cause of each."""
 
 
 class Staged(Struct):
-    """A unit that is written as a whole, to be committed, with what was left out of it."""
+    """A unit that is completely written and can be committed, with the sources that were left out of it."""
 
     unit: Unit
     left_out: LeftOut = ()
@@ -128,18 +129,18 @@ class Folder:
         self._unfinished = self.private("unfinished")
 
     def private(self, *names: str) -> str:
-        """A file or folder of the private part."""
+        """Return the path of a file or folder in the private subfolder."""
         return os.path.join(self.path, _PRIVATE, *names)
 
     @contextmanager
     def writing(self, salt: str) -> Iterator[bytes]:
-        """Be the only one who builds in the folder, which is made if it is not there; gives the salt of its hashes.
+        """Lock the folder for a build, creating it if needed, and yield the salt of its hashes.
 
-        A new dataset gets the salt that is wanted, or a random one.
+        A new dataset gets the given salt, or a random one if the salt is empty.
 
         Raises:
             CommandUseError: The dataset has another salt.
-            DataFileError: The folder is no dataset, cannot be written, or is being written by another process.
+            DataFileError: The folder is not a dataset, cannot be written, or another process writes to it.
         """
         try:
             os.makedirs(self.path, exist_ok=True)
@@ -147,95 +148,96 @@ class Folder:
             raise DataFileError(f"cannot make {quote_path(self.path)}: {error.strerror}") from error
         with locked(self.path, _LOCK_WAIT_SECONDS):
             try:
-                known = self._prepare(salt)
+                dataset_salt = self._prepare(salt)
                 self._sweep()
                 write_atomic(self._unfinished, "")
-                yield known
-            except BrokenPipeError:  # of whoever reads the progress
+                yield dataset_salt
+            except BrokenPipeError:  # the reader of the progress messages is gone
                 raise
             except OSError as error:
                 message = f"cannot write the dataset {quote_path(self.path)}: {error.strerror}"
                 raise DataFileError(message, "Run the command again: it goes on with what is whole.") from error
 
     def finish(self) -> None:
-        """Say that the build has come to its end: every source is in a unit, or was left out."""
-        shutil.rmtree(self.staged, ignore_errors=True)  # an executor may still be at a unit that another has made
+        """Record that the build is complete: every source is in a unit, or was left out."""
+        shutil.rmtree(self.staged, ignore_errors=True)  # an executor may still write a unit that another has finished
         os.unlink(self._unfinished)
 
     @property
     def is_unfinished(self) -> bool:
-        """Return True if a build is at work, or was interrupted."""
+        """Return True if a build is running, or was interrupted."""
         return os.path.exists(self._unfinished)
 
     def _prepare(self, salt: str) -> bytes:
-        wanted = salt.encode("utf-8", "replace")
+        """Return the salt of the dataset; create the dataset if it is new."""
+        requested = salt.encode("utf-8", "replace")
         hint = "Restore it from a copy, or build a new dataset."
         try:
             with open(self._identity_file, "rb") as file:
-                known = bytes.fromhex(msgspec.json.decode(file.read(), type=_Identity).salt)
+                stored = bytes.fromhex(msgspec.json.decode(file.read(), type=_Identity).salt)
         except FileNotFoundError:
-            return self._create(wanted or os.urandom(16))
+            return self._create(requested or os.urandom(16))
         except (*_UNREADABLE, ValueError) as error:
             raise DataFileError(f"cannot read {quote_path(self._identity_file)}: {error}", hint) from error
-        if not known:
+        if not stored:
             raise DataFileError(f"{quote_path(self._identity_file)} has no salt", hint)
-        if wanted and wanted != known:
+        if requested and requested != stored:
             hint = "Leave --salt out, or build a new dataset: hashes must be comparable."
             raise CommandUseError("the dataset has another salt", hint)
-        return known
+        return stored
 
     def _create(self, salt: bytes) -> bytes:
-        """Make the folder a dataset; the salt is there for its owner only, and whole or not at all."""
-        there = set(os.listdir(self.path)) - {_PRIVATE}
-        if there.issuperset(TABLES):
+        """Make the folder a dataset. The file of the salt is private to its owner, and written atomically."""
+        names = set(os.listdir(self.path)) - {_PRIVATE}
+        if names.issuperset(TABLES):
             raise DataFileError(
                 f"{quote_path(self.path)} has the tables of a dataset without its .build: it can be described and "
                 "queried, not built on",
                 "Copy .build to it from where it was built. Or build what is new into another folder, with -o; put "
                 "together, the files of both in each table are one dataset.",
             )
-        if there:
+        if names:
             hint = "Name a new folder, or the folder of a dataset."
             raise DataFileError(f"{quote_path(self.path)} is not a dataset, and not empty", hint)
-        beside = f"{self._identity_file}.new"
+        temporary = f"{self._identity_file}.new"
         try:
             os.makedirs(self.private(), mode=0o700, exist_ok=True)
-            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                 file.write(msgspec.json.encode(_Identity(salt.hex())))
-            os.rename(beside, self._identity_file)
+            os.rename(temporary, self._identity_file)
         except OSError as error:
             raise DataFileError(f"cannot write in {quote_path(self.path)}: {error.strerror}") from error
         return salt
 
     def _sweep(self) -> None:
-        """Commit what a killed build has staged as a whole, remove the rest of it, and make room for this one."""
+        """Commit the complete units that a killed build has staged, and remove its other files."""
         tables = [os.path.join(self.path, table) for table in (*FILES, COPIES)]
         for folder in (self.staged, self.private("units"), *tables):
             os.makedirs(folder, exist_ok=True)
         for private in ("", "units"):
             sweep(self.private(private))
-        there = {place for unit in self.units() for place in _places(unit)}
-        for place in _files(self.staged):
-            staged = self._whole(place)
-            if staged is not None and there.isdisjoint(_places(staged.unit)):
-                self.commit(place)
-                there |= _places(staged.unit)
+        committed = {part for unit in self.units() for part in _file_parts(unit)}
+        for folder in _files(self.staged):
+            staged = self._read_staged(folder)
+            if staged is not None and committed.isdisjoint(_file_parts(staged.unit)):
+                self.commit(folder)
+                committed |= _file_parts(staged.unit)
         shutil.rmtree(self.staged, ignore_errors=True)
         os.makedirs(self.staged, exist_ok=True)
-        known = {unit.file for unit in self.units()}
+        unit_files = {unit.file for unit in self.units()}
         parts = [path for table in tables[:-1] for path in _files(table, ".parquet")]
         for path in (*_files(self.private(), ".log"), *parts):
             name = os.path.basename(path)
-            if name.startswith(("worker-", "part-")) and name not in known:
+            if name.startswith(("worker-", "part-")) and name not in unit_files:
                 os.unlink(path)
 
     def units(self) -> list[Unit]:
-        """The units, by name; none where the folder has no private part.
+        """Return the units in the order of their names; none if the folder has no private subfolder.
 
         Raises:
-            DataFileError: One cannot be read.
+            DataFileError: A unit cannot be read.
         """
-        found = []
+        units = []
         decoder = msgspec.json.Decoder(Unit)
         hint = "Remove it; what it stands for is built again."
         for path in _files(self.private("units"), ".json"):
@@ -246,68 +248,71 @@ class Folder:
                 raise DataFileError(f"cannot read {quote_path(path)}: {error}", hint) from error
             if path != self._unit_file(unit):
                 raise DataFileError(f"{quote_path(path)} is of another unit, {quote(unit.name)}", hint)
-            found.append(unit)
-        return found
+            units.append(unit)
+        return units
 
     def parts(self) -> dict[str, list[str]]:
-        """The files of each table.
+        """Return the files of each table.
 
         Raises:
-            DataFileError: There is no dataset, or it holds nothing.
+            DataFileError: The folder is not a dataset, or is empty.
         """
         if os.path.isdir(self.private()):
             names = [unit.file for unit in self.units()]
-            found = {table: [os.path.join(self.path, table, name) for name in names] for table in TABLES}
+            parts = {table: [os.path.join(self.path, table, name) for name in names] for table in TABLES}
         else:
-            found = {table: _files(os.path.join(self.path, table), ".parquet") for table in TABLES}
-        if not all(found.values()):
-            missing = next(table for table, files in found.items() if not files)
+            parts = {table: _files(os.path.join(self.path, table), ".parquet") for table in TABLES}
+        if not all(parts.values()):
+            missing = next(table for table, files in parts.items() if not files)
             hint = "corpus trace dataset build LOGS... -o DIR makes one."
             raise DataFileError(f"{quote_path(self.path)} is not a dataset, or is empty: no {missing}", hint)
-        return {**found, COPIES: [self.copies]}
+        return {**parts, COPIES: [self.copies]}
 
-    def commit(self, place: str) -> Staged:
-        """Take over a staged unit: first its files, at last the unit itself. Broken off, it can be done again."""
-        staged = _manifest(place)
+    def commit(self, folder: str) -> Staged:
+        """Move a staged unit into the dataset: its files first, its record last. Can be repeated after a crash."""
+        staged = _read_manifest(folder)
         if staged.unit.sessions:
             for table in FILES:
-                with suppress(FileNotFoundError):  # it is there, from the first time
-                    os.replace(os.path.join(place, f"{table}.parquet"), self.part(table, staged.unit))
-            self.note(staged.unit)
-        shutil.rmtree(place, ignore_errors=True)
+                with suppress(FileNotFoundError):  # moved by an earlier attempt
+                    os.replace(os.path.join(folder, f"{table}.parquet"), self.part(table, staged.unit))
+            self.write_unit(staged.unit)
+        shutil.rmtree(folder, ignore_errors=True)
         return staged
 
-    def _whole(self, place: str) -> Staged | None:
-        """Return the unit that is staged in a folder; None if it is not whole."""
+    def _read_staged(self, folder: str) -> Staged | None:
+        """Return the unit that is staged in a folder; None if it is incomplete."""
         try:
-            staged = _manifest(place)
+            staged = _read_manifest(folder)
         except _UNREADABLE:
             return None
-        if os.path.basename(place).rpartition(".")[0] != staged.unit.name:
+        if os.path.basename(folder).rpartition(".")[0] != staged.unit.name:
             return None
-        files = ((os.path.join(place, f"{table}.parquet"), self.part(table, staged.unit)) for table in FILES)
-        return staged if all(any(map(os.path.exists, pair)) for pair in files) else None
+        for table in FILES:
+            is_staged_file = os.path.exists(os.path.join(folder, f"{table}.parquet"))
+            if not is_staged_file and not os.path.exists(self.part(table, staged.unit)):
+                return None
+        return staged
 
     def part(self, table: str, unit: Unit) -> str:
-        """The file of a unit in a table."""
+        """Return the path of the file of a unit in a table."""
         return os.path.join(self.path, table, unit.file)
 
-    def note(self, unit: Unit) -> None:
-        """Write down what a unit is made of."""
+    def write_unit(self, unit: Unit) -> None:
+        """Write the record of a unit."""
         write_atomic(self._unit_file(unit), msgspec.json.encode(unit))
 
-    def keep(self, unit: Unit, sessions: tuple[Done, ...]) -> None:
-        """Write a unit anew with some of its sessions, as they are now, or remove it where there is none."""
+    def keep(self, unit: Unit, sessions: tuple[SourceRecord, ...]) -> None:
+        """Reduce a unit to some of its sources, with their current records; remove the unit if there are none."""
         if len(sessions) == len(unit.sessions):
-            self.note(replace(unit, sessions=sessions))
+            self.write_unit(replace(unit, sessions=sessions))
             return
         if not sessions:
             os.unlink(self._unit_file(unit))
         else:
             renewed = replace(unit, sessions=sessions, generation=unit.generation + 1)
-            for table in FILES:  # in no unit until it is noted
+            for table in FILES:  # not part of a unit until its record is written
                 _copy(self.part(table, unit), self.part(table, renewed), {session.key for session in sessions})
-            self.note(renewed)
+            self.write_unit(renewed)
         for table in FILES:
             os.unlink(self.part(table, unit))
 
@@ -315,42 +320,46 @@ class Folder:
         return self.private("units", f"{unit.name}.json")
 
 
-def stage(staged: Staged, place: str) -> None:
-    """Say that what is in a folder is a whole unit."""
-    for path in _files(place):
+def stage(staged: Staged, folder: str) -> None:
+    """Record that a folder holds a complete unit."""
+    for path in _files(folder):
         with open(path, "r+b") as file:
             os.fsync(file.fileno())
-    write_atomic(os.path.join(place, _MANIFEST), msgspec.json.encode(staged))
+    write_atomic(os.path.join(folder, _MANIFEST), msgspec.json.encode(staged))
 
 
-def is_staged(place: str) -> bool:
-    """Return True if a folder holds a whole unit."""
-    return os.path.exists(os.path.join(place, _MANIFEST))
+def is_staged(folder: str) -> bool:
+    """Return True if a folder holds a complete unit."""
+    return os.path.exists(os.path.join(folder, _MANIFEST))
 
 
-def _manifest(place: str) -> Staged:
-    with open(os.path.join(place, _MANIFEST), "rb") as file:
+def _read_manifest(folder: str) -> Staged:
+    with open(os.path.join(folder, _MANIFEST), "rb") as file:
         return msgspec.json.decode(file.read(), type=Staged)
 
 
-def _places(unit: Unit) -> set[tuple[str, int]]:
-    """Return the files of a unit, and where in each it begins."""
-    return {(file.path, done.begin) for done in unit.sessions for file in done.files}
+def _file_parts(unit: Unit) -> set[tuple[str, int]]:
+    """Return the files that a unit was read from, each with the byte where its part of the file begins."""
+    return {(file.path, session.begin) for session in unit.sessions for file in session.files}
 
 
-def _files(folder: str, end: str = "") -> list[str]:
-    """The files in a folder whose names have an end, by name; none where there is no folder."""
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else ()
-    return [os.path.join(folder, name) for name in names if name.endswith(end)]
+def _files(folder: str, suffix: str = "") -> list[str]:
+    """Return the paths of the files with a suffix in a folder, sorted; none if the folder does not exist."""
+    if not os.path.isdir(folder):
+        return []
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(suffix)]
 
 
 def _copy(old: str, new: str, keys: Collection[str]) -> None:
-    """Copy the rows of a Parquet file whose traces' keys begin as given, one row group in memory at a time."""
+    """Copy the rows of the sources with these keys from a Parquet file, with one row group in memory at a time."""
     import pyarrow
     from pyarrow import parquet
 
-    with parquet.ParquetFile(old) as source, parquet.ParquetWriter(new, source.schema_arrow, compression="zstd") as to:
+    with (
+        parquet.ParquetFile(old) as source,
+        parquet.ParquetWriter(new, source.schema_arrow, compression="zstd") as target,
+    ):
         for index in range(source.num_row_groups):
             rows = source.read_row_group(index)
-            kept = [str(trace).rpartition("-")[0] in keys for trace in rows.column("trace").to_pylist()]
-            to.write_table(rows.filter(pyarrow.array(kept, pyarrow.bool_())))
+            is_kept = [str(trace).rpartition("-")[0] in keys for trace in rows.column("trace").to_pylist()]
+            target.write_table(rows.filter(pyarrow.array(is_kept, pyarrow.bool_())))

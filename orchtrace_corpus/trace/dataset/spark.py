@@ -1,8 +1,8 @@
 """Spark as an engine: its executors stage units, and its SQL computes statistics.
 
-Executors and this machine share the folder of the dataset and the logs. An order is a file in that folder; Spark itself
-carries only its number. An executor compares its versions of Python and of this package, and the size and the time of
-every file, with what the driver saw: where they differ, it makes nothing and says so.
+The driver and the executors share the folder of the dataset and the logs. An order to build a unit is a file in that
+folder; Spark transfers only its number. An executor compares its versions of Python and of this package, and the size
+and the modification time of each file, with those on the driver. If they differ, it builds nothing and reports it.
 """
 
 import os
@@ -26,21 +26,21 @@ from orchtrace_corpus.trace.dataset.tables import Answer
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
-_OURS = {"spark.log.level": "ERROR", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
-_MOST_ROUNDS = 5
-_LOOK_SECONDS = 0.2
+_SETTINGS = {"spark.log.level": "ERROR", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+_MAX_ROUNDS = 5
+_POLL_SECONDS = 0.2
 _VERSION, _FILE, _STOPPED = "version", "file", "stopped"
 
 _Order = tuple[Task, Job, dict[str, tuple[int, int]]]
-"""A unit to be made, and the size and the time of each of its files as the driver saw them."""
+"""A unit to build, and the size and modification time of each of its files on the driver."""
 
 
 class Spark:
-    """Makes units on the executors of Spark, and opens tables there.
+    """Builds units on the executors of Spark, and opens tables on Spark.
 
     Args:
         master: The URL of Spark: `local[*]`, `spark://...`, `sc://...` for Connect.
-        conf: More settings of Spark.
+        conf: Further settings of Spark.
 
     Raises:
         MissingLibraryError: pyspark is not installed.
@@ -58,51 +58,57 @@ class Spark:
             warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
             from pyspark.sql import SparkSession
 
-            is_remote = self._master.startswith("sc://")  # to a server, which has settings of its own
-            begin = SparkSession.builder.appName("corpus trace dataset")
-            builder = begin.remote(self._master) if is_remote else begin.master(self._master)
-            for name, value in {**({} if is_remote else _OURS), **self._conf}.items():
+            is_remote = self._master.startswith("sc://")  # a Connect server has its own settings
+            builder = SparkSession.builder.appName("corpus trace dataset")
+            if is_remote:
+                builder = builder.remote(self._master)
+                settings = dict(self._conf)
+            else:
+                builder = builder.master(self._master)
+                settings = {**_SETTINGS, **self._conf}
+            for name, value in settings.items():
                 builder = builder.config(name, value)
             with _errors_of_spark(f"cannot start Spark at {quote(self._master)}"), _stderr_in_a_file():
                 session = builder.getOrCreate()
             try:
                 yield session
             finally:
-                for end in (session.interruptAll, session.stop):
-                    with suppress(Exception):  # it may be gone
-                        end()
+                for stop in (session.interruptAll, session.stop):
+                    with suppress(Exception):  # the session may have ended already
+                        stop()
 
     def make(self, tasks: Sequence[Task], job: Job) -> Iterator[str]:
-        """Make units, as `Engine.make` has it; a file that changes meanwhile is looked at again."""
+        """Build units; see `Engine.make`. A unit whose files change meanwhile is ordered again."""
         if not tasks:
             return
-        left = {task.name: task for task in tasks}
+        remaining = {task.name: task for task in tasks}
         staged = Folder(job.folder).staged
         with ThreadPoolExecutor(1) as pool, self._session() as session:
-            for _ in range(_MOST_ROUNDS):
-                orders = [(task, job, _look(task)) for task in left.values()]
+            for _ in range(_MAX_ROUNDS):
+                orders = [(task, job, _file_states(task)) for task in remaining.values()]
                 run = pool.submit(_run, session, orders, os.path.join(staged, "orders"))
                 is_over = False
                 while not is_over:
-                    is_over = bool(wait([run], _LOOK_SECONDS).done)
-                    for place in (os.path.join(staged, name) for name in sorted(os.listdir(staged))):
-                        name = os.path.basename(place).partition(".")[0]
-                        if name in left and is_staged(place):
-                            del left[name]
-                            yield place
+                    is_over = bool(wait([run], _POLL_SECONDS).done)
+                    for folder_name in sorted(os.listdir(staged)):
+                        folder = os.path.join(staged, folder_name)
+                        unit_name = folder_name.partition(".")[0]
+                        if unit_name in remaining and is_staged(folder):
+                            del remaining[unit_name]
+                            yield folder
                 with _errors_of_spark("Spark has given up"):
                     replies = run.result()
                 for reply in replies:
-                    task, _, seen = orders[reply.number]
-                    if task.name in left:
-                        _refuse_trouble(reply, is_changed=_look(task) != seen)
-                if not left:
+                    task, _, states = orders[reply.number]
+                    if task.name in remaining:
+                        _raise_trouble(reply, is_changed=_file_states(task) != states)
+                if not remaining:
                     return
         raise DataFileError(f"{quote_path(task.sources[0].files[0].path)} changes all the time")
 
     @contextmanager
     def open_tables(self, parts: Mapping[str, Sequence[str]]) -> "Iterator[SparkTables]":
-        """Open the tables of a dataset, from exactly these files.
+        """Open the tables of a dataset from these files.
 
         Raises:
             DataFileError: Spark does not start, or the files cannot be read.
@@ -121,31 +127,30 @@ class SparkTables:
         import ibis
 
         self._session = session
-        self.dialect = str(ibis.pyspark.name)  # which loads what Ibis needs to write SQL for Spark
+        self.dialect = str(ibis.pyspark.name)  # the attribute access imports the SQL compiler of Ibis for Spark
 
     def run(self, sql: str) -> Answer:
         """Run a statement.
 
         Raises:
-            DataFileError: Spark cannot read the tables, or gives up.
+            DataFileError: Spark cannot read the tables, or fails.
         """
         with _errors_of_spark("Spark cannot compute this"):
-            found = self._session.sql(sql)
-            return Answer(tuple(found.columns), iter([list(map(tuple, found.collect()))]))
+            result = self._session.sql(sql)
+            return Answer(tuple(result.columns), iter([list(map(tuple, result.collect()))]))
 
 
-def _look(task: Task) -> dict[str, tuple[int, int]]:
-    """The size and the time of each file of a unit, as they are on this machine."""
+def _file_states(task: Task) -> dict[str, tuple[int, int]]:
+    """Return the size and the modification time of each file of a unit, as seen on this machine."""
     states = {file.path: state(file) for source in task.sources for file in source.files}
-    return {path: (one.size, one.mtime_ns) for path, one in states.items()}
+    return {path: (file_state.size, file_state.mtime_ns) for path, file_state in states.items()}
 
 
 def _run(session: "SparkSession", orders: Sequence[_Order], folder: str) -> "list[Row]":
-    """Have all orders carried out; one task of Spark each.
+    """Run all orders, each as one Spark task, and return a reply for each.
 
-    Returns:
-        For each order its `number`, the `executor` that had it (machine and working folder), what the `trouble` was,
-        if any, and the `cause` that is behind it: a file, a version or an error.
+    A reply has the `number` of the order, the `executor` that ran it (machine and working folder), the kind of
+    `trouble`, if any, and its `cause`: a file, a version or an error.
     """
     os.makedirs(folder, exist_ok=True)
     for index, order in enumerate(orders):
@@ -158,47 +163,45 @@ def _run(session: "SparkSession", orders: Sequence[_Order], folder: str) -> "lis
 
 
 def _on_executor(folder: str, version: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Run on an executor. Sent as a whole, so that it can report a missing or different package there."""
+    """Return a function that runs orders on an executor, and reports if this package is missing or different there."""
 
-    def carry_out(batches: Iterator[Any]) -> Iterator[Any]:
+    def run_orders(batches: Iterator[Any]) -> Iterator[Any]:
         import os
         import socket
 
         import pyarrow
 
         try:
-            from orchtrace_corpus.base import __version__ as found
+            from orchtrace_corpus.base import __version__ as installed
         except ImportError:
-            found = ""
-        for number in (number for batch in batches for number in batch.column(0).to_pylist()):
-            trouble, cause = "version", found
-            if found == version:
-                from orchtrace_corpus.trace.dataset.spark import make_unit
+            installed = ""
+        executor = f"{socket.gethostname()}:{os.getcwd()}"
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                trouble, cause = "version", installed
+                if installed == version:
+                    from orchtrace_corpus.trace.dataset.spark import make_unit
 
-                trouble, cause = make_unit(os.path.join(folder, str(number)))
-            who = {"number": number, "executor": f"{socket.gethostname()}:{os.getcwd()}"}
-            yield pyarrow.RecordBatch.from_pylist([{**who, "trouble": trouble, "cause": cause}])
+                    trouble, cause = make_unit(os.path.join(folder, str(number)))
+                reply = {"number": number, "executor": executor, "trouble": trouble, "cause": cause}
+                yield pyarrow.RecordBatch.from_pylist([reply])
 
-    return carry_out
+    return run_orders
 
 
 _MAKERS: list[Maker] = []
-"""The process of this executor's worker that makes units; it serves for one after another."""
+"""The process that builds units for this executor, kept from one order to the next; at most one."""
 
 
 def make_unit(order_file: str) -> tuple[str, str]:
-    """Stage a unit on an executor.
-
-    Returns:
-        What the trouble is, and what is behind it; nothing where the unit is staged.
-    """
+    """Stage a unit on an executor; return the kind of trouble and its cause, both empty if the unit is staged."""
     try:
         with open(order_file, "rb") as file:
-            task, job, seen = pickle.load(file)
+            task, job, driver_states = pickle.load(file)
     except OSError:
         return _FILE, order_file
-    for path, here in _look(task).items():
-        if here != seen[path]:
+    for path, file_state in _file_states(task).items():
+        if file_state != driver_states[path]:
             return _FILE, path
     if not _MAKERS or _MAKERS[0].job != job:
         while _MAKERS:
@@ -213,27 +216,23 @@ def make_unit(order_file: str) -> tuple[str, str]:
     return "", ""
 
 
-def _refuse_trouble(reply: "Row", *, is_changed: bool) -> None:
-    """Say why a unit was not made; that a file has changed meanwhile is a reason to try again.
-
-    Raises:
-        DataFileError: It cannot be made.
-    """
-    who = f"the executor {printable(reply.executor)}"
+def _raise_trouble(reply: "Row", *, is_changed: bool) -> None:
+    """Raise the reason why a unit was not built, unless one of its files has changed meanwhile: then it is retried."""
+    executor = f"the executor {printable(reply.executor)}"
     if reply.trouble == _VERSION:
-        theirs = f"version {quote(reply.cause)}" if reply.cause else "no version"
+        version = f"version {quote(reply.cause)}" if reply.cause else "no version"
         hint = "Ship this environment to the executors: see docs/dataset.md."
-        raise DataFileError(f"{who} has {theirs} of orchtrace-corpus, and the driver {quote(__version__)}", hint)
+        raise DataFileError(f"{executor} has {version} of orchtrace-corpus, and the driver {quote(__version__)}", hint)
     if reply.trouble == _STOPPED:
-        raise DataFileError(f"{who}: {printable(reply.cause, limit=300)}")
+        raise DataFileError(f"{executor}: {printable(reply.cause, limit=300)}")
     if not is_changed:
         hint = "Logs and dataset must be in folders that all executors share, under the same path."
-        raise DataFileError(f"{who} does not see {quote_path(reply.cause)} as the driver does", hint)
+        raise DataFileError(f"{executor} does not see {quote_path(reply.cause)} as the driver does", hint)
 
 
 @contextmanager
 def _stderr_in_a_file() -> Iterator[None]:
-    """Have what is started meanwhile, which is Java, write its remarks into a file that nobody sees."""
+    """Redirect standard error to a temporary file, so that Java, which starts meanwhile, prints nothing."""
     before = os.dup(2)
     try:
         with TemporaryFile() as file:
@@ -245,8 +244,8 @@ def _stderr_in_a_file() -> Iterator[None]:
 
 
 @contextmanager
-def _errors_of_spark(what: str) -> Iterator[None]:
-    """Raise errors of Spark as ours."""
+def _errors_of_spark(message: str) -> Iterator[None]:
+    """Turn errors of Spark into errors with messages for the user."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -254,4 +253,4 @@ def _errors_of_spark(what: str) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError, OSError) as error:
         hint = "Spark needs Java 17 or 21; docs/dataset.md says what a cluster needs."
-        raise DataFileError(f"{what}: {printable(str(error).strip(), limit=1500)}", hint) from error
+        raise DataFileError(f"{message}: {printable(str(error).strip(), limit=1500)}", hint) from error

@@ -1,8 +1,8 @@
-"""A unit of work: sources that are read, checked and measured, and written as files that wait to be committed.
+"""Build one unit: read, check and measure its sources, and write their rows to files that wait to be committed.
 
-Whatever process does it, on whatever machine: the folder that it writes to is that of one attempt, and nothing but the
-manifest, which comes last, makes it a unit. A reader of foreign logs may run out of memory, or die. So whatever engine
-runs, it has a `Maker`: a process that says what it is about to read, so that what killed it is known.
+Each attempt, by any process on any machine, writes to its own folder. The folder becomes a unit only when its manifest
+is written, after all other files. A log may make its reader run out of memory, or crash. Each engine therefore reads
+logs in a `Maker`: a process that reports each source before reading it, so the source that crashed it is known.
 """
 
 import gc
@@ -23,7 +23,7 @@ from orchtrace_corpus.base.workers import Worker, WorkerError
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.analysis import prices
 from orchtrace_corpus.trace.analysis.prices import AnyPrices
-from orchtrace_corpus.trace.dataset.folder import ANSWERS, Done, Folder, LeftOut, Staged, Unit, stage
+from orchtrace_corpus.trace.dataset.folder import ANSWERS, Folder, LeftOut, SourceRecord, Staged, Unit, stage
 from orchtrace_corpus.trace.dataset.plan import TRACE, Source, Task, digest, lines, state, unit_name
 from orchtrace_corpus.trace.dataset.tables import Writer, write_rows
 from orchtrace_corpus.trace.importers.core.identity import Answers
@@ -34,15 +34,17 @@ from orchtrace_corpus.trace.model.store import InvalidTraceError
 from orchtrace_corpus.trace.model.trace import Trace
 
 _COLLECT_BYTES = 8 * 1024 * 1024
-MOST_DEATHS = 20
+MAX_CRASHES = 20
 
 
 class Job(NamedTuple):
     """The settings that all units of a build share.
 
     Attributes:
-        folder: The dataset, by an absolute path.
-        settings: What rows depend on besides the logs, in short.
+        folder: The absolute path of the dataset.
+        salt: The salt of the hashes.
+        prices: The price table; None without one.
+        settings: A hash of everything that rows depend on besides the logs.
     """
 
     folder: str
@@ -52,7 +54,7 @@ class Job(NamedTuple):
 
 
 class Maker(Worker):
-    """A process that makes units; where it dies, another takes its place, without the source that it was at."""
+    """A process that builds units; after a crash, a new process continues without the source that was being read."""
 
     def __init__(self, job: Job, log_file: str = "") -> None:
         self.job = job
@@ -60,29 +62,29 @@ class Maker(Worker):
         super().__init__(serve, job, log_file)
 
     def make(self, task: Task) -> Iterator[str]:
-        """Make a unit; gives nothing, as often as that takes, and at last where the unit is staged.
+        """Build a unit: yield empty texts while the process works, and finally the folder where the unit is staged.
 
-        Every step but the first waits for a message of the process.
+        Each step of the iterator but the first waits for a message of the process.
 
         Raises:
-            DataFileError: Units cannot be written, or processes die one after another.
+            DataFileError: Units cannot be written, or one process after another crashes.
         """
         left_out: LeftOut = ()
-        for _ in range(MOST_DEATHS + 1):
-            place = os.path.join(Folder(self.job.folder).staged, f"{task.name}.{os.urandom(4).hex()}")
+        for _ in range(MAX_CRASHES + 1):
+            folder = os.path.join(Folder(self.job.folder).staged, f"{task.name}.{os.urandom(4).hex()}")
             reply: Any = -1
             try:
                 with suppress(WorkerError):  # `receive` raises it again
-                    self.send((task, place, left_out))
+                    self.send((task, folder, left_out))
                 while isinstance(reply, int):
-                    at = reply
+                    index = reply
                     yield ""
                     reply = self.receive()
             except WorkerError:
                 self.end()
                 cause = self._cause
-                if 0 <= at < len(task.sources):  # else it died before it read anything, or had read all of it
-                    fatal = task.sources[at]
+                if 0 <= index < len(task.sources):  # otherwise it crashed before the first source, or after the last
+                    fatal = task.sources[index]
                     left_out += ((fatal.name, f"the process that read it died: {cause}"),)
                     task = task._replace(sources=tuple(source for source in task.sources if source is not fatal))
                 super().__init__(serve, self.job, self._log_file)
@@ -91,10 +93,10 @@ class Maker(Worker):
                 raise reply
             yield str(reply)
             return
-        raise DataFileError(f"{MOST_DEATHS + 1} processes died, and nothing got done; the last: {cause}")
+        raise DataFileError(f"{MAX_CRASHES + 1} processes died, and nothing got done; the last: {cause}")
 
     def end(self) -> None:
-        """End the process, whatever it is doing, and remove its log if nothing is in it."""
+        """End the process, even if it is working, and remove its log if the log is empty."""
         super().end()
         with suppress(FileNotFoundError):
             if self._log_file and not os.path.getsize(self._log_file):
@@ -102,7 +104,7 @@ class Maker(Worker):
 
     @property
     def _cause(self) -> str:
-        """Why the process ended."""
+        """Return the reason why the process ended."""
         code = self.exit_code or 0
         if code >= 0:
             log = quote_path(self._log_file) if self._log_file else "the log of the executor"
@@ -112,56 +114,63 @@ class Maker(Worker):
 
 
 def serve(connection: Connection, job: Job, log_file: str) -> None:
-    """Make units until the connection ends. What a process runs; its standard error goes to the log file, if any.
+    """Build units until the connection ends: the main function of the process of a `Maker`.
 
-    It receives orders: a unit, the folder in which it is staged, which is not there yet, and the sources that were left
-    out of it. It sends the number of each source before it reads it, how many there are before it finishes, and at last
-    where the unit is staged; or the error, if the dataset's own files cannot be written.
+    Standard error goes to the log file, if there is one. Each message received has a unit, the folder to stage it in,
+    which does not exist yet, and the sources that were left out of the unit. The function sends the index of each
+    source before reading it, then the number of sources, and finally the folder where the unit is staged. If the files
+    of the dataset cannot be written, it sends the error instead.
     """
     if log_file:
         with open(log_file, "ab") as log:
             os.dup2(log.fileno(), 2)
     while True:
         try:
-            task, place, left_out = connection.recv()
+            task, folder, left_out = connection.recv()
             try:
-                _write(task, place, left_out, job, connection.send)
-                connection.send(place)
+                _write(task, folder, left_out, job, connection.send)
+                connection.send(folder)
             except ConnectionError:
                 raise
             except (OSError, DataFileError) as error:
-                shutil.rmtree(place, ignore_errors=True)
-                why = printable(getattr(error, "strerror", None) or str(error))
-                connection.send(DataFileError(f"cannot go on in {quote_path(job.folder)}: {why}"))
+                shutil.rmtree(folder, ignore_errors=True)
+                reason = printable(getattr(error, "strerror", None) or str(error))
+                connection.send(DataFileError(f"cannot go on in {quote_path(job.folder)}: {reason}"))
         except (EOFError, ConnectionError):
             return
 
 
-def _write(task: Task, place: str, left_out: LeftOut, job: Job, note: Callable[[int], None]) -> None:
-    done_tasks: list[Done] = []
+def _write(task: Task, folder: str, left_out: LeftOut, job: Job, report: Callable[[int], None]) -> None:
+    """Write and stage a unit; `report` is called with the index of each source, and finally with their number."""
+    records: list[SourceRecord] = []
     answers: list[tuple[str, int, str]] = []
-    read = 0
-    os.mkdir(place)
-    with Writer(place) as writer:
+    read_bytes = 0
+    os.mkdir(folder)
+    with Writer(folder) as writer:
         for index, source in enumerate(task.sources):
-            note(index)
-            done_tasks.append(_read(source, job, writer, answers))
-            read += sum(max(file.size, 0) for file in done_tasks[-1].files)
-            if read > _COLLECT_BYTES:  # what importers leave behind goes round in circles
+            report(index)
+            records.append(_read(source, job, writer, answers))
+            read_bytes += sum(max(file.size, 0) for file in records[-1].files)
+            if read_bytes > _COLLECT_BYTES:  # importers leave reference cycles behind
                 gc.collect()
-                read = 0
-        note(len(task.sources))
+                read_bytes = 0
+        report(len(task.sources))
         writer.finish()
-    write_rows(ANSWERS, [answers], os.path.join(place, f"{ANSWERS}.parquet"))
-    date = "" if job.prices is None else job.prices.date
-    name = unit_name(done.key for done in done_tasks)
-    stage(Staged(Unit(name, tuple(done_tasks), job.settings, 0, date, len(answers)), left_out), place)
+    write_rows(ANSWERS, [answers], os.path.join(folder, f"{ANSWERS}.parquet"))
+    unit = Unit(
+        name=unit_name(record.key for record in records),
+        sessions=tuple(records),
+        settings=job.settings,
+        prices="" if job.prices is None else job.prices.date,
+        answers=len(answers),
+    )
+    stage(Staged(unit, left_out), folder)
 
 
-def _read(source: Source, job: Job, writer: Writer, answers: list[tuple[str, int, str]]) -> Done:
-    """Add the traces of a source to the tables, and their answers to these; what has errors is left out."""
-    files = [state(file) for file in source.files]
-    name = source.key(job.salt)
+def _read(source: Source, job: Job, writer: Writer, answers: list[tuple[str, int, str]]) -> SourceRecord:
+    """Add the valid traces of a source to the tables, and their answers with ids to `answers`."""
+    states = [state(file) for file in source.files]
+    source_key = source.key(job.salt)
     traces = 0
     errors = []
     ids = Answers()
@@ -171,28 +180,29 @@ def _read(source: Source, job: Job, writer: Writer, answers: list[tuple[str, int
                 if trace is None:
                     errors.append(problem)
                 else:
-                    key = f"{name}-{traces}"
+                    key = f"{source_key}-{traces}"
                     writer.add(trace, key)
-                    for number, known in ids.take(trace).items():
-                        hashed = hmac.digest(job.salt, known.encode("utf-8", "replace"), "sha256").hex()[:24]
-                        answers.append((key, number, hashed))
+                    for index, answer_id in ids.take(trace).items():
+                        digest_of_id = hmac.digest(job.salt, answer_id.encode("utf-8", "replace"), "sha256").hex()[:24]
+                        answers.append((key, index, digest_of_id))
                     traces += 1
             except InvalidTraceError as error:
                 errors.append(f"{problem}: {error}" if problem else str(error))
     except EmptyLogError:
-        pass  # nothing ran, which is no mistake
+        pass  # a log in which nothing ran is not an error
     except DataFileError as error:
         errors.append(str(error))
-    for file, read in zip(files, source.files, strict=True):
-        file.digest = digest(read.path, source.begin, source.end)
-    named = tuple(first_and_more(errors, 5, "and {} more"))
-    return Done(source.form, tuple(files), name, source.begin, source.end, traces, named)
+    for file_state, file in zip(states, source.files, strict=True):
+        file_state.digest = digest(file.path, source.begin, source.end)
+    listed = tuple(first_and_more(errors, 5, "and {} more"))
+    return SourceRecord(source.form, tuple(states), source_key, source.begin, source.end, traces, listed)
 
 
 def _traces(source: Source, job: Job, answers: Answers) -> Iterator[tuple[Trace | None, str]]:
-    """The traces of a session; or finished ones, each with its place, whose contents become hashes.
+    """Yield the traces of a source, each with its position if it is a finished trace.
 
-    Of one that cannot be decoded there is only what is wrong with it.
+    The contents of finished traces are replaced by hashes. For a trace that cannot be decoded, None and the error are
+    yielded.
     """
     privacy = Privacy(job.salt)
     if source.form != TRACE:
@@ -202,12 +212,12 @@ def _traces(source: Source, job: Job, answers: Answers) -> Iterator[tuple[Trace 
             yield trace, ""
         return
     path, name = source.files[0]
-    found: Iterator[Document]
+    texts: Iterator[Document]
     if source.end < 0:
-        found = (document._replace(path=name) for document in documents(path))
+        texts = (document._replace(path=name) for document in documents(path))
     else:
-        found = (Document(line, f"{name}, byte {at}") for at, line in lines(path, source.begin, source.end))
-    for document in found:
+        texts = (Document(line, f"{name}, byte {byte}") for byte, line in lines(path, source.begin, source.end))
+    for document in texts:
         where = f"{document.path}:{document.line}" if source.end < 0 else document.path
         decoded = decode(document)
         if decoded.trace is None:

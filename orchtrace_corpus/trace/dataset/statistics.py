@@ -1,8 +1,8 @@
-"""Statistics of a dataset, written once as Ibis expressions, so that any engine that Ibis speaks can compute them.
+"""Statistics of a dataset as Ibis expressions, which any engine that Ibis supports can compute.
 
-Figures do not depend on the order in which an engine comes to the rows. Quantiles are interpolated between the two
+Figures do not depend on the order in which an engine reads the rows. Quantiles are interpolated between the two
 nearest values (type 7 of R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American
-Statistician 50, 1996). Sums are sums of whole numbers: the whole part of each value and its billionths.
+Statistician 50, 1996). Sums are exact: the whole parts of the values and their billionths are summed as integers.
 """
 
 from collections.abc import Sequence
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 FENCE = 3.0
-"""An outlier lies so many interquartile ranges beyond the quartiles: J. W. Tukey's far out values (1977)."""
+"""The distance of an outlier from the nearer quartile, in interquartile ranges: J. W. Tukey's far out values (1977)."""
 
-FEWEST = 20
-"""Fewer values of a measure in a group have no outliers: their quartiles say too little."""
+MIN_VALUES = 20
+"""The number of values that a measure needs in a group to have outliers: the quartiles of fewer mean too little."""
 
-MOST_OUTLIERS = 20
+MAX_OUTLIERS = 20
 GROUPINGS = ("system", "topology", "format", "version", "model", "clock_unit", "task_id")
-"""The columns of `traces` that statistics can be divided by."""
+"""The columns of `traces` by which traces can be grouped."""
 
 EXTRA = {"event_count": "1"}
-"""Columns that are described beside the measures, with their units."""
+"""Columns that are described in addition to the measures, with their units."""
 
-_LARGEST = 1e12  # a sum of a million such values still fits into 64 bits
+_LARGEST = 1e12  # a sum of a million such values fits into 64 bits
 _BILLION = 1e9
 
 
 class Engine(Protocol):
-    """The engine of a query: the opened tables of a data set."""
+    """The open tables of a dataset, which run SQL."""
 
     dialect: str
 
@@ -50,7 +50,7 @@ class Engine(Protocol):
 
 
 class Overview(NamedTuple):
-    """The size of a group, and the soundness of its traces."""
+    """The size of a group of traces, and the number of problems in them."""
 
     group: tuple[str, ...]
     traces: int
@@ -67,11 +67,15 @@ class Distribution(NamedTuple):
     """A measure in a group of traces.
 
     Attributes:
-        group: The values that the group has in common; empty for unknown.
-        unit: Its unit; times of traces that count steps are apart, under `step`.
-        null: In how many traces it has no value.
-        mean: None, too, where a value is beyond 10^12.
-        quantiles: As `QUANTILES` names them.
+        group: The values that the traces of the group share; empty for unknown.
+        measure: The name of the measure.
+        unit: Its unit; `step` for times of traces that count steps, which are described separately.
+        n: The number of traces with a value.
+        null: The number of traces without a value.
+        mean: The mean; None if there is no value, or one beyond 10^12.
+        least: The smallest value.
+        quantiles: The quantiles, in the order of `QUANTILES`.
+        greatest: The largest value.
     """
 
     group: tuple[str, ...]
@@ -86,7 +90,15 @@ class Distribution(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """A sub-decision in a group: in how many traces some event takes it, and how many events do."""
+    """A sub-decision in a group of traces.
+
+    Attributes:
+        group: The values that the traces of the group share; empty for unknown.
+        decision: The sub-decision.
+        traces: The number of traces in the group.
+        having: The number of these with an event that takes the sub-decision.
+        events: The number of events that take it.
+    """
 
     group: tuple[str, ...]
     decision: Decision
@@ -95,17 +107,18 @@ class Coverage(NamedTuple):
     events: int
 
 
-class Spent(NamedTuple):
-    """The calls and the spending of a model in a group; copies do not count.
+class ModelUsage(NamedTuple):
+    """The calls, tokens and cost of a model in a group of traces, without events that are counted in another trace.
 
     Attributes:
-        model: Its name; empty where none is given.
-        events: Events with tokens.
-        without_tokens: Inferences, decisions and aggregates that have none.
-        tokens: By kind; a kind is None where no event gives it.
-        cost_usd: None where no event has a cost.
-        at_least: Whether a trace in which it was asked does not record all tokens.
-        cost_at_least: Whether there is a cost, and that is so, or an event with tokens has none.
+        group: The values that the traces of the group share; empty for unknown.
+        model: The name of the model; empty if none is given.
+        events: The number of events with tokens.
+        without_tokens: The number of inferences, decisions and aggregates without tokens.
+        tokens: The tokens by kind; None for a kind that no event gives.
+        cost_usd: The cost; None if no event has one.
+        at_least: True if a trace with calls of the model does not record all tokens.
+        cost_at_least: True if there is a cost, but `at_least` holds or an event with tokens has no cost.
     """
 
     group: tuple[str, ...]
@@ -119,12 +132,15 @@ class Spent(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All tokens; reasoning is a part of the output."""
+        """Return the sum of all tokens; reasoning tokens are part of the output."""
         return sum(token or 0 for token in self.tokens[:COUNTED])
 
 
 class Outlier(NamedTuple):
-    """A trace far outside its group: by so many interquartile ranges beyond the nearer quartile, below 0 if below."""
+    """A trace with a value far outside its group.
+
+    `ranges` is the distance from the nearer quartile in interquartile ranges, negative below the lower quartile.
+    """
 
     group: tuple[str, ...]
     measure: str
@@ -136,22 +152,22 @@ class Outlier(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """All statistics of a dataset. `outlying` counts all outliers; `outliers` holds the farthest."""
+    """All statistics of a dataset. `outlying` is the number of outliers; `outliers` has those farthest away."""
 
     by: tuple[str, ...]
     overviews: list[Overview]
     distributions: list[Distribution]
     coverage: list[Coverage]
-    models: list[Spent]
+    models: list[ModelUsage]
     outlying: int
     outliers: list[Outlier]
 
 
 def statistics(tables: Engine, by: Sequence[str]) -> Statistics:
-    """The statistics of an opened dataset.
+    """Compute the statistics of an open dataset, for groups of traces that share their values in the columns `by`.
 
     Raises:
-        CommandUseError: Ibis is not installed, or traces cannot be divided like that.
+        CommandUseError: Ibis is not installed, or traces cannot be grouped by a column.
         DataFileError: The tables cannot be read.
     """
     for name in by:
@@ -160,48 +176,53 @@ def statistics(tables: Engine, by: Sequence[str]) -> Statistics:
     require_library("a dataset", "ibis")
     groups = tuple(dict.fromkeys(by))
     measures = [*EXTRA, *COMPUTED]
-    asked = queries(groups, tables.dialect)
+    sql = queries(groups, tables.dialect)
 
     def rows(query: str) -> list[tuple[Any, ...]]:
-        """The rows of an answer; what their first columns have in common with other rows is one value."""
-        answer, number = tables.run(asked[query]), len(groups)
-        return [(row[:number], *map(_figure, row[number:])) for batch in answer.batches for row in batch]
+        """Return the rows of a query, each as its group and the other values."""
+        size = len(groups)
+        return [(row[:size], *map(_rounded, row[size:])) for batch in tables.run(sql[query]).batches for row in batch]
 
-    described = [_distribution(*row) for row in rows("distributions")]
-    covered = [Coverage(group, Decision(name), *row) for group, name, *row in rows("coverage")]
-    spent = [_spent(*row) for row in rows("models")]
-    outlying = rows("outliers")
+    distributions = [_distribution(*row) for row in rows("distributions")]
+    coverages = [Coverage(group, Decision(name), *row) for group, name, *row in rows("coverage")]
+    usages = [_model_usage(*row) for row in rows("models")]
+    outlier_rows = rows("outliers")
     return Statistics(
-        groups,
-        sorted(Overview(group, *(int(value or 0) for value in row)) for group, *row in rows("overview")),
-        sorted(described, key=lambda one: (one.group, measures.index(one.measure), one.unit)),
-        sorted(covered, key=lambda one: (one.group, list(Decision).index(one.decision))),
-        sorted(spent, key=lambda one: (one.group, -one.total, one.model)),
-        outlying[0][-1] if outlying else 0,
-        [Outlier(*row[:-1]) for row in outlying],
+        by=groups,
+        overviews=sorted(Overview(group, *(int(value or 0) for value in row)) for group, *row in rows("overview")),
+        distributions=sorted(distributions, key=lambda item: (item.group, measures.index(item.measure), item.unit)),
+        coverage=sorted(coverages, key=lambda item: (item.group, list(Decision).index(item.decision))),
+        models=sorted(usages, key=lambda item: (item.group, -item.total, item.model)),
+        outlying=outlier_rows[0][-1] if outlier_rows else 0,
+        outliers=[Outlier(*row[:-1]) for row in outlier_rows],
     )
 
 
 @cache
 def queries(by: tuple[str, ...], dialect: str) -> dict[str, str]:
-    """All statistics as SQL, which takes longer to write than an engine takes to answer for a small dataset."""
+    """Return all statistics as SQL, by name. Cached: writing SQL takes longer than running it on a small dataset."""
     import ibis
 
-    traces, events, copies = declared("traces"), declared("events"), declared("copies")
-    expressions = {one.__name__: one(traces, by) for one in (overview, distributions, coverage, outliers)}
-    expressions["models"] = models(traces, events, copies, by)
-    return {name: str(ibis.to_sql(one, dialect=dialect, pretty=False)) for name, one in expressions.items()}
+    traces = unbound_table("traces")
+    expressions = {
+        "overview": overview(traces, by),
+        "distributions": distributions(traces, by),
+        "coverage": coverage(traces, by),
+        "outliers": outliers(traces, by),
+        "models": models(traces, unbound_table("events"), unbound_table("copies"), by),
+    }
+    return {name: str(ibis.to_sql(query, dialect=dialect, pretty=False)) for name, query in expressions.items()}
 
 
-def declared(table: str) -> "ir.Table":
-    """A table as an expression that no engine stands behind yet."""
+def unbound_table(table: str) -> "ir.Table":
+    """Return a table as an Ibis expression that is not bound to an engine."""
     import ibis
 
     return ibis.table(ibis.Schema.from_pyarrow(schema(table)), name=table)
 
 
 def overview(traces: "ir.Table", by: Sequence[str] = ()) -> "ir.Table":
-    """A row for each group: how much there is."""
+    """Return a row for each group: the numbers of traces, events, edges and problems."""
     sums = ("event_count", "edge_count", "warnings", "dropped", "unknown_kinds", "problems")
     return traces.aggregate(
         by=_groups(traces, by),
@@ -211,10 +232,10 @@ def overview(traces: "ir.Table", by: Sequence[str] = ()) -> "ir.Table":
     )
 
 
-def values(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
-    """A row for each measure of each trace: the group, `measure`, `unit`, `value`, `trace`, `trace_id`.
+def measure_values(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
+    """Return a row for each measure of each trace: the group, `measure`, `unit`, `value`, `trace`, `trace_id`.
 
-    Times of traces that count steps are no seconds: their unit is `step`.
+    The unit of times is `step` in traces that count steps.
     """
     measures = [*EXTRA, *COMPUTED]
     kept = traces.select(
@@ -225,19 +246,19 @@ def values(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
         *(traces[name].cast("float64").name(name) for name in measures),
     )
     long = kept.pivot_longer(measures, names_to="measure", values_to="value")
-    units = {name: one.unit for name, one in COMPUTED.items()} | EXTRA
-    stated = long.measure.cases(*units.items(), else_="1")
-    return long.mutate(unit=(long.counts_steps & (stated == "s")).ifelse("step", stated)).drop("counts_steps")
+    units = {name: definition.unit for name, definition in COMPUTED.items()} | EXTRA
+    unit = long.measure.cases(*units.items(), else_="1")
+    return long.mutate(unit=(long.counts_steps & (unit == "s")).ifelse("step", unit)).drop("counts_steps")
 
 
 def distributions(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
-    """A row for each measure of each group: group, measure, unit, n, null, sums, least, quantiles, greatest."""
-    long = values(traces, by)
+    """Return a row for each measure of each group: group, measure, unit, n, null, sums, least, quantiles, greatest."""
+    long = measure_values(traces, by)
     value = long.value
     return long.group_by(*by, "measure", "unit").aggregate(
         n=value.count(),
         null=value.isnull().sum(),
-        **_sums(value),
+        **_exact_sum(value),
         least=value.min(),
         quantiles=value.quantile(list(QUANTILES)),
         greatest=value.max(),
@@ -245,7 +266,7 @@ def distributions(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
 
 
 def coverage(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
-    """A row for each sub-decision of each group: group, decision, traces, those that have it, events that take it."""
+    """Return a row for each sub-decision of each group, with the fields of `Coverage`."""
     columns = {name: str(decision) for decision, name in DECISIONS.items()}
     kept = traces.select(*_groups(traces, by), *(traces[name].name(decision) for name, decision in columns.items()))
     long = kept.pivot_longer(list(columns.values()), names_to="decision", values_to="events")
@@ -254,9 +275,9 @@ def coverage(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
 
 
 def models(traces: "ir.Table", events: "ir.Table", copies: "ir.Table", by: Sequence[str]) -> "ir.Table":
-    """A row for each model of each group: group, asked, events, those without tokens or cost, tokens, sums of costs.
+    """Return a row for each model of each group: group, model, numbers of events, tokens by kind, sum of the costs.
 
-    Events of `copies` are counted in another trace.
+    Events of `copies` are excluded, because they are counted in another trace.
     """
     import ibis
 
@@ -278,47 +299,47 @@ def models(traces: "ir.Table", events: "ir.Table", copies: "ir.Table", by: Seque
         without=spent.lacks.sum(),
         unsure=spent.unsure.sum(),
         unpriced=(spent.has_tokens & spent.cost.isnull()).sum(),
-        **{kind: _summed(spent[kind]) for kind in kinds},
-        **_sums(spent.cost),
+        **{kind: _sum_as_text(spent[kind]) for kind in kinds},
+        **_exact_sum(spent.cost),
     )
 
 
 def outliers(traces: "ir.Table", by: Sequence[str]) -> "ir.Table":
-    """The values farthest beyond the fences of their groups, and how many there are.
+    """Return the values farthest beyond the fences of their groups.
 
-    A row for each: group, measure, unit, value, ranges, trace, trace_id, number of all.
+    Each row has the group, measure, unit, value, ranges, trace, trace_id, and the number of all outliers.
     """
-    long = values(traces, by)
+    long = measure_values(traces, by)
     groups = long.group_by(*by, "measure", "unit")
     quartiles = groups.aggregate(n=long.value.count(), quartiles=long.value.quantile([0.25, 0.75]))
     fences = quartiles.select(*by, "measure", "unit", "n", lower=quartiles.quartiles[0], upper=quartiles.quartiles[1])
-    fences = fences.filter((fences.n >= FEWEST) & (fences.upper > fences.lower))
+    fences = fences.filter((fences.n >= MIN_VALUES) & (fences.upper > fences.lower))
     both = long.join(fences, [*by, "measure", "unit"])
     width = both.upper - both.lower
     below = (both.value < both.lower).ifelse((both.value - both.lower) / width, 0.0)
     ranges = (both.value > both.upper).ifelse((both.value - both.upper) / width, below)
-    found = both.select(*by, "measure", "unit", "value", ranges=ranges, trace=both.trace, trace_id=both.trace_id)
-    found = found.filter(found.ranges.abs() > FENCE)
-    found = found.mutate(all=found.count().over())
-    return found.order_by(found.ranges.abs().desc(), "measure", "trace").limit(MOST_OUTLIERS)
+    far = both.select(*by, "measure", "unit", "value", ranges=ranges, trace=both.trace, trace_id=both.trace_id)
+    far = far.filter(far.ranges.abs() > FENCE)
+    far = far.mutate(all=far.count().over())
+    return far.order_by(far.ranges.abs().desc(), "measure", "trace").limit(MAX_OUTLIERS)
 
 
 def _groups(traces: "ir.Table", by: Sequence[str]) -> "list[ir.Value]":
-    """The columns that traces are divided by; unknown is empty, since no engine joins on what is unknown."""
+    """Return the columns by which traces are grouped, with null replaced by an empty text, because joins skip nulls."""
     return [traces[name].fill_null("").name(name) for name in by]
 
 
-def _summed(value: "ir.Value") -> "ir.Value":
-    """The sum of whole numbers, as text: it may be larger than any type of the engine that holds fractions exactly."""
+def _sum_as_text(value: "ir.Value") -> "ir.Value":
+    """Return the sum of whole numbers as text, because it may exceed each type in which the engine is exact."""
     return value.cast("int64").sum().cast("string")
 
 
-def _sums(value: "ir.Value") -> "dict[str, ir.Value]":
-    """A sum in parts that are the same in whatever order they are added: whole parts, and billionths."""
+def _exact_sum(value: "ir.Value") -> "dict[str, ir.Value]":
+    """Return a sum in two exact parts, whole numbers and billionths, which do not depend on the order of the rows."""
     small = value.abs() <= _LARGEST
     return {
-        "wholes": _summed(small.ifelse(value.floor(), None)),
-        "billionths": _summed(small.ifelse(((value - value.floor()) * _BILLION).round(), None)),
+        "wholes": _sum_as_text(small.ifelse(value.floor(), None)),
+        "billionths": _sum_as_text(small.ifelse(((value - value.floor()) * _BILLION).round(), None)),
         "large": (~small).sum(),
     }
 
@@ -326,27 +347,31 @@ def _sums(value: "ir.Value") -> "dict[str, ir.Value]":
 def _distribution(group: tuple[str, ...], *row: Any) -> Distribution:
     measure, unit, n, null, wholes, billionths, large, least, quantiles, greatest = row
     total = _total(wholes, billionths, large)
-    mean = None if total is None else _figure(total / n)
+    mean = None if total is None else _rounded(total / n)
     quantiles = quantiles or (None,) * len(QUANTILES)
     return Distribution(group, measure, unit, n, null, mean, least, quantiles, greatest)
 
 
-def _spent(group: tuple[str, ...], model: str, events: int, without: int, *row: Any) -> Spent:
+def _model_usage(group: tuple[str, ...], model: str, events: int, without: int, *row: Any) -> ModelUsage:
     unsure, unpriced, *kinds, wholes, billionths, large = row
     tokens = tuple(None if kind is None else int(kind) for kind in kinds)
-    cost = _figure(_total(wholes, billionths, large))
-    return Spent(group, model, events, without, tokens, cost, bool(unsure), cost is not None and unsure + unpriced > 0)
+    cost = _rounded(_total(wholes, billionths, large))
+    return ModelUsage(
+        group, model, events, without, tokens, cost, bool(unsure), cost is not None and unsure + unpriced > 0
+    )
 
 
 def _total(wholes: str | None, billionths: str | None, large: int | None) -> Fraction | None:
-    """A sum from its parts; None where there is nothing to add, or something too large."""
+    """Return the sum of two exact parts; None if there is no value, or one that is too large."""
     if wholes is None or billionths is None or large:
         return None
     return int(wholes) + Fraction(int(billionths), int(_BILLION))
 
 
-def _figure(value: Any) -> Any:
-    """A figure, or a list of them, to as many digits as all engines agree on; anything else as it is."""
+def _rounded(value: Any) -> Any:
+    """Round a number, or a list of numbers, to the digits on which all engines agree; return other values unchanged."""
     if isinstance(value, list):
-        return tuple(map(_figure, value))
-    return float(f"{float(value):.12g}") if isinstance(value, (float, Fraction)) else value
+        return tuple(map(_rounded, value))
+    if isinstance(value, (float, Fraction)):
+        return float(f"{float(value):.12g}")
+    return value

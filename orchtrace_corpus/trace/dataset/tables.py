@@ -1,12 +1,12 @@
-"""Traces as five tables in Parquet, with the columns that `columns` declares: written, and opened to be queried.
+"""Write traces as five Parquet tables with the columns of `columns`, and open the tables for queries.
 
-Writing needs pyarrow, and queries DuckDB; both are optional. A query may come from anywhere: nothing but the tables
-can be read, nothing written, no extension loaded.
+Writing needs pyarrow and queries need DuckDB; both are optional. Queries are not trusted: they can read only the
+tables, write nothing, and load no extension.
 
-Several sessions have the same answers when one was forked or resumed. Each unit has a file of its `answers`, each with
-a keyed hash of its ids. When all units are there, `copies` names the events whose answers are counted in another trace,
-as `trace.measures.shared_answers` has it: of copies that differ the one of most tokens counts. So it does not matter in
-which order, or by whom, sessions were read, nor what the salt is.
+A forked or resumed session has the same answers as the session it comes from. Each unit has a file of its `answers`,
+each with a keyed hash of its ids. When all units are written, `copies` lists the events whose answers are counted in
+another trace: of several copies, the one with the most tokens counts, as in `trace.measures.shared_answers`. The result
+does not depend on the order in which sessions were read, or on the salt.
 """
 
 import os
@@ -20,8 +20,20 @@ from orchtrace_corpus.base.findings import RULES, Severity, printable, quote_pat
 from orchtrace_corpus.base.json_places import json_path
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace import rules
-from orchtrace_corpus.trace.dataset import columns as of
-from orchtrace_corpus.trace.dataset.columns import TABLES, Row, Scene
+from orchtrace_corpus.trace.dataset.columns import (
+    FIGURES,
+    FLAG,
+    NUMBER,
+    ROWS,
+    TABLES,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    WORDS,
+    Row,
+    RowContext,
+    column_values,
+)
 from orchtrace_corpus.trace.dataset.folder import ANSWERS, COPIES
 from orchtrace_corpus.trace.measures.ledger import COUNTED, KINDS
 from orchtrace_corpus.trace.model.store import InvalidTraceError
@@ -32,8 +44,8 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow
 
-MOST_ROWS = 20_000
-"""So many rows of a table are kept in memory before they are written, as one row group."""
+MAX_ROWS = 20_000
+"""The number of rows of a table that are kept in memory before they are written as one row group."""
 
 _KINDS = [f"{kind}_tokens" for kind in KINDS]
 _COUNTED_ELSEWHERE = f"""
@@ -54,9 +66,9 @@ _DAMAGED = "If a build is at work on them, try again; else build the dataset ane
 
 
 class Writer:
-    """Writes the tables of traces into a folder that is there, as `TABLE.parquet` each. A context manager.
+    """Writes the tables of traces to an existing folder, each as `TABLE.parquet`. A context manager.
 
-    A trace is taken apart into rows; when a table has `MOST_ROWS` of them, those of all tables become a row group each.
+    When a table has `MAX_ROWS` rows in memory, the rows of all tables are written, each table as one row group.
 
     Raises:
         CommandUseError: pyarrow is not installed.
@@ -68,7 +80,7 @@ class Writer:
 
         self._rows: dict[str, list[Row]] = {name: [] for name in TABLES}
         self._schemas = {name: schema(name) for name in TABLES}
-        self._used: dict[str, int] = {}
+        self._uses: dict[str, int] = {}  # by trace id
         self._files = {
             name: parquet.ParquetWriter(os.path.join(folder, f"{name}.parquet"), fields, compression="zstd")
             for name, fields in self._schemas.items()
@@ -86,27 +98,28 @@ class Writer:
 
         Args:
             trace: The trace.
-            key: Its name in the tables; else its `trace_id`, with a number where that was used before.
+            key: Its name in the tables; empty for its `trace_id`, numbered if several traces have the same one.
 
         Raises:
-            InvalidTraceError: The trace has errors; nothing of it is added.
+            InvalidTraceError: The trace has errors; nothing is added.
         """
         view = TraceView(trace)
-        found = rules.problems(view)
-        errors = [problem for problem in found if RULES[problem.code].severity is Severity.ERROR]
+        problems = rules.problems(view)
+        errors = [problem for problem in problems if RULES[problem.code].severity is Severity.ERROR]
         if errors:
             code, message, path = errors[0]
             more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
             raise InvalidTraceError(f"{code} {json_path(path)}: {message}{more}")
         if not key:
-            self._used[trace.trace_id] = number = self._used.get(trace.trace_id, 0) + 1
-            key = trace.trace_id if number == 1 else f"{trace.trace_id}#{number}"
-        scene = Scene(view, key, len(found))
+            uses = self._uses.get(trace.trace_id, 0) + 1
+            self._uses[trace.trace_id] = uses
+            key = trace.trace_id if uses == 1 else f"{trace.trace_id}#{uses}"
+        context = RowContext(view, key, len(problems))
         for name, rows in self._rows.items():
-            left = of.ROWS[name](scene)
-            while some := list(islice(left, MOST_ROWS - len(rows))):
-                rows += some
-                if len(rows) == MOST_ROWS:
+            new_rows = ROWS[name](context)
+            while batch := list(islice(new_rows, MAX_ROWS - len(rows))):
+                rows += batch
+                if len(rows) == MAX_ROWS:
                     self.finish()
 
     def finish(self) -> None:
@@ -116,14 +129,14 @@ class Writer:
         for name, rows in self._rows.items():
             if rows:
                 fields = self._schemas[name]
-                columns = zip(of.values(name, rows), fields, strict=True)
+                columns = zip(column_values(name, rows), fields, strict=True)
                 arrays = [_array(values, field.type) for values, field in columns]
                 self._files[name].write_table(pyarrow.Table.from_arrays(arrays, schema=fields))
                 rows.clear()
 
 
 def _array(values: list[Any], kind: "pyarrow.DataType") -> "pyarrow.Array":
-    """The values of a column; what is not Unicode in texts, such as parts of some files' names, is escaped."""
+    """Return the values of a column; characters that are not valid Unicode, as in some file names, are escaped."""
     import pyarrow
 
     try:
@@ -133,18 +146,20 @@ def _array(values: list[Any], kind: "pyarrow.DataType") -> "pyarrow.Array":
 
 
 def escape(value: Any) -> Any:
-    """A value, or a list of them, in whose texts everything that is not Unicode is escaped."""
+    """Return a value, or a list of values, with the characters of texts that are not valid Unicode escaped."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
-    return type(value)(map(escape, value)) if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(escape, value))
+    return value
 
 
 def write(traces: Iterable[Trace], folder: str) -> int:
-    """Write the tables of traces into a new folder, which is there only when all is written; how many there were.
+    """Write the tables of traces to a new folder, which appears only when it is complete; return the number of traces.
 
     Raises:
         CommandUseError: pyarrow is not installed.
-        DataFileError: The folder is there already, or cannot be written.
+        DataFileError: The folder exists already, or cannot be written.
         InvalidTraceError: A trace has errors.
     """
     import shutil
@@ -152,39 +167,48 @@ def write(traces: Iterable[Trace], folder: str) -> int:
     if os.path.lexists(folder):
         raise DataFileError(f"{quote_path(folder)} exists already", "Choose a new name, or remove it first.")
     folder = folder.rstrip(os.sep) or folder
-    beside = f"{folder}.{os.getpid()}.part"
-    number = 0
+    temporary = f"{folder}.{os.getpid()}.part"
+    count = 0
     try:
-        os.mkdir(beside)
-        with Writer(beside) as writer:
+        os.mkdir(temporary)
+        with Writer(temporary) as writer:
             for trace in traces:
                 writer.add(trace)
-                number += 1
+                count += 1
             writer.finish()
-        os.rename(beside, folder)
+        os.rename(temporary, folder)
     except OSError as error:
         raise DataFileError(f"cannot write {quote_path(folder)}: {error.strerror or printable(str(error))}") from error
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
-    return number
+        shutil.rmtree(temporary, ignore_errors=True)
+    return count
 
 
 def schema(table: str) -> "pyarrow.Schema":
-    """The columns of a table as pyarrow has them."""
+    """Return the columns of a table as a pyarrow schema."""
     import pyarrow
 
     text = pyarrow.string()
-    plain = {of.TEXT: text, of.WHOLE: pyarrow.int64(), of.NUMBER: pyarrow.float64(), of.FLAG: pyarrow.bool_()}
-    maps = {of.WORDS: pyarrow.map_(text, text), of.FIGURES: pyarrow.map_(text, pyarrow.float64())}
-    types = {**plain, **maps, of.TEXTS: pyarrow.list_(text)}
-    copies = {"trace": of.TEXT, "number": of.WHOLE}
-    private = {COPIES: copies, ANSWERS: {**copies, "answer": of.TEXT}}
-    columns = private.get(table) or {column.name: column.type for column in TABLES[table]}
+    types = {
+        TEXT: text,
+        WHOLE: pyarrow.int64(),
+        NUMBER: pyarrow.float64(),
+        FLAG: pyarrow.bool_(),
+        TEXTS: pyarrow.list_(text),
+        WORDS: pyarrow.map_(text, text),
+        FIGURES: pyarrow.map_(text, pyarrow.float64()),
+    }
+    if table == COPIES:
+        columns = {"trace": TEXT, "number": WHOLE}
+    elif table == ANSWERS:
+        columns = {"trace": TEXT, "number": WHOLE, "answer": TEXT}
+    else:
+        columns = {column.name: column.type for column in TABLES[table]}
     return pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
 
 
 def write_rows(table: str, batches: Iterable[Iterable[Sequence[object]]], path: str) -> None:
-    """Write rows of `answers` or `copies` as a Parquet file, so many at a time as there are in a batch."""
+    """Write rows of `answers` or `copies` to a Parquet file, one batch at a time."""
     import pyarrow
     from pyarrow import parquet
 
@@ -197,27 +221,25 @@ def write_rows(table: str, batches: Iterable[Iterable[Sequence[object]]], path: 
 
 
 def write_copies(parts: Mapping[str, Sequence[str]], path: str) -> None:
-    """Find the answers that are counted in another trace, and replace the file of their events.
+    """Find the events whose answers are counted in another trace, and write them to the `copies` file at `path`.
 
-    Args:
-        parts: The files of answers, events and traces; none where no answer has ids.
-        path: The file.
+    `parts` has the files of answers, events and traces; empty if no answer has ids.
 
     Raises:
         MissingLibraryError: DuckDB is not installed.
         DataFileError: The files cannot be read.
     """
-    beside = f"{path}.new"
+    temporary = f"{path}.new"
     if any(parts.values()):
         with open_tables(parts) as tables:
-            write_rows(COPIES, tables.run(_COUNTED_ELSEWHERE).batches, beside)
+            write_rows(COPIES, tables.run(_COUNTED_ELSEWHERE).batches, temporary)
     else:
-        write_rows(COPIES, (), beside)
-    os.replace(beside, path)
+        write_rows(COPIES, (), temporary)
+    os.replace(temporary, path)
 
 
 class Answer(NamedTuple):
-    """The answer to a query: the names of its columns, and its rows, some at a time."""
+    """The result of a query: the names of its columns, and its rows in batches."""
 
     columns: tuple[str, ...]
     batches: Iterator[list[tuple[Any, ...]]]
@@ -232,11 +254,11 @@ class Tables:
         self._connection = connection
 
     def query(self, sql: str) -> Answer:
-        """Ask a question of a person: one statement that only reads.
+        """Run a query of the user, which must be a single SELECT statement.
 
         Raises:
-            CommandUseError: It is another statement, or several, or wrong; the message shows where.
-            DataFileError: It takes more memory than there is, or the files cannot be read.
+            CommandUseError: The query is not a SELECT, has several statements, or is wrong; the message says where.
+            DataFileError: The query needs more memory than there is, or the files cannot be read.
         """
         with _errors_of_duckdb():
             statements = self._connection.extract_statements(sql)
@@ -249,10 +271,10 @@ class Tables:
         return self.run(sql)
 
     def run(self, sql: str) -> Answer:
-        """Run a statement; errors as for `query`."""
+        """Run a statement; raises the same errors as `query`."""
         with _errors_of_duckdb():
-            found = self._connection.execute(sql)
-        return Answer(tuple(str(column[0]) for column in found.description or ()), self._batches())
+            result = self._connection.execute(sql)
+        return Answer(tuple(str(column[0]) for column in result.description or ()), self._batches())
 
     def _batches(self) -> Iterator[list[tuple[Any, ...]]]:
         with _errors_of_duckdb():
@@ -262,7 +284,7 @@ class Tables:
 
 @contextmanager
 def open_tables(parts: Mapping[str, Sequence[str]]) -> Iterator[Tables]:
-    """Open the tables of a dataset in DuckDB, as views over their files, and shut everything else.
+    """Open the tables of a dataset in DuckDB as views of their files, without access to anything else.
 
     Raises:
         CommandUseError: DuckDB is not installed.
@@ -287,8 +309,9 @@ def open_tables(parts: Mapping[str, Sequence[str]]) -> Iterator[Tables]:
                     listed = ", ".join(map(_literal, map(_pattern, files)))
                     source = f"read_parquet([{listed}], union_by_name = true)"
                     connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {source}")
-                every = [file for files in parts.values() for file in files]
-                allowed = ", ".join(map(_literal, {**dict.fromkeys(every), **dict.fromkeys(map(_pattern, every))}))
+                paths = [file for files in parts.values() for file in files]
+                paths += [_pattern(path) for path in paths]
+                allowed = ", ".join(map(_literal, dict.fromkeys(paths)))
                 connection.execute(f"SET allowed_paths = [{allowed}]")
                 connection.execute("SET enable_external_access = false")
                 connection.execute("SET lock_configuration = true")
@@ -298,7 +321,7 @@ def open_tables(parts: Mapping[str, Sequence[str]]) -> Iterator[Tables]:
 
 
 def _pattern(path: str) -> str:
-    """A path as a pattern that only it fits: DuckDB takes every path for one."""
+    """Return a glob pattern that matches only this path, because DuckDB reads each path as a pattern."""
     return "".join(f"[{character}]" if character in "*?[" else character for character in path)
 
 
@@ -308,7 +331,7 @@ def _literal(text: str) -> str:
 
 @contextmanager
 def _errors_of_duckdb() -> Iterator[None]:
-    """Raise errors of DuckDB as ours."""
+    """Turn errors of DuckDB into errors with messages for the user."""
     import duckdb
 
     try:
@@ -325,10 +348,10 @@ def _errors_of_duckdb() -> Iterator[None]:
         raise CommandUseError(_lines(error), hint) from error
     except duckdb.Error as error:
         raise CommandUseError(_lines(error)) from error
-    except RuntimeError as error:  # no error of DuckDB's own: so it says that a signal has stopped a query
+    except RuntimeError as error:  # DuckDB raises it if a signal has stopped the query
         raise KeyboardInterrupt from error
 
 
 def _lines(error: Exception) -> str:
-    """An error of DuckDB, which may quote a query over several lines and point at the place."""
+    """Return the message of a DuckDB error, which may quote several lines of the query, without control characters."""
     return "\n".join(printable(line, limit=300) for line in str(error).splitlines() if line.strip())

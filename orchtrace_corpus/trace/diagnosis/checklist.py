@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.analysis.marks import Marks
-from orchtrace_corpus.trace.dataset.columns import DECISIONS, ROWS, TABLES, Scene
+from orchtrace_corpus.trace.dataset.columns import DECISIONS, ROWS, TABLES, RowContext
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.terms import Decision, EventType, Status
 from orchtrace_corpus.trace.view import TraceView
@@ -295,7 +295,7 @@ def facts_of(marks: Marks, outcome: "Outcome | None", view: TraceView) -> dict[s
     if outcome is not None:
         outcome.apply(view.trace)
     marks.apply(view.trace)
-    (row,) = ROWS["traces"](Scene(view, view.trace.trace_id, 0))
+    (row,) = ROWS["traces"](RowContext(view, view.trace.trace_id, 0))
     columns = dict(zip(_NAMES, row, strict=True))
     events = view.trace.events
     counts = Counter(event.type for event in events if not event.copied_context)

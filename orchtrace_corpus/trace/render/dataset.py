@@ -7,7 +7,7 @@ from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import display_width, first_and_more
 from orchtrace_corpus.base.text.table import Cell, Table, arranged, cell_text
 from orchtrace_corpus.trace.dataset.build import Outcome
-from orchtrace_corpus.trace.dataset.statistics import FENCE, FEWEST, QUANTILES, Statistics
+from orchtrace_corpus.trace.dataset.statistics import FENCE, MIN_VALUES, QUANTILES, Statistics
 from orchtrace_corpus.trace.measures.ledger import KINDS
 from orchtrace_corpus.trace.render.measures import at_least, round_figure
 from orchtrace_corpus.trace.render.names import counted
@@ -42,8 +42,8 @@ def outcome(result: Outcome) -> list[str]:
         lines.append(f"Costs are left out: {sources} had been read with --prices, and not this time.")
     if result.empty:
         lines.append(f"In {counted(result.empty, 'source')} nothing ran: no trace was made of it.")
-    if result.passed_over:
-        lines.append(f"{counted(result.passed_over, 'file')} skipped: not logs or traces in a known format.")
+    if result.skipped:
+        lines.append(f"{counted(result.skipped, 'file')} skipped: not logs or traces in a known format.")
     failures = [f"corpus: left out: {printable(name)}: {printable(why, limit=300)}" for name, why in result.failures]
     return lines + first_and_more(failures, 5, "corpus: and {:,} more left out")
 
@@ -164,7 +164,7 @@ def _outliers(statistics: Statistics, exact: bool) -> Table:
         for outlier in statistics.outliers
     ]
     columns = (*statistics.by, "measure", "value", "unit", "ranges", "trace_id", "trace")
-    note = f"More than {FENCE:g} interquartile ranges beyond a quartile, of {FEWEST} values or more."
+    note = f"More than {FENCE:g} interquartile ranges beyond a quartile, of {MIN_VALUES} values or more."
     if statistics.outlying > len(rows):
         note += f" The farthest {len(rows)} of {statistics.outlying:,}."
     return Table("outliers", "Outliers", columns, _rows(rows, exact=exact), (note,))
