@@ -132,13 +132,18 @@ def find(view: TraceView) -> TeamFindings:
     return TeamFindings(findings, tuple(team.waits()), largest_contexts)
 
 
-def cost(view: TraceView, numbers: Iterable[int]) -> tuple[float | None, float | None]:
+def cost(view: TraceView, events: Iterable[int]) -> tuple[float | None, float | None]:
     """Return the time in which any of some events worked, and their tokens; None for each that is unknown."""
-    times, numbers = view.timing, frozenset(numbers)
-    spent = [event.tokens for n in numbers if not (event := times.graph.events[n]).copied_context]
-    known = [total(tokens) for tokens in spent if isinstance(tokens, Tokens)]
-    seconds = length(union((times.begins[n], times.ends[n]) for n in numbers if times.works[n] > 0))
-    return seconds if numbers else None, sum(known) if known else None
+    times, indices = view.timing, frozenset(events)
+    if not indices:
+        return None, None
+    seconds = length(union((times.begins[n], times.ends[n]) for n in indices if times.works[n] > 0))
+    totals = []
+    for index in indices:
+        event = times.graph.events[index]
+        if isinstance(event.tokens, Tokens) and not event.copied_context:
+            totals.append(total(event.tokens))
+    return seconds, sum(totals) if totals else None
 
 
 class _Team:
@@ -158,8 +163,8 @@ class _Team:
             self._outgoing.setdefault(source, []).append(target)
         # The begins of the steps of each agent whose work the log shows, in ascending order.
         self._steps: dict[str, list[float]] = {}
-        for agent, numbers in self._times.by_agent.items():
-            steps = [n for n in numbers if self._events[n].type in WORKING and not self._is_stand_in(n)]
+        for agent, indices in self._times.by_agent.items():
+            steps = [n for n in indices if self._events[n].type in WORKING and not self._is_stand_in(n)]
             if steps:
                 self._steps[agent] = [self._times.starts[n] for n in steps]
 
@@ -182,9 +187,9 @@ class _Team:
             is_read = is_read or (event.status not in _FAILED and self._may_have_read(target, index))
             if not is_read:
                 unread.setdefault((event.agent, target), []).append(index)
-        for agents, numbers in unread.items():
-            cost_events = self._causes(numbers) | self._answers_awaited(numbers)
-            yield self.finding(FindingKind.UNREAD_MESSAGE, agents, numbers, cost_events)
+        for agents, messages in unread.items():
+            cost_events = self._causes(messages) | self._answers_awaited(messages)
+            yield self.finding(FindingKind.UNREAD_MESSAGE, agents, messages, cost_events)
 
     def _may_have_read(self, target: str, index: int) -> bool:
         """Return True if the target of a message took a later step, was ended by it, or has no logged work."""
@@ -203,8 +208,8 @@ class _Team:
 
     def _last_end(self, agent: str) -> float:
         """Return the end of an agent's last step; -1 if it has none."""
-        numbers = self._times.finished.get(agent, ())
-        return max((self._times.ends[n] for n in numbers if self._events[n].type in WORKING), default=-1.0)
+        finished = self._times.finished.get(agent, ())
+        return max((self._times.ends[n] for n in finished if self._events[n].type in WORKING), default=-1.0)
 
     def _causes(self, indices: Iterable[int]) -> set[int]:
         """Return the model answers that led to some events of the same agent."""
@@ -242,8 +247,8 @@ class _Team:
             if call.executed and call.event in in_context and call.outcome is not Outcome.APPROVED:
                 event = self._events[call.event]
                 by_tool.setdefault((event.agent, event.tool), []).append(call.event)
-        for (agent, tool), numbers in by_tool.items():
-            yield self.finding(FindingKind.UNAPPROVED_EFFECT, (agent,), numbers, ())._replace(tool=tool)
+        for (agent, tool), calls in by_tool.items():
+            yield self.finding(FindingKind.UNAPPROVED_EFFECT, (agent,), calls, ())._replace(tool=tool)
 
     def unused_results(self) -> Iterator[TeamFinding]:
         """Report returns that the receiver did not use: no edge leads to its events, or it took no later step."""

@@ -254,7 +254,7 @@ class Problem(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """Where the time and the money of a run went. Times exclude waits for people, in the unit of the summary.
+    """The diagnosis of a run: its time and its money. Times exclude waits for people, in the unit of the summary.
 
     Attributes:
         view: The trace.

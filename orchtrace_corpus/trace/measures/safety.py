@@ -156,11 +156,11 @@ def _ends_of_reached(run: Run) -> Sequence[int]:
 
 def refusal_share(run: Run) -> Measure:
     """The share of calls with side effects that gates refused, of those with a known outcome."""
-    known = [call for call in run.view.effectful_calls if call.outcome is not Outcome.UNKNOWN]
-    if not known:
+    decided = [call for call in run.view.effectful_calls if call.outcome is not Outcome.UNKNOWN]
+    if not decided:
         return Measure(None, "no gate decided on a call with side effects")
-    refused = [call for call in known if call.outcome is Outcome.REFUSED]
-    return Measure(len(refused) / len(known), events=_ids(run, refused))
+    refused = [call for call in decided if call.outcome is Outcome.REFUSED]
+    return Measure(len(refused) / len(decided), events=_ids(run, refused))
 
 
 def gate_coverage(run: Run) -> Measure:

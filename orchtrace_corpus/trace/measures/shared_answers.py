@@ -41,7 +41,7 @@ class Shared:
     """
 
     def __init__(self) -> None:
-        self._known: dict[int, Spent] = {}
+        self._answers_by_key: dict[int, Spent] = {}
         self.answers = self.without_ids = 0
         self.tokens = 0.0
         self.usd: float | None = None
@@ -60,7 +60,7 @@ class Shared:
             The copies that the caller must subtract from its sums.
         """
         copies = []
-        events, known = trace.events, self._known
+        events, answers = trace.events, self._answers_by_key
         counted = 0
         for index, answer_id in ids.items():
             event = events[index]
@@ -70,11 +70,11 @@ class Shared:
             place = places.get(index, ()) if places else ()
             answer = Spent(event.tokens, event.model, event.cost_usd, place)
             key = hash(answer_id)  # a hash takes less memory than the id
-            earlier = known.get(key)
+            earlier = answers.get(key)
             if earlier is not None:
                 copies.append(min(earlier, answer, key=_order))
                 answer = max(earlier, answer, key=_order)
-            known[key] = answer
+            answers[key] = answer
         if trace.system in _COPYING:
             with_tokens = sum(not event.copied_context for event in events if isinstance(event.tokens, Tokens))
             self.without_ids += with_tokens - counted

@@ -183,17 +183,18 @@ def team_tool_success(team: Team, options: Options) -> Score:
     calls = _calls(team, options)
     if calls and successful.value is None:
         return successful
-    own_calls: dict[str, list[int]] = {agent: [] for agent in team.agents}
+    calls_by_agent: dict[str, list[int]] = {agent: [] for agent in team.agents}
     for call in calls:
-        own_calls[team.trace.events[call].agent].append(call)
+        calls_by_agent[team.trace.events[call].agent].append(call)
     parents = team.view.lifecycle.parents
     leads = [agent for agent in team.agents if agent not in parents]
     workers = [agent for agent in team.agents if agent in parents]
     shares: dict[str, float] = {}
     for group in (leads, workers):
         for agent in group:
-            own = own_calls[agent]
-            share = sum(call in successful.events for call in own) / len(own) if own else 1.0
+            share = 1.0
+            if calls_by_agent[agent]:
+                share = sum(call in successful.events for call in calls_by_agent[agent]) / len(calls_by_agent[agent])
             shares[agent] = 0.5 * share / len(group)
     return Score(fsum(shares.values()), agents=shares)
 

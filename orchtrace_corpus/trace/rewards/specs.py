@@ -1,6 +1,6 @@
 """Specifications of rewards: the functions and weights that make up a reward, with the evidence for each.
 
-A specification is a YAML file; `schema.json` beside this module describes it. Those of published methods are in
+A specification is a YAML file; `schema.json` in this folder describes it. Those of published methods are in
 `data/rewards`. There, each term has evidence with the line that proves it. Points that a source leaves open, and parts
 that no trace can show, are declared. Test vectors compare the terms with values of the released code.
 """
@@ -62,10 +62,10 @@ class Evidence(NamedTuple):
 
     Attributes:
         note: What the source says, in a sentence.
-        source: Its address, with the line where there is one.
+        source: The address of the source, with the line if it has lines.
         level: The kind of source, one of `LEVELS`.
         copy: Whether the text was read in a copy instead of at the address itself.
-        quote: The words of the source that prove the note; empty where none are quoted.
+        quote: The words of the source that prove the note; empty if none are quoted.
     """
 
     note: str
@@ -80,8 +80,8 @@ class Point(NamedTuple):
 
     Attributes:
         note: The point, in a sentence.
-        source: The address that proves it, with the line; empty where none does.
-        quote: The words of the source; empty where none are quoted.
+        source: The address that proves it, with the line; empty if there is none.
+        quote: The words of the source; empty if none are quoted.
     """
 
     note: str
@@ -180,8 +180,9 @@ class Spec(NamedTuple):
         """Return the same reward with options replaced in every term whose function has them."""
         terms = []
         for term in self.terms:
-            own = {name: value for name, value in options.items() if name in FUNCTIONS[term.function].options}
-            terms.append(term._replace(options={**term.options, **own}))
+            of_function = FUNCTIONS[term.function].options
+            replaced = {name: value for name, value in options.items() if name in of_function}
+            terms.append(term._replace(options={**term.options, **replaced}))
         return self._replace(terms=tuple(terms))
 
 
@@ -319,10 +320,10 @@ def _list(name: str, item: Decoder) -> Decoder:
 
 def _pair(name: str, order: str) -> Decoder:
     """Return the decoder of two different numbers; those of a range must be in ascending order."""
-    numbers = _list(name, _number(name))
+    decode_numbers = _list(name, _number(name))
 
     def decode(node: Node, report: Report) -> tuple[float, float] | None:
-        values = numbers(node, report)
+        values = decode_numbers(node, report)
         if values is None:
             return None
         if len(values) != 2 or values[0] == values[1] or (name == "range" and values[0] > values[1]):

@@ -105,7 +105,7 @@ def paid(events: Mapping[int, float]) -> Score:
 
 
 def share_of(counted: Iterable[int], among: Sequence[int]) -> Score:
-    """Return the number of counted events divided by that of all events, of which there is at least one."""
+    """Return the share of events that are counted, among one or more events."""
     indices = list(counted)
     return Score(len(indices) / len(among), "", dict.fromkeys(indices, 1.0 / len(among)))
 

@@ -54,12 +54,12 @@ def check_edges(view: TraceView) -> Iterator[Problem]:
     trace, graph = view.trace, view.graph
     if len(graph.edges) == len(trace.edges):
         return
-    suggestions = 0
+    unknown_ids = 0
     for index, edge in enumerate(trace.edges):
         for end, name in (("src", edge.src), ("dst", edge.dst)):
             if name not in graph.indices:
-                hint = _did_you_mean(name, graph) if suggestions < _MAX_SUGGESTIONS else ""
-                suggestions += 1
+                hint = _did_you_mean(name, graph) if unknown_ids < _MAX_SUGGESTIONS else ""
+                unknown_ids += 1
                 message = f"there is no event {quote(name)}{hint}; correct the id, or remove the edge"
                 yield Problem("T202", message, ("edges", index, end))
 
