@@ -1,8 +1,9 @@
 """Completion of words in a shell, by the specifications of commands and the providers of their values.
 
 Typer writes the scripts that `--install-completion` installs; they start the program with the words so far in its
-environment. Answering here takes 2 to 6 times the start of the bare interpreter. Typer's own answer takes 15 times for
-a program with a single command, since Typer 0.29 imports Pydantic, and completes nothing after a `=` in bash.
+environment. An answer of this module takes 2 to 6 times as long as the bare interpreter takes to start. Typer's own
+answer takes 15 times as long, even for a program with a single command, since Typer 0.29 imports Pydantic. It also
+completes nothing after a `=` in bash.
 """
 
 import os
@@ -37,19 +38,19 @@ def answer(instruction: str, output: Output) -> int | None:
     shell = next((shell for shell in Shell if instruction == f"complete_{shell}"), None)
     if shell is None:
         return None
-    before, word, hidden = _words(shell)
+    before, word, kept = _words(shell)
     try:
         offers = [pair for pair in offer(before, word, output.program) if pair[0].lower().startswith(word.lower())]
     except CorpusError:  # a corpus that cannot be read has no names to offer; the command itself says why
         offers = []
     match shell:
         case Shell.BASH:
-            output.write("".join(f"{value[hidden:]}\n" for value, _ in offers))
+            output.write("".join(f"{value[kept:]}\n" for value, _ in offers))
         case Shell.ZSH:
             items = "\n".join(f'"{_zsh(value)}"' + (f':"{_zsh(text)}"' if text else "") for value, text in offers)
             output.write(f"_arguments '*: :(({items}))'\n" if items else "_files\n")
         case Shell.FISH:
-            if os.environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
+            if os.environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":  # the exit code says if there are words
                 return ExitCode.DONE if offers else ExitCode.FINDINGS
             output.write("".join(f"{value}\t{text}\n" if text else f"{value}\n" for value, text in offers))
         case Shell.POWERSHELL | Shell.PWSH:
@@ -65,18 +66,20 @@ def _words(shell: Shell) -> tuple[list[str], str, int]:
         is_open = not text[-1:].isspace()
         if shell in (Shell.POWERSHELL, Shell.PWSH):
             is_open = os.environ.get("_TYPER_COMPLETE_WORD_TO_COMPLETE", "") != ""
-        return (words[1:-1], words[-1], 0) if words[1:] and is_open else (words[1:], "", 0)
+        if words[1:] and is_open:
+            return words[1:-1], words[-1], 0
+        return words[1:], "", 0
     # Bash splits words at = and :, and replaces only the part behind the last of them.
     number = os.environ.get("COMP_CWORD", "")
     pieces = os.environ.get("COMP_WORDS", "").split("\n")[1 : int(number) + 1 if number.isdecimal() else None]
-    words, is_open = [""], True
+    words, joins_next = [""], True
     for piece in pieces:
         is_break = _BREAKS_OF_BASH.fullmatch(piece) is not None
-        if is_open or is_break:
+        if joins_next or is_break:
             words[-1] += piece
         else:
             words.append(piece)
-        is_open = is_break
+        joins_next = is_break
     last = max((match.end() for match in _BREAKS_OF_BASH.finditer(words[-1])), default=0)
     return [_unquoted(word) for word in words[:-1]], words[-1].lstrip("\"'"), last
 
@@ -93,14 +96,14 @@ def _zsh(text: str) -> str:
 
 
 def offer(before: Sequence[str], word: str, name: str = CORPUS) -> Offers:
-    """Yield the words that can follow, by the whole words behind the program's name and the beginning of the next one.
+    """Yield the words that can stand in place of an incomplete word, by the whole words before it; the caller filters.
 
     Raises:
-        CorpusError: The words are in the corpus, which cannot be read.
+        CorpusError: The words come from a corpus that cannot be read.
     """
     group = program(name)
     line = follow(group, name, before)
-    if line is None or line.head.pending:
+    if line is None or line.head.pending:  # an unknown command, or an option before it without its value
         return
     if line.group is not None:
         if not word.startswith("-"):
@@ -108,7 +111,8 @@ def offer(before: Sequence[str], word: str, name: str = CORPUS) -> Offers:
                 yield from ((command, row.help) for command, row in commands.items())
             return
         yield from _options(line.spec.parameters, set())
-        yield from (*line.group.added.items(), ("--help", "Show the help."))
+        yield from line.group.added.items()  # the options of Typer
+        yield ("--help", "Show the help.")
         return
     place = Place(line.root, line.words)
     words = sort_words(line.spec.parameters, line.words)
@@ -124,9 +128,10 @@ def offer(before: Sequence[str], word: str, name: str = CORPUS) -> Offers:
         yield "--help", "Show the help."
     else:
         arguments = [parameter for parameter in line.spec.parameters if not parameter.names]
-        index = min(len(words.arguments), len(arguments) - 1)
-        if arguments and (len(words.arguments) == index or arguments[index].is_many):
-            yield from _values(arguments[index], word, place)
+        if len(words.arguments) < len(arguments):
+            yield from _values(arguments[len(words.arguments)], word, place)
+        elif arguments and arguments[-1].is_many:
+            yield from _values(arguments[-1], word, place)
 
 
 def _options(parameters: Sequence[Parameter], used: Collection[str]) -> Offers:

@@ -23,7 +23,7 @@ RUN = textwrap.dedent(
     from orchtrace_corpus.base.progress import Progress
     output = Output()
     output.quiet = "--quiet" in sys.argv
-    with progress.shown(output) as show:
+    with progress.show_progress(output) as show:
         if show is not None:
             show(Progress(0, 4))
             show(Progress(1, 4, 2.0, "it is busy"))
@@ -100,7 +100,7 @@ def test_quiet_runs_and_terminals_without_a_cursor_see_nothing() -> None:
 def test_what_is_no_terminal_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
 
-    with cli.shown(Output()) as show:
+    with cli.show_progress(Output()) as show:
         assert show is None
     assert isinstance(sys.stderr, io.StringIO)
     assert sys.stderr.getvalue() == ""

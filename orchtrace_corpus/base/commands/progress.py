@@ -16,8 +16,8 @@ _ERASE = "\r\x1b[K"
 
 
 @contextmanager
-def shown(output: Output, noun: str = "papers") -> Iterator[Callable[[Progress], None] | None]:
-    """Yield a function that shows progress in units of a noun; remove the line at the end.
+def show_progress(output: Output, noun: str = "papers") -> Iterator[Callable[[Progress], None] | None]:
+    """Yield a function that shows progress; remove the line at the end. The noun says what is counted.
 
     Yield None if standard error is not a terminal with a cursor, or `--quiet` is given.
     """
@@ -31,7 +31,8 @@ def shown(output: Output, noun: str = "papers") -> Iterator[Callable[[Progress],
 
     def show(progress: Progress) -> None:
         nonlocal done_at_first
-        done_at_first = progress.done if done_at_first is None else done_at_first
+        if done_at_first is None:
+            done_at_first = progress.done
         width = os.get_terminal_size(stream.fileno()).columns or 80  # some terminals report 0
         text = line(progress, done_at_first, time.monotonic() - began, width, glyphs, noun)
         stream.write(f"{_ERASE}{text.encode(stream.encoding or 'ascii', 'replace').decode(stream.encoding or 'ascii')}")
@@ -49,8 +50,8 @@ def line(
 ) -> str:
     """Return the line: a bar, the rate and the remaining time; or the reason and the length of a wait.
 
-    Those that were done at first, for example from a cache, do not count in the rate. The line is at most one cell less
-    than the width of the terminal, so that it never wraps.
+    The rate leaves out what was done before the first report, for example from a cache. The line is at most one cell
+    less than the width of the terminal, so that it never wraps.
     """
     count = f"{progress.done}/{progress.total} {noun}"
     if progress.reason:
@@ -58,9 +59,9 @@ def line(
     else:
         done = bar(progress.done, progress.total, _BAR_WIDTH, glyphs.bar)
         parts = [done + glyphs.empty * (_BAR_WIDTH - len(done)), count]
-        answered = progress.done - done_at_first
-        if answered > 0 and elapsed_seconds > 0:
-            rate = answered / elapsed_seconds
+        newly_done = progress.done - done_at_first
+        if newly_done > 0 and elapsed_seconds > 0:
+            rate = newly_done / elapsed_seconds
             remaining = progress.total - progress.done
             parts.append(f"{rate:.1f}/s" + (f", {_duration(remaining / rate)} left" if remaining > 0 else ""))
     return clip("  ".join(parts), max(width - 1, 1), glyphs.ellipsis)

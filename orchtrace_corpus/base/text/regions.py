@@ -15,7 +15,7 @@ NOTE = "<!-- Generated from data/ by `corpus build`; do not edit between these m
 
 
 class Region(NamedTuple):
-    """A region: its name with arguments, and the start and end of its body in the text."""
+    """A region: the text after `begin` in its marker, and the start and end of its body in the document."""
 
     name: str
     start: int
@@ -29,28 +29,30 @@ def find_regions(text: str, path: str) -> list[Region]:
         DataFileError: A marker has no partner, or regions overlap; the message names the line.
     """
     regions: list[Region] = []
-    name, start, begin_line = "", -1, 0
-    position = 0
+    name, begin_line = "", 0
+    start: int | None = None  # of the body of the open region
+    line_end = 0
     for line_number, line in enumerate(text.splitlines(keepends=True), start=1):
-        at, position = position, position + len(line)
+        line_start = line_end
+        line_end += len(line)
         bare = line.rstrip()
         if not bare.endswith(_CLOSE) or not bare.startswith((_BEGIN, _END)):
             continue
         begins = bare.startswith(_BEGIN)
-        marked = bare[len(_BEGIN if begins else _END) : -len(_CLOSE)].strip()
-        if begins and start < 0:
-            name, start, begin_line = marked, position, line_number
-        elif not begins and start >= 0 and marked == name:
-            regions.append(Region(name, start, at))
-            start = -1
-        elif start < 0:
-            message = f"{path}:{line_number}: region {quote(marked)} ends, but none has begun"
+        marker_name = bare[len(_BEGIN if begins else _END) : -len(_CLOSE)].strip()
+        if begins and start is None:
+            name, start, begin_line = marker_name, line_end, line_number
+        elif not begins and start is not None and marker_name == name:
+            regions.append(Region(name, start, line_start))
+            start = None
+        elif start is None:
+            message = f"{path}:{line_number}: region {quote(marker_name)} ends, but none has begun"
             raise DataFileError(message, "Remove the line.")
         else:
             expected = f"{_END}{name} {_CLOSE}"
             message = f"{path}:{line_number}: region {quote(name)} is still open"
             raise DataFileError(message, f"Write before it: {expected}")
-    if start >= 0:
+    if start is not None:
         message = f"{path}:{begin_line}: region {quote(name)} never ends"
         raise DataFileError(message, f"Add the line: {_END}{name} {_CLOSE}")
     return regions

@@ -394,7 +394,7 @@ class Interview:
             details.describe,
             Service(no_fetch, options.offline, options.refresh, options.arxiv_url),
             despite_title=options.despite_title,
-            show_progress=partial(progress.shown, output),
+            show_progress=partial(progress.show_progress, output),
         )
         for text in messages:
             output.tell(f"corpus: {printable(text, limit=300)}")

@@ -74,7 +74,7 @@ def fetch(
     if not ids:
         session.output.note(f"{f'none of these {noun.many}' if names else f'no {noun.one}'} has an arXiv id")
         return ExitCode.DONE
-    with progress.shown(session.output) as show:
+    with progress.show_progress(session.output) as show:
         fetched = upstream.fetch(
             corpus.arxiv, ids, arxiv_url=arxiv_url, offline=offline, refresh=refresh, progress=show
         )
@@ -121,7 +121,7 @@ def links(
     loaded = session.files.loaded
     pool = loaded.pool or session.pool()
     keys = {paper.key for paper in paper_query(where, pool.taxonomy).select(loaded.papers)} if where else None
-    with progress.shown(session.output, "addresses") as show:
+    with progress.show_progress(session.output, "addresses") as show:
         findings, outcomes, requested, left_to_fetch = upstream.try_links(
             loaded, keys, size=size, seed=seed, refresh=refresh, progress=show
         )
@@ -216,7 +216,7 @@ def discover(
     if dry_run:
         return _count(session, client, planned, len(cited) if key and not offline else 0, output_format)
     openalex = OpenAlex(key, refresh=refresh) if cited and key and not offline else None
-    with progress.shown(session.output, "queries") as show:
+    with progress.show_progress(session.output, "queries") as show:
         outcome = discovery.discover(
             corpus, protocol, planned, today(), client=client, openalex=openalex, since=since, progress=show
         )
@@ -267,7 +267,7 @@ def take_libraries(session: CorpusSession, corpus: CorpusFiles, paths: Sequence[
 
 def _count(session: CorpusSession, client: Client, planned: Sequence[Search], cited: int, output_format: Format) -> int:
     """Show the queries with the number of results of each, and return the exit code."""
-    with progress.shown(session.output, "queries") as show:
+    with progress.show_progress(session.output, "queries") as show:
         answer = client.search({search.query: search.asked or "" for search in planned}, count_only=True, progress=show)
     totals = {name: results.total for name, results in answer.found.items()}
     rows = tuple((search.query, totals.get(search.query), search.asked) for search in planned)

@@ -120,7 +120,7 @@ def build(
             show(Progress(done, total))
 
     try:
-        with progress.shown(session.output, "sources") as show:
+        with progress.show_progress(session.output, "sources") as show:
             executor = spark or building.Local(jobs or processors())
             outcome = building.build(
                 paths, Folder(output), executor, report, form=form, prices=prices, salt=salt, prune=prune

@@ -60,7 +60,7 @@ def read_sessions(
                 show(Progress(index, len(log_sessions)))
             yield log_session
 
-    with progress.shown(session.output, "sessions") if is_shown else nullcontext() as show:
+    with progress.show_progress(session.output, "sessions") if is_shown else nullcontext() as show:
         for imported in importers.import_sessions(with_progress(), how):
             if imported.trace is not None:
                 has_any = True
