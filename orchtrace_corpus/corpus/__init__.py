@@ -1,4 +1,4 @@
-"""The corpus wing: a tagged literature corpus that is read, checked, compared and changed.
+"""A tagged literature corpus that is read, checked, compared and changed.
 
 This is its Python interface. Names are imported when they are first used, so that the command line starts fast:
 
@@ -6,12 +6,12 @@ This is its Python interface. Names are imported when they are first used, so th
 
     pool = corpus.load()                     # a Corpus: papers, exclusions, counts, filters, export
     corpus.validate()                        # every problem in the data, as findings
-    corpus.check().exit_code                 # everything that a pull request is asked
+    corpus.check().exit_code                 # every check of a pull request
     corpus.claims()                          # whether what the corpus claims about itself holds
     corpus.candidates()                      # what was found and awaits a decision
     corpus.diff("HEAD~1", "HEAD").added      # what a change means: papers, tags, counts, claims
     details = corpus.Details(title="A Team", authors="Doe, Jo", year=2026, venue="Blog")
-    corpus.add(["https://example.org/team"], details, {"rl": "none", ...}, dry_run=True)  # judged, and written or not
+    corpus.add(["https://example.org/team"], details, {"rl": "none", ...}, dry_run=True)  # without dry_run, it writes
 """
 
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,7 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     for module, names in _MODULES.items():
         if name in names:
-            from importlib import import_module  # not for the modules below, for which Python asks here first
+            from importlib import import_module  # only here: Python asks for submodules, too, which need none
 
             return getattr(import_module(f"orchtrace_corpus.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,8 +6,8 @@ Krippendorff's alpha for nominal data (K. Krippendorff, "Content Analysis", chap
 with the agreement expected by chance. Kappa is for two readers, alpha for any number, who may have skipped papers.
 The coefficients come from statsmodels and from the krippendorff package.
 
-Intervals are percentile bootstrap intervals: papers are drawn with replacement, all cells of a paper together, since
-they are not independent.
+A cell is one paper in one column. Intervals are percentile bootstrap intervals: papers are drawn with replacement, each
+with all its cells, since the cells of a paper are not independent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ class Agreement(NamedTuple):
 def compare(
     sheets: Sequence[Sheet], columns: Sequence[Column], *, resamples: int = 1000, seed: int = 0
 ) -> tuple[Agreement, ...]:
-    """Return the agreement of readers on each column that two of them coded, and on facets of several such columns."""
+    """Return the agreement on each column that two or more readers coded, and on facets with several such columns."""
     agreements: list[Agreement] = []
     for field in dict.fromkeys(column.field for column in columns):
         members = [column for column in columns if column.field == field]
@@ -72,21 +72,24 @@ def compare(
 
 
 def _agreement(name: str, columns: Sequence[Column], sheets: Sequence[Sheet], resamples: int, seed: int) -> Agreement:
-    papers: dict[str, list[dict[str, str]]] = {}
+    cells_by_paper: dict[str, list[dict[str, str]]] = {}
     disagreements = []
     keys = dict.fromkeys(key for sheet in sheets for key in sheet.codes)
     for key, column in product(keys, columns):
         codes = {sheet.name: sheet.codes.get(key, {}).get(column.name) for sheet in sheets}
         readings = {reader: code for reader, code in codes.items() if code is not None}
         if len(readings) > 1:
-            papers.setdefault(key, []).append(readings)
+            cells_by_paper.setdefault(key, []).append(readings)
             if len(set(readings.values())) > 1:
                 disagreements.append(Disagreement(key, column.name, readings))
-    all_cells = list(chain.from_iterable(papers.values()))
+    all_cells = list(chain.from_iterable(cells_by_paper.values()))
     pairs = [code == other for cell in all_cells for code, other in combinations(cell.values(), 2)]
     observed = sum(pairs) / len(pairs) if pairs else None
-    kappa, alpha = _coefficients([*papers.values()], sheets, resamples, seed)
+    kappa, alpha = _coefficients([*cells_by_paper.values()], sheets, resamples, seed)
     return Agreement(name, len(all_cells), observed, kappa, alpha, tuple(disagreements))
+
+
+_NO_KAPPA = Estimate(None, reason="kappa is for two readers; alpha takes any number")
 
 
 def _coefficients(
@@ -102,7 +105,7 @@ def _coefficients(
     import numpy as np
 
     index = {value: position for position, value in enumerate(values)}
-    # For each paper a table of first by second reading, and the counts of values by cell.
+    # tables[paper, i, j] counts the cells read as value i, then j; counts[paper][cell, i] the readings of i.
     tables = np.zeros((len(papers), len(values), len(values)))
     counts: list[Array] = []
     for table, cells in zip(tables, papers, strict=True):
@@ -115,13 +118,12 @@ def _coefficients(
                 table[first, second] += 1
         counts.append(rows)
     draws = np.random.default_rng(seed).integers(len(papers), size=(resamples, len(papers)))
-    alpha = _estimate(_alpha(np.concatenate(counts)), [_alpha(np.concatenate([counts[i] for i in d])) for d in draws])
+    alphas = [_alpha(np.concatenate([counts[paper] for paper in draw])) for draw in draws]
+    alpha = _estimate(_alpha(np.concatenate(counts)), alphas)
     if not are_two:
         return _NO_KAPPA, alpha
-    return _estimate(_kappa(tables.sum(axis=0)), [_kappa(tables[draw].sum(axis=0)) for draw in draws]), alpha
-
-
-_NO_KAPPA = Estimate(None, reason="kappa is for two readers; alpha takes any number")
+    kappas = [_kappa(tables[draw].sum(axis=0)) for draw in draws]
+    return _estimate(_kappa(tables.sum(axis=0)), kappas), alpha
 
 
 def _kappa(table: "Array") -> float | None:
@@ -150,8 +152,10 @@ def _library(name: str) -> Any:
 
 def _estimate(value: float | None, resampled: Sequence[float | None]) -> Estimate:
     defined = [coefficient for coefficient in resampled if coefficient is not None]
-    if value is None or not defined:
-        return Estimate(value, reason="" if value is not None else "chance agreement is complete")
+    if value is None:
+        return Estimate(None, reason="chance agreement is complete")
+    if not defined:
+        return Estimate(value)
     import numpy as np
 
     low, high = np.quantile(defined, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2))

@@ -55,6 +55,7 @@ _ORDERINGS: dict[Operator, Callable[[Any, Any], bool]] = {
 }
 _ORDERED = (ValueKind.NUMBER, ValueKind.DATE)
 _OPERATORS = tuple(Operator)
+_MISSPELLED_OPERATORS = {"=>": ">=", "=<": "<=", "<>": "!="}
 _NO_VALUE = ("",)
 
 
@@ -82,11 +83,11 @@ def is_open(condition: Filter, record: object, open_tags: Collection[str]) -> bo
         return False
     asks_for_absence = "" in condition.alternatives
     if condition.operator is Operator.EQUAL and not asks_for_absence:
-        return not condition.matches(record)
+        return not condition.matches(record)  # an added value can be one of the alternatives
     if condition.operator is Operator.UNEQUAL and not asks_for_absence:
-        return condition.matches(record)
+        return condition.matches(record)  # an added value can make it fail
     if condition.operator is Operator.UNEQUAL and condition.alternatives == ("",):
-        return not condition.matches(record)
+        return not condition.matches(record)  # any added value meets it
     return True
 
 
@@ -136,10 +137,10 @@ def _parse_filter(text: str, attributes: Attributes) -> Filter:
     if value.startswith("=") and comparison is Operator.EQUAL:
         raise CommandUseError(f"{quote(text)} is not a filter", f"Write {quote(match['field'] + value)}, with one '='.")
     attribute = find(match["field"], attributes)
-    meant = {"=>": ">=", "=<": "<=", "<>": "!="}.get(comparison + value[:1])
-    if meant and attribute.kind in _ORDERED:
-        advice = f"Write {quote(match['field'] + meant + value[1:].lstrip('='))}."
-        raise CommandUseError(f"{quote(text)} is not a filter", advice)
+    correct = _MISSPELLED_OPERATORS.get(comparison + value[:1])
+    if correct and attribute.kind in _ORDERED:
+        bound = value[1:].lstrip("=")
+        raise CommandUseError(f"{quote(text)} is not a filter", f"Write {quote(match['field'] + correct + bound)}.")
     return _filter(attribute, comparison, _alternatives(value), attributes)
 
 
@@ -189,7 +190,7 @@ def _filter(
             raise CommandUseError(f"{quote(attribute.name + '~')} looks for no text", advice)
     else:
         attribute = _by_level(attribute, alternatives)
-        alternatives = tuple(spelled for part in alternatives for spelled in _spelled(part, attribute))
+        alternatives = tuple(value for text in alternatives for value in _resolve_alternative(text, attribute))
     return Filter(attribute, comparison, alternatives, _test(attribute, comparison, alternatives))
 
 
@@ -213,7 +214,7 @@ def _by_level(attribute: Attribute, alternatives: tuple[str, ...]) -> Attribute:
     facet = attribute.facet
     if facet is None or facet.kind is not Kind.LEVELS or not alternatives:
         return attribute
-    levels = {level.id for level in facet.levels} - set(attribute.allowed)
+    levels = {level.id for level in facet.levels} - set(attribute.allowed)  # an id of both means the term
     if not levels.issuperset(alternatives):
         return attribute
     return attribute._replace(
@@ -234,22 +235,24 @@ def _alternatives(value: str) -> tuple[str, ...]:
         quoted = match["quoted"]
         parts.append(re.sub(r'\\([,"])', r"\1", match["bare"].strip()) if quoted is None else quoted)
         position = match.end()
-        if not match[0].endswith(",") or match[0].endswith("\\,"):
+        if not match[0].endswith(",") or match[0].endswith("\\,"):  # the last one; the comma of `\,` is text
             break
     return tuple(parts)
 
 
-def _spelled(value: str, attribute: Attribute) -> tuple[str, ...]:
+def _resolve_alternative(value: str, attribute: Attribute) -> tuple[str, ...]:
     """Return the values that an alternative means: itself, or the terms of a code."""
     if not value:
         return ("",)
     if attribute.terms and value not in attribute.allowed:
-        for names in ({term.id: term.code for term in attribute.terms}, {term: term for term in attribute.allowed}):
-            if family := tuple(term for term, name in names.items() if name.lower() == value.lower()):
-                return family
+        codes = {term.id: term.code for term in attribute.terms}
+        for names in (codes, {term: term for term in attribute.allowed}):
+            terms = tuple(term for term, name in names.items() if name.lower() == value.lower())
+            if terms:
+                return terms
         hint = suggestion(value, attribute.allowed)
-        absent = f"For records without a value write '{attribute.name}='." if value in ("NA", "none") else ""
-        raise CommandUseError(f"{attribute.name} has no value {quote(value)}{hint}", absent)
+        advice = f"For records without a value write '{attribute.name}='." if value in ("NA", "none") else ""
+        raise CommandUseError(f"{attribute.name} has no value {quote(value)}{hint}", advice)
     _check_value(value, attribute)
     return (value,)
 

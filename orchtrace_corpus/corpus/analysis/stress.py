@@ -1,9 +1,9 @@
 """Finds changes that break a claim: other readings of disputed tags, near misses or candidates included, rows removed.
 
-A claim is broken when a sum over records passes a limit: the number of records, the size of a share, the rows too many
-or too few. The amount that a change adds to such a sum depends only on its own record. So the smallest set of changes
-that breaks a claim is a knapsack with one choice for each record, solved exactly by dynamic programming over the number
-of changes.
+A claim is broken when a sum over records passes a limit. The sum counts records, or the rows that are missing or too
+many, or adds up the excess of a share. The amount that a change adds to it depends only on its own record. So the
+smallest set of changes that breaks a claim is a knapsack with one choice for each record, solved exactly by dynamic
+programming over the number of changes.
 """
 
 from collections import Counter
@@ -42,7 +42,7 @@ class ChangeKind(StrEnum):
 class Change(NamedTuple):
     """A possible change of one record: another value of a disputed tag, or a record that is included or left out.
 
-    `tags` are those of an included exclusion that matter. `is_settled` says whether a rule has decided the dispute.
+    An included exclusion gets the `tags` that a claim asks for. `is_settled` says if a rule has decided the dispute.
     """
 
     kind: ChangeKind
@@ -54,18 +54,21 @@ class Change(NamedTuple):
 
     def __str__(self) -> str:
         if self.kind is ChangeKind.FLIP:
-            return f"{self.record}: {self.tag} read as {self.value}{' (settled)' * self.is_settled}"
+            suffix = " (settled)" if self.is_settled else ""
+            return f"{self.record}: {self.tag} read as {self.value}{suffix}"
         if self.kind is ChangeKind.LEAVE_OUT:
             return f"{self.record} left out"
-        shown = ", ".join(f"{field} {_shown(tag)}" for field, tag in self.tags.items())
-        return f"{self.record} taken in" + f" with {shown}" * bool(shown)
+        tags = ", ".join(f"{field} {_tag_text(tag)}" for field, tag in self.tags.items())
+        return f"{self.record} taken in with {tags}" if tags else f"{self.record} taken in"
 
 
 def as_paper(exclusion: Exclusion, tags: Mapping[str, Tag]) -> Paper:
     """Return an exclusion as the paper that it would have been, added on the day of its screening."""
     day, urls = exclusion.screened, (exclusion.url,)
-    paper = Paper(exclusion.id, exclusion.title, urls=urls, added=day, tags=tags, published=exclusion.published)
-    return paper._replace(year=int(day[:4] or 0))
+    year = int(day[:4] or 0)
+    return Paper(
+        exclusion.id, exclusion.title, year=year, urls=urls, added=day, tags=tags, published=exclusion.published
+    )
 
 
 def near_misses(pool: Pool) -> tuple[Exclusion, ...]:
@@ -76,7 +79,7 @@ def near_misses(pool: Pool) -> tuple[Exclusion, ...]:
 def possible_tags(
     taxonomy: Taxonomy, filters: Sequence[Filter], by: Attribute | None = None
 ) -> Iterator[dict[str, Tag]]:
-    """Yield the combinations of tags that filters can distinguish and that no rule of the taxonomy forbids.
+    """Yield the combinations of tags that filters, and counts by an attribute, can distinguish; none breaks a rule.
 
     A facet of kind `many` gets at most as many terms as there are filters on it, which is enough to pass them all.
     """
@@ -94,15 +97,15 @@ def possible_tags(
         terms = [term.id for term in facet.terms]
         absent: tuple[Tag, ...] = () if facet.required else (ABSENT,)
         count = names.count(facet.field)
-        decided = {facet.field, *terms}
+        assigned = {facet.field, *terms}
         if facet.kind is Kind.LEVELS:
             levels = [level.id for level in facet.levels]
             named_terms = [term for term in terms if term in names]
             if count:
-                size = min(count + len(named_terms), len(terms))
+                size = min(count + len(named_terms), len(terms))  # a filter asks for at most one more term
                 domains[facet.field] = _levels(dict.fromkeys(terms, levels), size)
             elif named_terms:
-                decided = set(named_terms)
+                assigned = set(named_terms)
                 choices = {term: _distinct_levels(facet, term, asked) for term in named_terms}
                 if by is not None and by.name in choices:
                     choices[by.name] = levels
@@ -114,7 +117,7 @@ def possible_tags(
             na_list = ((NOT_APPLICABLE,),) if facet.allows_na else ()
             domains[facet.field] = (*several, *na_list, *absent)
         if facet.field in domains:
-            open_tags -= decided
+            open_tags -= assigned
     for values in product(*domains.values()):
         tags = {field: value for field, value in zip(domains, values, strict=True) if value != ABSENT}
         if not any(breaks(rule, Paper(tags=tags), open_tags) for rule in rules):
@@ -139,14 +142,14 @@ def _levels(choices: Mapping[str, Sequence[str]], size: int) -> Iterator[dict[st
                 yield dict(zip(terms, levels, strict=True))
 
 
-def _shown(tag: Tag) -> str:
+def _tag_text(tag: Tag) -> str:
     if isinstance(tag, Mapping):
         return " and ".join(f"{term} {level}" for term, level in tag.items()) or "none"
     return tag if isinstance(tag, str) else " and ".join(tag)
 
 
-MOST_READINGS = 1024
-"""The most combinations of other readings of one record that are tried; of more, only those with up to two changes."""
+MAX_READINGS = 1024
+"""The most combinations of other readings of one record to try; of more, only those of one, two or all tags."""
 
 _KINDS = tuple(ChangeKind)
 
@@ -156,12 +159,14 @@ class Robustness(NamedTuple):
 
     Attributes:
         holds: Whether the claim holds without changes; if not, the other attributes are empty.
-        flips: The readings that break it alone, as do `near_misses` and the rows in `left_out`.
+        flips: The other readings of which each breaks it alone.
         breaks_by_all_flips: Whether all other readings at once break it; None if no dispute concerns it.
+        near_misses: The near misses of which each breaks it alone when it is included.
         breaks_by_all_near_misses: Whether all near misses at once break it; None if there are none.
-        near_miss_number: The number of near misses that could be included.
+        left_out: The rows of which each breaks it alone when it is removed.
         smallest: A smallest set of changes that breaks it; empty if there is none.
         is_exact: Whether there is certainly no smaller set.
+        near_miss_number: The number of near misses that could be included.
     """
 
     claim: Claim
@@ -179,28 +184,28 @@ class Robustness(NamedTuple):
 def stress(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute]) -> tuple[Robustness, ...]:
     """Return the changes that break each claim."""
     judge = Judge(pool)
-    return tuple(_stressed(claim, judge, disputes) for claim in claims)
+    return tuple(_stress_claim(claim, judge, disputes) for claim in claims)
 
 
 class _Variant(NamedTuple):
-    """A record with some changes, which are all of one kind, and its contribution to the claim."""
+    """A record with changes of one kind, and its contribution to the claim; None if it is left out or out of scope."""
 
     changes: tuple[Change, ...]
     part: Part | None
 
-    def is_by(self, kind: ChangeKind) -> bool:
+    def has_kind(self, kind: ChangeKind) -> bool:
         """Return True if the changes are of a kind."""
         return bool(self.changes) and self.changes[0].kind is kind
 
 
-_Variants: TypeAlias = tuple[str, list[_Variant]]
+_Unit: TypeAlias = tuple[str, list[_Variant]]
 """The name of a record, and its variants; the first is the record without changes."""
 
 _Weight: TypeAlias = Callable[[str, Part | None], int]
 """The number that a record, by its name and contribution, adds to a sum."""
 
 
-def _stressed(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> Robustness:
+def _stress_claim(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> Robustness:
     if not judge.verdict(claim).holds:
         return Robustness(claim, holds=False)
     filters = judge.filters(claim)
@@ -209,27 +214,27 @@ def _stressed(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> Robust
     if (wanted := filters.get(Over.SCALE)) is not None:
         observations = judge.records(Over.SCALE, claim)
         units += [(item.name, [_Variant((), wanted.part(item)), _left_out(item.name)]) for item in observations]
-    gains = [_Gains(weight, limit, units, claim) for weight, limit in _ways(claim)]
-    sets = [changes for gain in gains if (changes := gain.smallest()) is not None]
+    ways = [_Way(weight, limit, units, claim) for weight, limit in _weights(claim)]
+    sets = [changes for way in ways if (changes := way.smallest()) is not None]
     return Robustness(
         claim,
         holds=True,
-        flips=_singles(gains, ChangeKind.FLIP),
-        breaks_by_all_flips=_all_at_once(gains, ChangeKind.FLIP),
-        near_misses=_singles(gains, ChangeKind.TAKE_IN),
-        breaks_by_all_near_misses=_all_at_once(gains, ChangeKind.TAKE_IN),
-        left_out=_singles(gains, ChangeKind.LEAVE_OUT),
-        smallest=min(sets, key=lambda changes: (len(changes), _remoteness(changes)), default=()),
+        flips=_singles(ways, ChangeKind.FLIP),
+        breaks_by_all_flips=_all_at_once(ways, ChangeKind.FLIP),
+        near_misses=_singles(ways, ChangeKind.TAKE_IN),
+        breaks_by_all_near_misses=_all_at_once(ways, ChangeKind.TAKE_IN),
+        left_out=_singles(ways, ChangeKind.LEAVE_OUT),
+        smallest=min(sets, key=lambda changes: (len(changes), _kind_ranks(changes)), default=()),
         is_exact=is_exact,
-        near_miss_number=sum(any(v.is_by(ChangeKind.TAKE_IN) for v in variants) for _, variants in units),
+        near_miss_number=sum(any(v.has_kind(ChangeKind.TAKE_IN) for v in variants) for _, variants in units),
     )
 
 
-def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute]) -> tuple[list[_Variants], bool]:
+def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute]) -> tuple[list[_Unit], bool]:
     """Return the papers with all their variants, and True if no combination of readings was skipped."""
     if filters is None:
         return [], True
-    units: list[_Variants] = []
+    units: list[_Unit] = []
     is_exact = True
     known = disputable(pool.taxonomy)
     tags = filters.disputed_tags(known)
@@ -260,13 +265,13 @@ def _readings(disputes: Sequence[Dispute]) -> tuple[list[tuple[Change, ...]], bo
         ]
         for dispute in disputes
     ]
-    is_complete = prod(len(choice) + 1 for choice in choices) <= MOST_READINGS
-    sizes = range(1, len(choices) + 1) if is_complete else {1, 2, len(choices)}
+    is_complete = prod(len(choice) + 1 for choice in choices) <= MAX_READINGS
+    sizes = range(1, len(choices) + 1) if is_complete else {1, 2, len(choices)}  # one, two or all tags
     products = (product(*chosen) for size in sizes for chosen in combinations(choices, size))
-    return [changes for combined in products for changes in islice(combined, MOST_READINGS)], is_complete
+    return [changes for combined in products for changes in islice(combined, MAX_READINGS)], is_complete
 
 
-def _exclusion_units(filters: Mapping[Over, Filters], pool: Pool) -> list[_Variants]:
+def _exclusion_units(filters: Mapping[Over, Filters], pool: Pool) -> list[_Unit]:
     """Return the near misses with their variants; for a claim about exclusions, all exclusions."""
     of_papers, of_exclusions = filters.get(Over.PAPERS), filters.get(Over.EXCLUSIONS)
     asked = (of_papers.conditions, of_papers.by) if of_papers else ((), None)
@@ -292,7 +297,7 @@ def _left_out(name: str) -> _Variant:
     return _Variant((Change(ChangeKind.LEAVE_OUT, name),), None)
 
 
-def _ways(claim: Claim) -> list[tuple[_Weight, int]]:
+def _weights(claim: Claim) -> list[tuple[_Weight, int]]:
     """Return every way to break a claim that holds: the weights of records, and the limit that their sum must pass."""
     expect = claim.expect
     ways: list[tuple[_Weight, int]] = []
@@ -300,7 +305,7 @@ def _ways(claim: Claim) -> list[tuple[_Weight, int]]:
         ways += _beyond(lambda _, part: int(_is_selected(part)), expect.bounds.low, expect.bounds.high)
     elif isinstance(expect, claim_file.Share):
         low, high = expect.bounds
-        ways.append((lambda _, part: -int(part is not None and part.counted), -1))  # no record to take a share of
+        ways += _beyond(lambda _, part: int(part is not None and part.counted), 1, None)  # no share of no records
         if high is not None:
             ways.append((lambda _, part: _excess(part, high), 0))
         if low is not None:
@@ -314,7 +319,8 @@ def _ways(claim: Claim) -> list[tuple[_Weight, int]]:
         for name, (equal, total) in expect.agreement.items():
             ways += (*_beyond(_cells(name, 0), equal, equal), *_beyond(_cells(name, 1), total, total))
     else:
-        ways.append((lambda name, part: int(name in expect.values and not _having(expect.values[name])(name, part)), 0))
+        values = expect.values
+        ways.append((lambda name, part: int(name in values and values[name] not in _selected_values(part)), 0))
     return ways
 
 
@@ -328,8 +334,12 @@ def _is_selected(part: Part | None) -> bool:
     return part is not None and part.selected and part.counted
 
 
+def _selected_values(part: Part | None) -> tuple[str, ...]:
+    return part.values if part is not None and _is_selected(part) else ()
+
+
 def _having(value: str) -> _Weight:
-    return lambda _, part: int(part is not None and _is_selected(part) and value in part.values)
+    return lambda _, part: int(value in _selected_values(part))
 
 
 def _cells(column: str, index: int) -> _Weight:
@@ -342,12 +352,12 @@ def _excess(part: Part | None, hundredths: int) -> int:
     return 10_000 * part.selected - hundredths if part is not None and part.counted else 0
 
 
-class _Gains:
-    """The amount that each variant adds to the sum of one way to break a claim, and the `slack` up to its limit."""
+class _Way:
+    """One way to break a claim: what each variant adds to the sum, and the `slack` that the sum has up to the limit."""
 
-    def __init__(self, weight: _Weight, limit: int, units: Sequence[_Variants], claim: Claim) -> None:
+    def __init__(self, weight: _Weight, limit: int, units: Sequence[_Unit], claim: Claim) -> None:
         expect = claim.expect
-        names: set[str] = set()  # of records that may not exist
+        names: set[str] = set()  # in the claim; records that the pool does not have count, too
         if isinstance(expect, (claim_file.Keys, claim_file.Values)):
             names.update(expect.keys if isinstance(expect, claim_file.Keys) else expect.values)
         total = sum(weight(name, None) for name in names - {name for name, _ in units})
@@ -360,8 +370,8 @@ class _Gains:
 
     def smallest(self) -> tuple[Change, ...] | None:
         """Return a smallest set of changes that breaks the claim; None if there is none."""
-        single: list[tuple[int, _Variant]] = []
-        several: list[list[tuple[int, _Variant]]] = []
+        single: list[tuple[int, _Variant]] = []  # of records that gain most by one change
+        several: list[list[tuple[int, _Variant]]] = []  # of each other record, by the number of changes
         for variants in self.variants:
             useful: list[tuple[int, _Variant]] = []  # those that add more than all variants with fewer changes
             for variant, gain in sorted(variants, key=lambda pair: (len(pair[0].changes), -pair[1])):
@@ -371,8 +381,8 @@ class _Gains:
                 single += useful
             elif useful:
                 several.append(useful)
-        single.sort(key=lambda choice: (-choice[0], _remoteness(choice[1].changes)))
-        reached = [0, *accumulate(gain for gain, _ in single)]
+        single.sort(key=lambda choice: (-choice[0], _kind_ranks(choice[1].changes)))
+        single_gains = [0, *accumulate(gain for gain, _ in single)]  # of the first 0, 1, 2 ... in `single`
         best: dict[int, tuple[int, tuple[Change, ...]]] = {0: (0, ())}  # the most to gain, by number of changes
         for useful in several:
             better = dict(best)
@@ -384,39 +394,40 @@ class _Gains:
             best = better
         sets = []
         for gain, changes in best.values():
-            count = next((index for index, added in enumerate(reached) if gain + added > self.slack), None)
+            count = next((count for count, added in enumerate(single_gains) if gain + added > self.slack), None)
             if count is not None:
-                sets.append((*changes, *(change for _, variant in single[:count] for change in variant.changes)))
+                added_changes = chain.from_iterable(variant.changes for _, variant in single[:count])
+                sets.append((*changes, *added_changes))
         return min(sets, key=len, default=None)
 
 
-def _remoteness(changes: Sequence[Change]) -> list[int]:
-    """Rank changes by their kinds, from other readings as the most plausible to rows removed as the least."""
+def _kind_ranks(changes: Sequence[Change]) -> list[int]:
+    """Return the rank of each change's kind: other readings are the most plausible, removed rows the least."""
     return [_KINDS.index(change.kind) for change in changes]
 
 
-def _singles(gains: Sequence[_Gains], kind: ChangeKind) -> tuple[Change, ...]:
+def _singles(ways: Sequence[_Way], kind: ChangeKind) -> tuple[Change, ...]:
     """Return the changes of a kind that break a claim alone, one for each tag or record."""
     changes: dict[tuple[str, str], Change] = {}
-    for gain in gains:
-        for variant, gained in chain.from_iterable(gain.variants):
-            if gained > gain.slack and len(variant.changes) == 1 and variant.is_by(kind):
+    for way in ways:
+        for variant, gain in chain.from_iterable(way.variants):
+            if gain > way.slack and len(variant.changes) == 1 and variant.has_kind(kind):
                 (change,) = variant.changes
                 changes.setdefault((change.record, change.tag), change)
     return tuple(changes.values())
 
 
-def _all_at_once(gains: Sequence[_Gains], kind: ChangeKind) -> bool | None:
+def _all_at_once(ways: Sequence[_Way], kind: ChangeKind) -> bool | None:
     """Return True if all changes of a kind together break a claim; None if there are no such changes."""
     is_possible = False
-    for gain in gains:
+    for way in ways:
         total = 0
-        for variants in gain.variants:
-            changed = [(len(variant.changes), gained) for variant, gained in variants if variant.is_by(kind)]
+        for variants in way.variants:
+            changed = [(len(variant.changes), gain) for variant, gain in variants if variant.has_kind(kind)]
             if changed:
                 is_possible = True
-                total += max(changed)[1]  # with all of the record's changes
-        if total > gain.slack:
+                total += max(changed)[1]  # of the variant with the most changes: all those of the record
+        if total > way.slack:
             return True
     return False if is_possible else None
 
@@ -424,7 +435,7 @@ def _all_at_once(gains: Sequence[_Gains], kind: ChangeKind) -> bool | None:
 class ReadingVerdict(NamedTuple):
     """The verdict on a claim as published, and by the reading of the sources.
 
-    `falls_by` are the disputes whose agreed values make it fail: with the other agreed values it holds.
+    `falls_by` are the disputes whose agreed values make it fail; with the agreed values of all others it holds.
     """
 
     published: bool
@@ -432,7 +443,7 @@ class ReadingVerdict(NamedTuple):
 
 
 def compare_readings(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute]) -> Mapping[str, ReadingVerdict]:
-    """Return the verdict on each claim by the tags that readers of the sources agree on, by the claim's id."""
+    """Return for each claim's id the verdicts as published and with the tags that readers of the sources agree on."""
     published, sources = Judge(pool), Judge(read_by(pool, disputes, ReadingName.SOURCES))
     verdicts = {}
     for claim in claims:
@@ -444,13 +455,14 @@ def compare_readings(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dis
             for dispute in disputes:
                 if dispute.agreed is not None and dispute.tag in tags:
                     judge = Judge(read_by(pool, (*harmless, dispute), ReadingName.SOURCES))
-                    (harmless if judge.verdict(claim).holds else breaking).append(dispute)
+                    group = harmless if judge.verdict(claim).holds else breaking
+                    group.append(dispute)
         verdicts[claim.id] = ReadingVerdict(holds, tuple(breaking))
     return verdicts
 
 
 class Cause(NamedTuple):
-    """A candidate that makes a claim fail, which holds over the current pool.
+    """A candidate, and a claim that holds over the current pool and that the candidate makes fail.
 
     Attributes:
         is_certain: Whether the claim fails by decided tags, not only in some reading of undecided ones.
@@ -469,21 +481,21 @@ class Cause(NamedTuple):
 
 
 def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candidate]) -> tuple[Cause, ...]:
-    """Return the candidates that make claims fail, or could, which hold over the current pool, claim by claim."""
+    """Return, claim by claim, the candidates that break or could break a claim that holds over the current pool."""
     judge, by_name = Judge(pool), {candidate.name: candidate for candidate in candidates}
     attributes = judge.attributes[Over.PAPERS]
     listed = []
     for verdict in verdicts:
-        today, awaited = (verdict.pools.get(name) for name in (PoolName.TODAY, PoolName.CANDIDATES))
-        if awaited is None or today is None or not today.holds:
+        today, with_candidates = (verdict.pools.get(name) for name in (PoolName.TODAY, PoolName.CANDIDATES))
+        if with_candidates is None or today is None or not today.holds:
             continue
         wanted = judge.filters(verdict.claim).get(Over.PAPERS)
         if wanted is None:  # candidates are papers
             continue
         attributes_asked = [condition.attribute for condition in wanted.conditions] + ([wanted.by] if wanted.by else [])
         tags = [name for attribute in attributes_asked for name in _tags(attribute)]
-        for name in (*awaited.falls_by, *awaited.could_fall_by):
-            candidate = by_name[name]  # the claim holds for all other records
+        for name in (*with_candidates.falls_by, *with_candidates.could_fall_by):
+            candidate = by_name[name]  # no paper of the pool breaks a claim that holds over it
             values = {}
             for tag in tags:
                 if settled := attributes[tag].values(candidate.paper):
@@ -495,17 +507,17 @@ def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candida
             for reading in candidate.readings:
                 if any(reading.tags.get(tag) in values[tag] for tag in values):
                     sources |= dict.fromkeys(reading.sources)
-                    if reading.copy:
+                    if reading.copy:  # its addresses, except the paper's own: those listed, or with an identifier
                         paper_urls = candidate.paper.urls
                         copies += [url for url in reading.sources if url not in paper_urls and not recognise_url(url)]
-            is_certain, shown = name in awaited.falls_by, tuple(sources or candidate.paper.urls[:1])
-            cause = Cause(verdict.claim, name, is_certain, values, shown, tuple(copies), candidate.proposal)
-            listed.append(cause)
+            is_certain = name in with_candidates.falls_by
+            urls = tuple(sources or candidate.paper.urls[:1])
+            listed.append(Cause(verdict.claim, name, is_certain, values, urls, tuple(copies), candidate.proposal))
     return tuple(listed)
 
 
 def _tags(attribute: Attribute) -> tuple[str, ...]:
-    """Return the tags that an attribute has values of: a facet, or all terms of a facet of levels; none for a field."""
+    """Return the tags that an attribute has values of: a facet, or all terms of a facet of levels; none for a fact."""
     facet = attribute.facet
     if facet is not None and facet.kind is Kind.LEVELS and attribute.name == facet.field:
         return tuple(term.id for term in facet.terms)
