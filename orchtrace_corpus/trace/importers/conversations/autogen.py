@@ -1,10 +1,10 @@
-r"""AutoGen: event logs, bare or in the records of a logging handler, messages of a stream or result, saved states.
+r"""AutoGen: event logs, bare, in records of a handler or behind a prefix; messages of a stream or result; saved states.
 
-Each user writes their own handler. Many log the event as a text inside a record, under any name (`{"time": ...,
-"msg": "{\"payload\": ...}"}`), others behind a prefix (`INFO:autogen_core.events:{...}`). The event log repeats each
-message for every topic and receiver, so messages are known by their ids. It also has calls of models (`LLMCall`): one
-whose usage a message states counts there; any other, as those of orchestrators, is an answer of its own. A state of a
-team has all messages; that of an agent alone has what its model was given, without times and tokens.
+Each user writes their own handler: many log the event as a text in a record (`{"time": ..., "msg": "{\"payload\":
+...}"}`), under any name. The event log repeats each message for every topic and receiver, so messages are known by
+their ids. It also has calls of models (`LLMCall`): one whose usage a message states counts there; any other, as those
+of orchestrators, is an answer of its own. The state of a team has all messages; that of an agent alone has what its
+model was given, without times and tokens.
 Shapes: autogen-agentchat and autogen-core 0.7.5, `messages.py` and `logging.py`.
 """
 
@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from operator import attrgetter
 from typing import Any
 
 from msgspec import DecodeError, Raw, Struct
@@ -30,8 +29,7 @@ from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine, Missing
 from orchtrace_corpus.trace.model.terms import Topology, Unit
 from orchtrace_corpus.trace.model.trace import Trace
 
-_CALLS = ("LLMCall", "LLMStreamEnd")
-"""The events by which a call of a model is logged."""
+_CALLS = ("LLMCall", "LLMStreamEnd")  # the events by which a call of a model is logged
 _MARKS = ("delivery_stage", *_CALLS)
 _EVENT = frozenset(("payload", "sender", "receiver", "delivery_stage"))
 _MESSAGE = frozenset(("source", "models_usage"))
@@ -41,7 +39,7 @@ _LONG = re.compile(r'\s*\{[^{}]{0,300}(?:\{\\*"payload\\*"|"payload"):\s*\\*"\{\
 _TEXT = re.compile(r'^[^\n{]{1,300}\{"(?:payload": "\{|type": "(?:LLMCall|LLMStreamEnd)")', re.MULTILINE)
 """A line of a log as text: an event behind a prefix."""
 _ID = re.compile(r'\\*"id\\*":\s*\\*"([0-9a-f-]{36})')
-_THREAD = re.compile(rb'"message_thread":\s*\[\s*\{[^{}]{0,300}?"id":\s*"([0-9a-f-]{36})')
+_THREAD = re.compile(rb'"message_thread":\s*\[\s*\{[^{}]{0,400}')
 _MESSAGE_ID = re.compile(r'"id":\s*"([0-9a-f-]{36})"')
 _agent_of = lru_cache(maxsize=1_000)(partial(re.compile(r"_[0-9a-f-]{36}(?:/.*)?$").sub, ""))
 """Returns the name of an agent without the suffix that the runtime adds: the run, twice."""
@@ -104,12 +102,11 @@ def _is_event(row: Mapping[str, Any]) -> bool:
 def ties(opened: logs.Opened) -> Sequence[str]:
     """Return what ties a log to others: the first message, since states and results repeat what the event log has."""
     text = opened.first().text
-    message = _ID.search(text)
-    first = message[1] if message else ""
     if '"agent_states"' in text:  # in which what models were given comes before the messages
         thread = _THREAD.search(opened.contents())
-        first = thread[1].decode() if thread else ""
-    return [f"autogen {first}" if first else opened.file.path]
+        text = thread[0].decode("utf-8", "replace") if thread else ""
+    message = _ID.search(text)
+    return [f"autogen {message[1]}" if message else opened.file.path]
 
 
 def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -135,7 +132,7 @@ class _Reading:
         self._thoughts: dict[str, str] = {}  # of each agent, until it answers
         self._people = {steps.USER: NO_TIME}  # with the time at which they were asked
         self._chat = GroupChat(self._run)
-        self._is_swarm = False
+        self._topology = Topology.UNKNOWN
 
     def take_file(self, file: logs.LogFile) -> None:
         """Take the rows of an event log or a stream, or the messages of a result or a state."""
@@ -246,7 +243,7 @@ class _Reading:
 
     def trace(self, nothing: str) -> Trace:
         """Return the trace, given the message of the error where no agent said anything."""
-        unit, messages = Unit.SECOND, sorted(self._messages.values(), key=attrgetter("time"))
+        unit, messages = Unit.SECOND, sorted(self._messages.values(), key=lambda record: record.time)
         if messages and all(record.time == NO_TIME for record in (*messages, *self._model_calls)):
             unit = Unit.STEP
             for index, message in enumerate(messages):
@@ -256,19 +253,17 @@ class _Reading:
             self._say(message)
         self._chat.end()
         self._run.name = self._run.name or "run"
-        topology = Topology.SWARM if self._is_swarm else Topology.UNKNOWN
-        return self._run.trace(topology=topology, unit=unit, unread=self._unread, nothing=nothing)
+        return self._run.trace(topology=self._topology, unit=unit, unread=self._unread, nothing=nothing)
 
     def _match(self, messages: Sequence[_Record]) -> None:
         """Find the message that has the usage of each model call, best one of its agent; else add it as an answer."""
-        waiting: dict[tuple[str, str], list[_Record]] = {}
+        waiting: dict[str, list[_Record]] = {}
         for message in messages:
             if isinstance(usage := message.message.get("models_usage"), dict):
-                stated = str(usage.get("prompt_tokens")), str(usage.get("completion_tokens"))
                 message.usage = *map(usage.get, ("prompt_tokens", "completion_tokens")), None, None, None
-                waiting.setdefault(stated, []).append(message)
+                waiting.setdefault(str(message.usage[:2]), []).append(message)
         for called in self._model_calls:
-            likely = waiting.get((str(called.usage[0]), str(called.usage[1])))
+            likely = waiting.get(str(called.usage[:2]))
             if likely:
                 paid = next((message for message in likely if message.agent == called.agent), likely[0])
                 likely.remove(paid)
@@ -303,7 +298,7 @@ class _Reading:
                     self._report.note(Problem.RESULT_WITHOUT_CALL, str(place))
         elif kind in _ANSWERS and (said.usage or source.startswith(_MANAGERS)):
             self._answer(said, kind, content)
-        elif kind == _HANDOFF and self._is_swarm:
+        elif kind == _HANDOFF and self._topology is Topology.SWARM:
             self._report.pass_over(kind)
         elif kind in _SILENT or kind in _ANSWERS:
             if source in run.agents:
@@ -329,7 +324,7 @@ class _Reading:
             tool_call = run.call(source, call_id, tool, time, place, mapping(request).get("arguments"), call)
             if tool.startswith(_TRANSFER):
                 self._chat.hand_over(tool_call, masked(tool).removeprefix(_TRANSFER))
-                self._is_swarm = True
+                self._topology = Topology.SWARM
             else:
                 self._chat.begin_call(source, call_id, tool_call)
         if not is_inside_call:
