@@ -192,12 +192,12 @@ class _Team:
             yield self.finding(FindingKind.UNREAD_MESSAGE, agents, messages, cost_events)
 
     def _may_have_read(self, target: str, index: int) -> bool:
-        """Return True if the target of a message took a later step, was ended by it, or has no logged work."""
+        """Return True if a target acted after a message, was then despawned by another agent, or has no logged work."""
         event = self._events[index]
         for end in self._view.lifecycle.despawns.get(target, ()):
             despawn = self._events[end]
             if not despawn.inferred and despawn.agent != target and despawn.t >= event.t:
-                return True  # another agent ended it after the message, which may have been a last word
+                return True  # the message may have announced the end
         return target not in self._steps or self._acts_after(target, index)
 
     def _acts_after(self, agent: str, index: int) -> bool:
@@ -285,7 +285,7 @@ class _Team:
             yield self.finding(FindingKind.NO_RETURN, (agent, self._events[index].agent), (index,), work)
 
     def _outputs(self, agent: str) -> Iterator[int]:
-        """Yield the events of an agent that reach another agent which is not below it."""
+        """Yield the messages, returns and stops of an agent, and its events with edges to agents not below it."""
         for index in self._times.by_agent.get(agent, ()):
             event = self._events[index]
             is_message = event.type is EventType.MESSAGE and event.target not in (agent, "")

@@ -83,12 +83,12 @@ class _Cell(Struct):
     """The tokens and cost of a session on one model in one day; cost in billionths of a dollar, so sums are exact."""
 
     answers: int = 0
-    known: int = 0
+    with_tokens: int = 0
     input: int = 0
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
-    priced: int = 0
+    with_cost: int = 0
     nano_usd: int = 0
     has_more_tokens: bool = False
     costs_more: bool = False
@@ -98,13 +98,13 @@ class _Cell(Struct):
         """Subtract an answer that was added twice."""
         self.answers -= 1
         if copy.tokens.is_known:
-            self.known -= 1
+            self.with_tokens -= 1
             self.input -= int(copy.tokens.input or 0)
             self.output -= int(copy.tokens.output or 0)
             self.cache_read -= int(copy.tokens.cache_read or 0)
             self.cache_write -= int(copy.tokens.cache_write or 0)
         if copy.usd is not None:
-            self.priced -= 1
+            self.with_cost -= 1
             self.nano_usd -= round(copy.usd * _NANO)
 
 
@@ -325,8 +325,8 @@ class Totals:
             len({key.session for key, cell in group.cells.items() if cell.answers}),
             sum(cell.answers for cell in cells),
             tokens,
-            sum(tokens.values()) if any(cell.known for cell in cells) else None,
-            sum(cell.nano_usd for cell in cells) / _NANO if any(cell.priced for cell in cells) else None,
+            sum(tokens.values()) if any(cell.with_tokens for cell in cells) else None,
+            sum(cell.nano_usd for cell in cells) / _NANO if any(cell.with_cost for cell in cells) else None,
             _working_seconds(group.work),
             any(cell.has_more_tokens for cell in cells),
             any(cell.costs_more for cell in cells),

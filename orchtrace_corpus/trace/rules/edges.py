@@ -250,11 +250,11 @@ def check_calls(view: TraceView) -> Iterator[Problem]:
     events, of_type = view.trace.events, view.graph.of_type
     calls: dict[str, int] = {}
     results: dict[str, int] = {}
-    for what, kind, seen in (("call", _TOOL_CALL, calls), ("result", _TOOL_RESULT, results)):
+    for noun, kind, by_id in (("call", _TOOL_CALL, calls), ("result", _TOOL_RESULT, results)):
         for index in of_type.get(kind, ()):
             call_id = events[index].call_id
-            if call_id and seen.setdefault(call_id, index) != index:
-                message = f"call_id {quote(call_id)} is that of the {what} $.events[{seen[call_id]}], too"
+            if call_id and by_id.setdefault(call_id, index) != index:
+                message = f"call_id {quote(call_id)} is that of the {noun} $.events[{by_id[call_id]}], too"
                 yield Problem("T210", message, ("events", index, "call_id"))
     if results.keys() != calls.keys():
         unanswered = [call_id for call_id in calls if call_id not in results]
