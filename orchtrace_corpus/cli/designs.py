@@ -30,9 +30,9 @@ def show(
 ) -> int:
     """Show records by key, arXiv id, DOI or URL.
 
-    Identifiers are accepted in every usual spelling, and keys in any case. Exclusions and candidates are
-    found, too. A paper is shown with its evidence, which sourced fields have, and the disputes about it; a
-    candidate with every reading.
+    Identifiers are accepted in every usual spelling, and keys in any case. Exclusions and candidates are found,
+    too. A paper is shown with the evidence for its sourced fields, and the disputes about it; a candidate with
+    every reading.
 
     \b
     Examples:

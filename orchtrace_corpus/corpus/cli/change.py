@@ -58,12 +58,12 @@ def add(
     """Add papers to the pool.
 
     Name a paper by an arXiv id, DOI, OpenReview or ACL id, or address; or name a file of papers: .bib, .ris,
-    .csl.json, .csv, .json or .jsonl. Title, authors and year come from arXiv, the registry or the file; tags
-    are options, or keywords of the file such as stop=explicit. At a terminal, what is missing is asked for.
-    The key of a candidate or the id of an exclusion takes that in, with what is known of it.
+    .csl.json, .csv, .json or .jsonl. Title, authors and year come from arXiv, the registry or the file; tags are
+    options, or keywords of the file such as stop=explicit. At a terminal, what is missing is asked for. A
+    candidate, named by its key, or an exclusion, by its id, becomes a paper and keeps its known fields.
 
-    A known paper is not added; the reason is shown. Nothing is written unless all others are complete. Exit code
-    0: all added; 1: some are known; 2: something is missing or misspelt; 4: a service could not be reached.
+    A known paper is not added; the reason is shown. Nothing is written unless every new paper is complete. Exit
+    code 0: all added; 1: some are known; 2: something is missing or misspelt; 4: a service could not be reached.
 
     \b
     Examples:
@@ -130,9 +130,10 @@ def exclude(
     The record gets the next free id; ids are never reused. A candidate leaves data/candidates.yaml in the
     same edit. At a terminal, missing values are asked for.
 
-    The key of a paper takes it out of the pool: it becomes an exclusion, in one edit of both files. A paper
-    that came from an exclusion ("corpus add E007") returns to it, with its reason and tags unless new ones
-    are given. A paper that is named otherwise, and in the pool or excluded already, is refused.
+    The key of a paper takes it out of the pool: it becomes an exclusion, in one edit of both files. A paper that
+    came from an exclusion ("corpus add E007") returns to it, with its reason and tags unless new ones are given.
+    Only the key does so: by another id or address, a paper of the pool is refused, as is one that is already
+    excluded.
 
     \b
     Examples:
@@ -204,10 +205,10 @@ def tag(
 
     "field=term" sets a tag, "field=a,b" a tag with several terms, "field=NA" marks it as not applicable, and
     "field=" removes an optional one. "stop=explicit" sets one level of sub_decisions and keeps the others,
-    "stop=none" removes it, "sub_decisions=none" removes all. Other fields are set in the same way: of a paper
-    summary, notes and those of "corpus add --set", such as benchmarks=GAIA,GPQA; of an exclusion the reason.
-    Nothing is written if the edit would cause new errors, or change a tag that was published: "corpus dispute"
-    records another reading of it.
+    "stop=none" removes it, "sub_decisions=none" removes all. Other fields are set in the same way: for a paper, its
+    summary, its notes and the fields of "corpus add --set", such as benchmarks=GAIA,GPQA; for an exclusion, its
+    reason. Nothing is written if the edit would cause new errors, or change a tag that was published: "corpus
+    dispute" records another reading of it.
 
     \b
     Examples:

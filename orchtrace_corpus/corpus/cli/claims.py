@@ -41,22 +41,22 @@ def claims(
 ) -> int:
     """Compare the claims about the corpus with its records.
 
-    Checks each claim of data/claims.yaml against the records behind it; the exit code is 1 if one fails.
-    Claims that fail, fall or are contested come first; if the list is longer than the screen, the others are
-    only counted.
+    Checks each claim of data/claims.yaml against the records behind it. A claim fails if it does not hold as
+    written (exit code 1). It falls if it does not hold over a later pool or by another reading, which is not an
+    error. These claims and contested ones come first; a list longer than the screen only counts the others.
 
-    A claim about the published pool is also evaluated on the pool of today. If it falls there, that is
-    not an error; the later records responsible are named. The third pool adds the candidates proposed for inclusion:
-    "falls at 3/15" says that the claim counts 15 of them and falls from the third on. A candidate whose tag is
-    open is left out; if its least favourable reading would break the claim, the claim could fall. --with
-    candidates names each candidate that makes a claim fall, or could, with its tags and the sources they were
-    read in.
+    A claim about the published pool is also evaluated on two later ones. The pool "today" has every paper; the
+    records that make a claim fall there are named. The pool "candidates" adds those proposed for inclusion: "falls
+    at 3/15" means that 15 of them count for the claim, and that it falls when the third is added. A candidate does
+    not count if one of the tags that matter is open. If the claim would fall by the least favourable reading of
+    such tags, it could fall. --with candidates names the candidates by which claims fall or could fall, with their
+    tags and sources.
 
-    With ids, shows the records, those contested in data/disputes.yaml, the boundary of the claim and the
-    evidence against it. --stress reads disputed tags the other way, includes near misses with the tags least
-    favourable to the claim, and leaves records out. It lists the claims that a dispute breaks, or that take
-    more than one change to break. --reading sources uses the tags that readers of the sources agree on instead
-    of the published ones; a claim that falls by them is not an error, and the tags are named.
+    With ids, shows the records, those contested in data/disputes.yaml, the boundary of the claim and the evidence
+    against it. --stress reads disputed tags the other way, includes near misses with the tags least favourable to
+    the claim, and leaves records out. Claims that any one record breaks, and no dispute, are only counted.
+    --reading sources uses the tags that readers of the sources agree on instead of the published ones; a claim that
+    falls by them is not an error, and the tags are named.
 
     \b
     Examples:

@@ -66,9 +66,9 @@ def stats(
     the tags of one of these six kinds, with note and source of the evidence.
 
     --screening counts, from data/searches.yaml, the records that each run identified, those removed before
-    screening (found twice, known, refused), screened, excluded, included, and awaiting a decision. Records
-    included with open tags are "open". The published pool stays as published; later records that no run
-    brought are "added by hand".
+    screening (found twice, known, refused), screened, excluded, included, and awaiting a decision. Records included
+    before all their tags are settled count as "open". The published pool stays as published; later records that no
+    run brought are "added by hand".
 
     \b
     Examples:
@@ -232,14 +232,14 @@ def gaps(
 ) -> int:
     """Show which cells of two axes are empty or sparse.
 
-    Without names, shows the first pair that the taxonomy crosses. Any field with a vocabulary can be an axis,
+    Without arguments, shows the first pair that the taxonomy crosses. Any field with a vocabulary can be an axis,
     including a single sub-decision, with its levels as values.
 
-    Cells that a rule of the taxonomy forbids cannot arise, and are marked x. The other empty and sparse cells
-    are ranked by how far they fall below the number of papers expected if the two tags were independent. Each
-    is listed with papers of the nearest cells that have any. --reading sources counts, and filters by, the
-    tags that readers of the sources agree on (data/disputes.yaml). --with candidates names the candidates
-    proposed for inclusion that have both tags; "?" if that takes one reader's reading of an open tag.
+    Cells that a rule of the taxonomy forbids cannot arise, and are marked x. The other empty and sparse cells are
+    ranked by how far they fall below the number of papers expected if the two tags were independent. Each is listed
+    with papers of the nearest cells that have any. --reading sources counts, and filters by, the tags that readers
+    of the sources agree on (data/disputes.yaml). --with candidates names the candidates proposed for inclusion that
+    have both tags; "?" marks those with an open tag, if one of its readings fits.
 
     \b
     Examples:
@@ -286,9 +286,9 @@ def gaps(
 def scale(ctx: Context, output_format: shared.OutputFormat = Format.TABLE) -> int:
     """Compare the size of deployed systems with that of experiments.
 
-    From data/scale.yaml: how many agents run together, and what else is published. Vendors' numbers are
-    unverified reports; "unknown" means that no number was found. The comparison is of reported envelopes and
-    open evaluation regimes, not of verified training traces.
+    From data/scale.yaml: how many agents run together, and what else is published. Vendors' numbers are unverified
+    reports; "unknown" means that no number was found. The sizes that vendors report are compared
+    with those of open evaluations; neither come from verified training traces.
 
     \b
     Examples:

@@ -47,7 +47,7 @@ class DetailOptions(NamedTuple):
     note: Annotated[str, option("--evidence", "NOTE", "What in the source supports the tags.")] = ""
     source: Annotated[str, option("--evidence-source", "URL", "Its address (default: the paper's).")] = ""
     supported: Annotated[
-        str, option("--evidence-tags", "A,B,...", "The fields it supports (default: sourced ones).", offers.fields)
+        str, option("--evidence-tags", "A,B,...", "The fields it supports (default: all that need it).", offers.fields)
     ] = ""
 
 

@@ -100,7 +100,8 @@ def figures(
     README.md shows some of them.
 
     --by and --cross draw any fields that "corpus stats" counts, as SVG or PDF; without -o, SVG goes to standard
-    output. Years have no holes; the rarer of more than 30 texts are counted together.
+    output. Years without papers are drawn, too. Of a field without a vocabulary, such as venue, the rarest of more
+    than 30 values are counted together.
 
     \b
     Examples:

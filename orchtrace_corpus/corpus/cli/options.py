@@ -38,7 +38,7 @@ class Destination(StrEnum):
     CANDIDATES = "candidates"
 
 
-To: TypeAlias = Annotated[Destination, Option("--to", help="Where to: pool, unless given.", show_default=False)]
+To: TypeAlias = Annotated[Destination, Option("--to", help="Where to add them (default: pool).", show_default=False)]
 Where: TypeAlias = Annotated[
     list[str] | None,
     Option(

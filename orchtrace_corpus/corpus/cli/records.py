@@ -55,11 +55,11 @@ def list_records(
 ) -> int:
     """List papers or exclusions that match filters.
 
-    Wide columns are cut to fit a terminal, but not in a pipe. "corpus terms" lists the fields and their
-    terms; "--columns all" shows every field. JSON without --columns contains whole records. A comma
-    separates alternatives; quote a value that contains one. Tags used in filters are shown as columns;
-    with a filter on tags, those that are contested are marked. The field "contested" names those tags. With
-    --reading sources, a filter on it shows what readers of the sources agree on beside what was published.
+    Wide columns are cut to fit a terminal, but not in a pipe. "corpus terms" lists the fields and their terms;
+    "--columns all" shows every field. JSON without --columns contains whole records. A comma separates
+    alternatives; quote a value that contains one. Tags used in filters are shown as columns; with a filter on tags,
+    those that are contested are marked. The field "contested" names the contested tags. A filter on "contested"
+    with --reading sources shows what readers of the sources agree on beside what was published.
 
     \b
     Examples:
@@ -187,12 +187,11 @@ def candidates(
 ) -> int:
     """List the papers that were found and await a decision.
 
-    Reads data/candidates.yaml; sorted by the proposed decision. A tag is settled where readers agree;
-    the others are open: "--where open~stop". "corpus show KEY" shows the reason and every reading,
-    "corpus add KEY" and "corpus exclude KEY" decide on a candidate, "corpus screen" goes through all.
-    "--order likely" needs the extra "screen": a classifier learns from the titles, and stored
-    abstracts, of what was included and excluded, and words explain each rank. docs/discovery.md
-    measures how well each order works.
+    Reads data/candidates.yaml; sorted by the proposed decision. A tag is settled where readers agree; the others
+    are open: "--where open~stop". "corpus show KEY" shows the reason and every reading, "corpus add KEY" and
+    "corpus exclude KEY" decide on a candidate, "corpus screen" goes through all. "--order likely" needs the extra
+    "screen": a classifier learns from the titles, and stored abstracts, of what was included and excluded, and each
+    rank is shown with the words that led to it. docs/discovery.md measures how well each order works.
 
     \b
     Examples:
@@ -287,18 +286,18 @@ def search(
     sort: Sort = "",
     columns: Columns = "key,year,matched,title",
     show_all: Annotated[
-        bool, Option("--all", help="Also show what has a word only in the name or meaning of a tag's field.")
+        bool, Option("--all", help="Also show records with a word only in a field's name or meaning.")
     ] = False,
     reading: Reading = ReadingName.PUBLISHED,
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
     """Find records by words.
 
-    A word is found in titles, tags and what they mean, summaries, methods, evidence, notes, names and
-    identifiers; the column "matched" shows where. Case, accents and endings do not matter: "stopping" finds
-    "stop". Records with every word are shown, best first; if there are none, those with most of the words.
-    Those with a word only in the name or the meaning of a tag's field are counted; --all shows them, too.
-    Without filters, exclusions and candidates are searched, too; CSV contains papers only.
+    A word is found in titles, tags and what they mean, summaries, methods, evidence, notes, names and identifiers;
+    the column "matched" shows where. Case, accents and endings do not matter: "stopping" finds "stop". Records with
+    every word are shown, best first; if there are none, those with most of the words. Records with a word only in
+    the name or meaning of a tag's field are just counted; --all shows them, too. Without filters, exclusions and
+    candidates are searched, too; CSV contains papers only.
 
     \b
     Examples:

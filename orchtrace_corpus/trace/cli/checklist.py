@@ -31,11 +31,12 @@ def checklist(
     outcomes_file: OutcomesFile = "",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    """Say which of what a paper should report can be recomputed from traces, and what to log for the rest.
+    """Show which items that a paper should report can be recomputed from traces, and what to log for the rest.
 
-    Items are about reward, credit, parallelism, cost, safety, stopping, sub-decisions and setting. Of several traces,
-    and of a dataset, the number of traces is shown from which an item can be recomputed, partly, or not.
-    docs/checklist.md says what each item rests on. Exit code 1: a trace was left out, or an outcome belongs to no run.
+    Items are about reward, credit, parallelism, cost, safety, stopping, sub-decisions and setting. For several
+    traces, or a dataset, counts the traces from which each item can be recomputed, fully, partly or not at all.
+    docs/checklist.md says what each item rests on. Exit code 1: a trace was left out, or an outcome belongs to no
+    run.
 
     \b
     Examples:

@@ -60,7 +60,7 @@ def credit(
     Shapley values are exact for any number of players with the proxy, and for up to 12 players with --values.
     With more players, --samples random orders are used, and each figure has a standard error.
 
-    Credit is no search for faults: the output says how often the method found planted ones, and what finds more.
+    Credit does not locate faults: the output says how often the method found planted faults, and what finds more.
 
     Logs contain no rewards: --outcomes gives them, as in corpus trace import. Exit code 1: an outcome belongs
     to no run, or a run without a reward was left out; 2: no run has one.

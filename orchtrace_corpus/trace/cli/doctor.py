@@ -52,7 +52,7 @@ def doctor(
     output_format: OutputFormat = Format.TABLE,
     html: Page = "",
     with_content: Annotated[
-        bool, Option("--content", help="Show what was written: on the page of --html, in lists the first words.")
+        bool, Option("--content", help="Show contents, too: all on the page of --html, else the first words.")
     ] = False,
 ) -> int:
     """Show on one page where the time and money of a logged run went.
@@ -62,10 +62,10 @@ def doctor(
     expensive first. Two that are named separately are compared, largest differences first. --html writes one run,
     or two side by side, as a page with a timeline and a replay; without it, nothing is written.
 
-    Without a PATH, shows the newest session below the home folder, or with --session the one of that name: of
-    Claude Code, Codex, Qwen Code, Gemini CLI, OpenCode, Copilot CLI or Kimi Code. Variables such as
-    CLAUDE_CONFIG_DIR and CODEX_HOME, which move their folders, are followed. --list lists the newest sessions there
-    with their totals; with --by it reads all of them.
+    Without a PATH, shows the newest session below the home folder; --session selects another by its name. The
+    sessions of Claude Code, Codex, Qwen Code, Gemini CLI, OpenCode, Copilot CLI, Kimi Code and Pi are found there.
+    Variables such as CLAUDE_CONFIG_DIR and CODEX_HOME, which move their folders, are followed. --list lists the
+    newest sessions there with their totals; with --by it reads all of them.
 
     Totals count each answer once, on the day on which it was complete, whatever copies of it other sessions have.
 

@@ -41,10 +41,10 @@ def diff_traces(
 ) -> int:
     """Compare two runs of one task: rewards, costs, measures, findings, agents, tools, models, structure.
 
-    Shows only what differs, and a table only the largest differences: rewards, elapsed time, tokens, cost,
-    then findings, then measures and counts of events, calls and edges. Ids, times of single events and
-    contents are ignored, since they differ between any two runs. The exit code is 0 whether the runs differ or
-    not, unless --exit-code is given.
+    Shows only what differs. A table shows only the largest differences, in this order: rewards, elapsed time,
+    tokens, cost, findings, measures and counts of events, calls and edges. Ids, times of single events and contents
+    are ignored, since they differ between any two runs. The exit code is 0 whether the runs differ or not, unless
+    --exit-code is given.
 
     \b
     Examples:

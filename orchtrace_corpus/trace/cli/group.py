@@ -32,7 +32,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
         ),
         "checklist": Command(
             "trace.cli.checklist:checklist",
-            "Say which of what a paper should report can be recomputed from traces, and what to log.",
+            "Show which items that a paper should report can be recomputed from traces, and what to log.",
         ),
         "label": Command(
             "trace.cli.measure:label",

@@ -38,7 +38,7 @@ def measure_traces(
         str, Option("--ledger", metavar="BY", help="Show tokens and cost instead, by agent, role, model, type or tool.")
     ] = "",
     profile: Annotated[
-        bool, Option("--profile", help="Show instead how long each number of events ran at once.")
+        bool, Option("--profile", help="Show instead for how long 1, 2, 3, ... events ran at once.")
     ] = False,
     untrusted: Untrusted = "",
     effectful: Effectful = "",
@@ -49,8 +49,8 @@ def measure_traces(
 
     If a trace does not support a measure, the reason is shown instead of a value. docs/measures.md gives the
     formula and the source of each. Several traces get one row each; those with errors are left out, and named.
-    Comparisons with a single agent need its run, from the trace or from --outcomes. Exit code 1: a trace was left
-    out, or an outcome belongs to no run.
+    Comparisons with a single agent need the figures of its run, in the trace or from --outcomes. Exit code 1: a
+    trace was left out, or an outcome belongs to no run.
 
     \b
     Examples:
