@@ -1,7 +1,7 @@
-"""JSON to traces, with everything that the schema finds wrong.
+"""Decode traces from JSON, and report all errors of a trace that does not follow the schema.
 
-A sound trace is decoded and checked in one pass, by the types of `model.trace`. Only for one that they refuse
-is `model.refusal` imported, which says all that is wrong with it and where.
+A valid trace is decoded and checked in one pass, by the types of `model.trace`. Only if they reject a trace is
+`model.refusal` imported, which reports each error and its place.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _BUFFER_BYTES = 1 << 20  # a line may be a large trace
 LINES = (".jsonl", ".ndjson")
 """The suffixes of files with a trace on each line."""
 IMPORTED = " (imported)"
-"""Stands behind the name of a log where the places in a message are those of the trace that was made of it."""
+"""The suffix of a log's path in messages whose places refer to the trace that was imported from the log."""
 
 
 class Document(NamedTuple):
     """One trace of a file, as text.
 
     Attributes:
-        data: Its JSON.
-        path: The path of the file, to show.
-        line: The line of the file on which it begins.
+        data: The JSON text of the trace.
+        path: The path of the file, for messages.
+        line: The line of the file on which the trace begins.
     """
 
     data: bytes
@@ -47,21 +47,21 @@ class Document(NamedTuple):
 
     @property
     def file(self) -> str:
-        """The path of the file, also where it is a log that the trace was made of."""
+        """Return the path of the file: of the trace, or of the log that the trace was imported from."""
         return self.path.removesuffix(IMPORTED)
 
     @property
     def places(self) -> Places:
-        """Finds places in it."""
+        """Return an index of the places of values in the document."""
         return Places(self.data, self.path, self.line)
 
     def size(self) -> int:
-        """Its bytes."""
+        """Return the size of the document in bytes."""
         return len(self.data)
 
 
 class Decoded(NamedTuple):
-    """A decoded document: a trace, or the reasons why it is none."""
+    """A decoded document: a trace, or the errors that make it invalid."""
 
     document: Document
     trace: Trace | None
@@ -73,8 +73,8 @@ class Problem(NamedTuple):
 
     Attributes:
         code: The rule's code.
-        message: What is wrong, and what would be right.
-        path: The value concerned, such as `("events", 3, "to")`.
+        message: The error, and how to correct it.
+        path: The path of the wrong value, such as `("events", 3, "to")`.
     """
 
     code: str
@@ -83,8 +83,8 @@ class Problem(NamedTuple):
 
 
 @cache
-def _traces() -> msgspec.json.Decoder[Trace]:
-    """Return the decoder of traces; made where `plain` does not suffice, since msgspec takes long to import."""
+def _trace_decoder() -> msgspec.json.Decoder[Trace]:
+    """Return the decoder of traces. msgspec is imported here because its import is slow, and `plain` often suffices."""
     import msgspec
 
     from orchtrace_corpus.trace.model.trace import Trace
@@ -93,16 +93,16 @@ def _traces() -> msgspec.json.Decoder[Trace]:
 
 
 @cache
-def _members() -> msgspec.json.Decoder[dict[str, msgspec.Raw]]:
+def _members_decoder() -> msgspec.json.Decoder[dict[str, msgspec.Raw]]:
     import msgspec
 
     return msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def documents(path: str) -> Iterator[Document]:
-    """The traces of a file: one JSON document, or JSON Lines, of which one line at a time is held in memory.
+    """Yield the traces of a file: one JSON document, or JSON Lines, read one line at a time.
 
-    JSON Lines are a file whose name says so, and one of which the first line is a whole document.
+    A file is JSON Lines if its suffix is one of `LINES`, or if its first line is a complete document.
 
     Raises:
         DataFileError: The file cannot be read.
@@ -116,35 +116,36 @@ def documents(path: str) -> Iterator[Document]:
 
 
 def documents_in(file: BinaryIO, path: str, *, is_lines: bool = False) -> Iterator[Document]:
-    """The traces of an open file, as those of `documents`.
+    """Yield the traces of an open file, such as standard input; see `documents`.
 
     Args:
-        file: The file, such as standard input.
-        path: What it is called, to show.
-        is_lines: Whether these are JSON Lines, even if the first of them is broken.
+        file: The file.
+        path: The name of the file, for messages.
+        is_lines: True if the file is JSON Lines even if its first line is not valid JSON.
     """
-    number, first = 1, file.readline()
+    first_line, first = 1, file.readline()
     while first and not first.strip():
-        number, first = number + 1, file.readline()
+        first_line, first = first_line + 1, file.readline()
     second = file.readline()
-    if second and not is_lines and not _is_whole(first):  # a line that is all there is, is a document in any case
-        yield Document(first + second + file.read(), path, number)
+    if second and not is_lines and not _is_document(first):
+        yield Document(first + second + file.read(), path, first_line)
         return
-    yield Document(first, path, number)
-    for later, line in enumerate(chain((second,) if second else (), file), number + 1):
-        if not line.isspace():
-            yield Document(line, path, later)
+    yield Document(first, path, first_line)
+    following = chain((second,), file) if second else file
+    for line, data in enumerate(following, first_line + 1):
+        if not data.isspace():
+            yield Document(data, path, line)
 
 
 def may_hold_traces(beginning: str) -> bool:
-    """Return True if a file that begins like this may hold traces: it has the fields that name a run and its task."""
+    """Return True if the beginning of a file contains the fields `trace_id` and `task_id`, as those of traces do."""
     return all(map(beginning.__contains__, _QUOTED))
 
 
 def holds_traces(path: str) -> bool:
-    """Return True if a file holds traces, not logs: its first document has the fields that name a run and its task.
+    """Return True if a file holds traces, not logs: its first document has the fields `trace_id` and `task_id`.
 
-    False for a file that cannot be read, is broken, or names them only after `_HEAD_BYTES`.
+    Return False if the file cannot be read, is not valid JSON, or has these fields only after `_HEAD_BYTES`.
     """
     try:
         with open_regular(path) as file:
@@ -154,27 +155,27 @@ def holds_traces(path: str) -> bool:
             first = file.readline()
             while first.isspace():
                 first = file.readline()
-            members = _members().decode(first if _is_whole(first) else first + file.read())
+            members = _members_decoder().decode(first if _is_document(first) else first + file.read())
     except (OSError, DataFileError, ValueError, RecursionError):
         return False
     return members.keys() >= _NAMES
 
 
 def name_of(document: Document) -> str:
-    """The `trace_id` of a document that may have mistakes; empty where it gives none."""
+    """Return the `trace_id` of a document, which may be invalid; empty if it has none."""
     import msgspec
 
     try:
-        name = msgspec.json.decode(_members().decode(document.data)["trace_id"])
+        name = msgspec.json.decode(_members_decoder().decode(document.data)["trace_id"])
     except (ValueError, RecursionError, KeyError):
         return ""
     return name if isinstance(name, str) else ""
 
 
-def _is_whole(line: bytes) -> bool:
-    """Return True if a line is a document by itself."""
+def _is_document(line: bytes) -> bool:
+    """Return True if a line is a complete document."""
     try:
-        _members().decode(line)
+        _members_decoder().decode(line)
     except ValueError:
         return False
     except RecursionError:
@@ -184,13 +185,13 @@ def _is_whole(line: bytes) -> bool:
 
 def decode(document: Document) -> Decoded:
     """Decode one trace."""
-    from orchtrace_corpus.base.json_syntax import exceeds_depth  # which checking small traces does without
+    from orchtrace_corpus.base.json_syntax import exceeds_depth  # not needed to check small traces
 
     data = document.data
     try:
         if not data.isascii():
             data.decode("utf-8")
-        trace = _traces().decode(data)
+        trace = _trace_decoder().decode(data)
         if exceeds_depth(data):
             raise RecursionError
         return Decoded(document, trace)

@@ -1,7 +1,7 @@
-"""The import report of a trace: what became of every record of its log, and how its tokens were counted.
+"""The import report of a trace: which records of its log were read or left out, and how its tokens were counted.
 
-The names below are part of the format of traces: they are the keys of `import_report`, whose readers may meet others,
-of earlier versions or of other programs. What a program decides by is the member, or the outcome of a ledger line.
+The values of the enumerations below are keys of `import_report`, and so part of the trace format. A report of another
+program or version may have other keys. Code compares members, or the outcomes of ledger lines, not texts.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,12 +14,12 @@ from msgspec import Struct
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.trace import Trace
 
-_MOST_EXAMPLES = 3
-_MOST_KINDS = 100
+_MAX_EXAMPLES = 3
+_MAX_KINDS = 100
 
 
 class Drop(StrEnum):
-    """Why a record was left out."""
+    """A reason for leaving out a record."""
 
     NO_OBJECT = "not an object"
     CUT_OFF = "cut off at the end"
@@ -141,19 +141,19 @@ class LedgerLine(StrEnum):
     HIDDEN_REASONING = "repaired: output less than the reasoning in it, so taken to be without it"
 
 
-_OF_AN_ANSWER = frozenset({LedgerLine.NO_USAGE, LedgerLine.NO_NUMBER, LedgerLine.SILENT_CALL, LedgerLine.ZERO})
-"""The lines of unknown usage of which the trace has the answer, as an event without tokens."""
+_UNKNOWN_OF_ANSWERS = frozenset({LedgerLine.NO_USAGE, LedgerLine.NO_NUMBER, LedgerLine.SILENT_CALL, LedgerLine.ZERO})
+"""The lines of unknown usage whose answer is in the trace, as an event without tokens."""
 
 _SUMS = frozenset(
     {LedgerLine.RESULT_CONTEXT, LedgerLine.WORKFLOW_TOTAL, LedgerLine.INHERITED_TOTAL, LedgerLine.EQUAL_TOTAL}
     | {LedgerLine.OTHER_TOTAL, LedgerLine.SHARED_COUNTER, LedgerLine.SESSION_TOTAL, LedgerLine.CHILD_TOTAL}
     | {LedgerLine.FINAL_METRICS}
 )
-"""The lines of what is left out since it sums up others: these totals overlap, so that nobody may add them up."""
+"""The lines of usage that was left out because it is a total of other usage: adding these would count tokens twice."""
 
 
 class Missing(StrEnum):
-    """Why the tokens of a run are unknown."""
+    """A reason why the tokens of a run are unknown."""
 
     TRANSCRIPTS = "sub-agents without a transcript among the files"
     USAGE = "answers without usage"
@@ -169,48 +169,48 @@ NO_TIMES = "The log has no times."
 
 
 def unknown_total(missing: Mapping[Missing, int], unread: int) -> str:
-    """Why a total of tokens is unknown, for the `reasons` of a trace; empty where it is not.
+    """Return the reason why a total of tokens is unknown, for the `reasons` of a trace; empty if the total is known.
 
     Args:
-        missing: How many records lack their tokens, by reason.
-        unread: How many lines could not be read.
+        missing: The number of records without tokens, by reason.
+        unread: The number of lines that could not be read.
     """
-    parts = [f"{reason}: {number}" for reason, number in missing.items() if number]
+    parts = [f"{reason}: {count}" for reason, count in missing.items() if count]
     if unread:
         lines = "line" if unread == 1 else "lines"
         parts.append(f"{unread:,} {lines} could not be read, which may have reported tokens")
     elif missing.get(Missing.CALLS):
-        parts.append("")  # a sentence
-    return "; ".join(parts[:-1]) + "." if parts and not parts[-1] else "; ".join(parts)
+        return "; ".join(parts) + "."  # the reason is a sentence
+    return "; ".join(parts)
 
 
-class Noted(Struct):
-    """Something that was met a number of times, with some of the places."""
+class Occurrences(Struct):
+    """The number of times that something occurred, and the places of some of them."""
 
     number: int = 0
     for_example: list[str] = []
 
 
 class Line(Struct):
-    """A line of the token ledger: how many usage records, and their tokens by kind."""
+    """A line of the token ledger: the number of usage records, and their tokens by kind."""
 
     records: int = 0
     tokens: dict[str, float] = {}
 
 
 class Prices(Struct):
-    """By which prices a trace has costs.
+    """The prices that were used for the costs of a trace.
 
     Attributes:
-        date: Of which day they are.
-        source: Who keeps them; empty where the user gave a table.
-        last_day: The last day of the run; empty where that is unknown.
-        without: How many events have no cost, by model.
-        unused: The models of the table that the run does not have.
-        stated_usd: What the log itself states; None where it states nothing.
-        has_all_stated: Whether it states the cost of every answer.
-        without_hour: How many events cost more than that, by model: what they wrote to caches that keep it for an hour
-            has no price of its own, and is priced as kept for five minutes.
+        date: The date of the price table.
+        source: The publisher of the table; empty for a table of the user.
+        last_day: The last day of the run; empty if unknown.
+        without: The number of events without a cost, by model.
+        unused: The models of the table that do not occur in the run.
+        stated_usd: The cost that the log itself states; None if it states none.
+        has_all_stated: True if the log states the cost of every answer.
+        without_hour: The number of events whose real cost is higher, by model: the table has no price for writes to
+            caches that last one hour, so they are priced as writes to caches that last five minutes.
     """
 
     date: str
@@ -224,13 +224,13 @@ class Prices(Struct):
 
 
 class Entry(NamedTuple):
-    """A line of the token ledger with what its name says.
+    """A line of the token ledger, with its name split into outcome and description.
 
     Attributes:
-        outcome: An `Outcome`, or the word of another program.
-        what: Which usage records; empty where the name says no more than the outcome.
-        records: How many.
-        tokens: Their tokens by kind, or as a `total` that the log does not divide.
+        outcome: An `Outcome`, or a word of another program.
+        what: A description of the usage records; empty if the name is only an outcome.
+        records: The number of usage records.
+        tokens: Their tokens by kind, or only a `total` if the log does not divide them.
     """
 
     outcome: str
@@ -240,61 +240,61 @@ class Entry(NamedTuple):
 
 
 class ImportReport(Struct):
-    """The account of the records of a log.
+    """The report of an import: how the records of a log were used.
 
     Attributes:
-        records_read: Records read.
-        repaired: Records of which bytes that are no UTF-8 were replaced.
-        out_of_order: Records whose time lies before that of the record in front of them.
+        records_read: The number of records read.
+        repaired: The number of records in which bytes that are not UTF-8 were replaced.
+        out_of_order: The number of records that are earlier than the record before them.
         dropped: Records that were left out, by reason.
-        passed_over: Records of kinds that say nothing about agents, calls or tokens, by kind.
-        unknown_kinds: Records of kinds that the importer does not know, by kind.
-        problems: What a reader of the log should know.
-        token_ledger: What became of usage records.
+        passed_over: The number of records without information on agents, calls or tokens, by kind.
+        unknown_kinds: The number of records of kinds that the importer does not know, by kind.
+        problems: Problems of the log, by `Problem`.
+        token_ledger: How usage records were counted, by `LedgerLine`.
         context_windows: The context windows that the log states, in tokens, by model.
-        prices: By which prices the trace has costs; None where it has none.
+        prices: The prices behind the costs of the trace; None without costs from a price table.
     """
 
     records_read: int = 0
     repaired: int = 0
     out_of_order: int = 0
-    dropped: dict[str, Noted] = {}
+    dropped: dict[str, Occurrences] = {}
     passed_over: dict[str, int] = {}
     unknown_kinds: dict[str, int] = {}
-    problems: dict[str, Noted] = {}
+    problems: dict[str, Occurrences] = {}
     token_ledger: dict[str, Line] = {}
     context_windows: dict[str, int] = {}
     prices: Prices | None = None
 
     def drop(self, reason: Drop, file: str, line: int) -> None:
-        """Note a record that was left out."""
+        """Count a record that was left out."""
         _note(self.dropped, reason, f"{file}:{line}")
 
     def note(self, problem: Problem, place: str) -> None:
-        """Note something about the log that a reader should know: a child without its parent, a clock that jumps."""
+        """Count a problem of the log, such as a sub-agent without a transcript."""
         _note(self.problems, problem, place)
 
     def pass_over(self, kind: str) -> None:
-        """Note a record of a kind that says nothing about agents, calls or tokens."""
+        """Count a record of a kind without information on agents, calls or tokens."""
         _count(self.passed_over, kind)
 
     def note_unknown(self, kind: str) -> None:
-        """Note a record of a kind that the importer does not know; it is left out."""
+        """Count a record of a kind that the importer does not know and leaves out."""
         _count(self.unknown_kinds, kind)
 
     def enter(self, line: LedgerLine, records: int = 1, **tokens: float) -> None:
-        """Enter usage records in the token ledger, and their tokens by kind: counted or left out, as the line says."""
+        """Add usage records and their tokens by kind to a line of the token ledger."""
         self.enter_all(line, tokens, records)
 
     def enter_all(self, line: LedgerLine, tokens: Mapping[str, float], records: int = 1) -> None:
-        """Enter usage records, as `enter` does, with tokens by kind that are at hand: each answer has some."""
+        """Do the same as `enter`, with the tokens as a mapping."""
         entry = self.token_ledger.get(line)
         if entry is None:
             entry = self.token_ledger[line] = Line()
         entry.records += records
-        known = entry.tokens
-        for kind, number in tokens.items():
-            known[kind] = known[kind] + number if kind in known else number
+        totals = entry.tokens
+        for kind, count in tokens.items():
+            totals[kind] = totals[kind] + count if kind in totals else count
 
     @property
     def unread(self) -> int:
@@ -303,35 +303,35 @@ class ImportReport(Struct):
         return sum(self.dropped[drop].number for drop in unread if drop in self.dropped)
 
     def entries(self) -> Iterator[Entry]:
-        """The lines of the token ledger; the name of each is an outcome, a colon, and what has it."""
+        """Yield the lines of the token ledger. The name of a line is an outcome, a colon and a description."""
         for name, line in self.token_ledger.items():
             outcome, _, what = name.partition(": ")
             yield Entry(outcome, what, line.records, line.tokens)
 
     def repeated(self) -> list[Line]:
-        """The lines of usage that the log has twice, with its tokens; without what sums up others."""
+        """Return the ledger lines of usage that the log states again, without lines that are totals of other usage."""
         lines = self.token_ledger.items()
         return [line for name, line in lines if name.startswith(Outcome.LEFT_OUT) and name not in _SUMS and line.tokens]
 
     def missing(self) -> dict[str, int]:
-        """Return the kinds of records without tokens, and the number of each as far as it is known."""
+        """Return the number of records with unknown tokens, by the description of their ledger line."""
         return {
             entry.what: entry.records for entry in self.entries() if entry.outcome == Outcome.UNKNOWN and entry.records
         }
 
     def missing_elsewhere(self) -> bool:
-        """Return True if usage is unknown of which the trace has no event."""
+        """Return True if there is unknown usage that has no event in the trace."""
         lines = self.token_ledger.items()
         return any(
-            line.records for name, line in lines if name.startswith(Outcome.UNKNOWN) and name not in _OF_AN_ANSWER
+            line.records for name, line in lines if name.startswith(Outcome.UNKNOWN) and name not in _UNKNOWN_OF_ANSWERS
         )
 
     def unsure(self) -> list[str]:
-        """Return what is counted but may be more."""
+        """Return the descriptions of ledger lines whose tokens are counted but may be too low."""
         return [LedgerLine.PLACEHOLDER.partition(": ")[2]] if LedgerLine.PLACEHOLDER in self.token_ledger else []
 
     def as_data(self) -> dict[str, Any]:
-        """The report as traces keep it."""
+        """Return the report in the form in which traces store it."""
         data: dict[str, Any] = msgspec.to_builtins(self)
         del data["prices"]
         if not self.context_windows:
@@ -341,21 +341,21 @@ class ImportReport(Struct):
 
 
 def _count(counts: dict[str, int], kind: str) -> None:
-    """Count a kind; a log may make up more of them than anybody would read."""
-    if kind not in counts and len(counts) >= _MOST_KINDS:
+    """Count a kind. Only the first `_MAX_KINDS` kinds are listed, because a log can invent any number of them."""
+    if kind not in counts and len(counts) >= _MAX_KINDS:
         kind = "(further kinds)"
     counts[kind] = counts.get(kind, 0) + 1
 
 
-def _note(noted: dict[str, Noted], name: str, place: str) -> None:
-    entry = noted.setdefault(name, Noted())
+def _note(occurrences: dict[str, Occurrences], name: str, place: str) -> None:
+    entry = occurrences.setdefault(name, Occurrences())
     entry.number += 1
-    if len(entry.for_example) < _MOST_EXAMPLES:
+    if len(entry.for_example) < _MAX_EXAMPLES:
         entry.for_example.append(place)
 
 
 def report_of(trace: Trace) -> ImportReport | None:
-    """The import report of a trace, empty where it has none; None where it is in the form of another program."""
+    """Return the import report of a trace, empty if it has none; None if it has the format of another program."""
     try:
         return msgspec.convert(trace.import_report, ImportReport)
     except msgspec.ValidationError:
@@ -363,28 +363,28 @@ def report_of(trace: Trace) -> ImportReport | None:
 
 
 def has_all_tokens(trace: Trace) -> bool:
-    """Return True if the events have all tokens that were spent, as far as the trace and its report say."""
+    """Return True if the events have all tokens that the run spent, according to the trace and its import report."""
     is_stated = trace.costs.get("tokens") is not None
-    if not is_stated or not trace.import_report:  # of most of many traces: nothing is decoded
+    if not is_stated or not trace.import_report:  # the usual case: saves decoding the report
         return is_stated
     report = report_of(trace) or ImportReport()
     return not report.missing() and not report.unsure()
 
 
 def lacks_input(trace: Trace) -> bool:
-    """Return True if answers state their output alone, as the token ledger of the import says."""
+    """Return True if the log has answers that state only their output tokens, according to the token ledger."""
     report = report_of(trace)
     return report is not None and LedgerLine.NO_INPUT in report.token_ledger
 
 
 def accounts_for_all(trace: Trace) -> bool:
-    """Return True if the token ledger counts the events without tokens with others."""
+    """Return True if the tokens of events without tokens are counted at other events, according to the token ledger."""
     report = report_of(trace)
     return report is not None and bool(report.token_ledger) and has_all_tokens(trace)
 
 
 def has_all_costs(trace: Trace) -> bool:
-    """Return True if the events have all costs of the run, as far as the trace and its report say."""
+    """Return True if the events have all costs of the run, according to the trace and its import report."""
     prices = (report_of(trace) or ImportReport()).prices
     if prices is None:
         return has_all_tokens(trace) and has_all_stated_costs(trace)
@@ -392,6 +392,6 @@ def has_all_costs(trace: Trace) -> bool:
 
 
 def has_all_stated_costs(trace: Trace) -> bool:
-    """Return True if a trace states the cost of every event that states tokens, or of none."""
+    """Return True if all events with tokens have a cost, or none of them has one."""
     spent = [event for event in trace.events if event.tokens and not event.copied_context]
     return len({event.cost_usd is None for event in spent}) < 2

@@ -1,6 +1,6 @@
-"""Traces as plain values of JSON, and written as text: laid out, so that a difference shows, or on one line.
+"""Read traces as plain JSON values, and write them as text: with an event on each line for diffs, or on one line.
 
-Numbers are doubles: what is too large for one is kept as it is written.
+Numbers are doubles; a number that is too large for a double keeps its text.
 """
 
 import json
@@ -14,39 +14,36 @@ import msgspec
 from orchtrace_corpus.base.findings import escape_controls
 
 _LISTS = ("events", "edges", "agents", "steps", "subagent_trajectories")
-_HALF = "\ud800"
-"""Half of a surrogate pair, which no text of a trace can hold: so it marks a number to be written as it was read."""
+_SURROGATE = "\ud800"
+"""A lone surrogate, which no text of a trace can contain: it marks a number to be written as it was read."""
 
 
 class Oversized:
-    """A number that no double holds, such as 1e999. To a schema it is no number.
-
-    Attributes:
-        word: As it is written.
-    """
+    """A number that is too large for a double, such as 1e999, with its text. To a schema it is not a number."""
 
     def __init__(self, word: str) -> None:
         self.word = word
 
 
 def loads(data: bytes) -> Any:
-    """The value of a well-formed UTF-8 document, oversized numbers as `Oversized`.
+    """Return the value of a well-formed UTF-8 document, with oversized numbers as `Oversized`.
 
     Raises:
-        RecursionError: It is nested too deeply.
+        RecursionError: The document is nested too deeply.
     """
     return json.loads(data.decode(), parse_float=_double, parse_int=_integer)
 
 
 def has_oversized(data: bytes) -> bool:
-    """Return True if a number of a well-formed document exceeds a double, even one that a later value replaces."""
+    """Return True if a well-formed document has an oversized number, even in a member that is given again later."""
     words: list[str] = []
     json.loads(data, parse_float=words.append, parse_int=words.append)
     return not all(isfinite(float(word)) for word in words)
 
 
 def _double(word: str) -> float | Oversized:
-    return value if isfinite(value := float(word)) else Oversized(word)
+    value = float(word)
+    return value if isfinite(value) else Oversized(word)
 
 
 def _integer(word: str) -> int | Oversized:
@@ -54,10 +51,9 @@ def _integer(word: str) -> int | Oversized:
 
 
 def text(trace: Mapping[str, Any]) -> str:
-    """A trace as JSON, an event or an edge on each line; or a trajectory of ATIF, with a step on each.
+    """Return a trace as JSON with one event or edge on each line, or an ATIF trajectory with one step on each line.
 
-    Args:
-        trace: The trace as read by `loads`, so that fields of its own that events may have are kept.
+    The trace is given as read by `loads`, so that additional fields of events are kept.
     """
     parts = []
     for name, value in trace.items():
@@ -70,14 +66,15 @@ def text(trace: Mapping[str, Any]) -> str:
 
 
 def one_line(trace: Mapping[str, Any]) -> str:
-    """A trace as one line of JSON, without blanks: many traces are written several times faster so."""
+    """Return a trace as one line of JSON without blanks, which is several times faster to write than `text`."""
     return escape_controls(f"{msgspec.json.encode(trace).decode()}\n")
 
 
 def _line(value: Any) -> str:
-    written = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_marked)
-    return re.sub(f'"{_HALF}([^"]*)"', r"\1", written) if _HALF in written else written
+    def mark(oversized: Oversized) -> str:
+        return f"{_SURROGATE}{oversized.word}"
 
-
-def _marked(oversized: Oversized) -> str:
-    return f"{_HALF}{oversized.word}"
+    line = json.dumps(value, ensure_ascii=False, allow_nan=False, default=mark)
+    if _SURROGATE in line:
+        line = re.sub(f'"{_SURROGATE}([^"]*)"', r"\1", line)
+    return line

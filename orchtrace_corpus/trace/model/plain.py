@@ -1,7 +1,7 @@
-"""Reads small traces without msgspec, whose import takes longer than the check of all example traces of a corpus.
+"""Read small traces without msgspec, whose import takes longer than checking all example traces of a corpus.
 
-Only the members that examples have are known here. Of a trace with any other, and of one with a mistake, nothing is
-decided: `decode` reads it, and says what is wrong. A test holds the two against each other on mutated traces.
+Only the members that the examples use are supported. A trace with another member, or with an error, is left to
+`decode`, which reports the errors. A test compares both readers on mutated traces.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from orchtrace_corpus.trace.model.trace import Trace
 
 MAX_BYTES = 100_000
-"""The bytes of a file that is read here; for larger ones, the import of msgspec is soon paid for."""
+"""The size of the largest file that is read here; for larger files, msgspec is faster even with its import."""
 
 _LARGEST = 1e300
 _MAX_WHOLE = 2**53 - 1
@@ -108,19 +108,19 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 class _Shape(NamedTuple):
-    """The members of an object, each with what reads it, and the attributes of those that may be absent."""
+    """The readers of an object's members by name, the required members, and the attributes of absent members."""
 
     readers: Mapping[str, Callable[[Any], Any]]
     required: frozenset[str]
     absent: Mapping[str, Any]
 
     def read(self, value: Any) -> SimpleNamespace:
-        """Return the attributes of an object; raises `ValueError` or `KeyError` for one that is not known here."""
-        given = _object(value)
-        if not given.keys() >= self.required:
+        """Return the attributes of an object; raise `ValueError` or `KeyError` if it is wrong or not supported here."""
+        members = _object(value)
+        if not members.keys() >= self.required:
             raise ValueError
         attributes = dict(self.absent)
-        for name, member in given.items():
+        for name, member in members.items():
             attributes[_ATTRIBUTES.get(name, name)] = self.readers[name](member)
         return SimpleNamespace(**attributes)
 
@@ -204,8 +204,8 @@ _TRACE = _Shape(
 
 
 def read_plain(data: bytes) -> "Trace | None":
-    """Return the trace that a small file is, with None for what is unset; None where `decode` has to look."""
-    if len(data) > MAX_BYTES or data[:1] != b"{" or b"\\u" in data:  # which may be half of a pair
+    """Return the trace of a small file, with None for unset members; None if `decode` has to read the file."""
+    if len(data) > MAX_BYTES or data[:1] != b"{" or b"\\u" in data:  # an escape may be a lone surrogate
         return None
     try:
         trace = _TRACE.read(loads(data.decode("utf-8"), object_pairs_hook=_distinct))

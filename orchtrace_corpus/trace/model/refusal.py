@@ -1,7 +1,7 @@
-"""All errors of a document that is no trace, with their places.
+"""Report all errors of a document that is not a valid trace, with their places.
 
-Of what is no JSON, the first fault is reported. Of what does not follow the schema, events and edges are decoded one
-by one, and those that are refused are held against `schema.json`.
+For a text that is not JSON, the first syntax error is reported. For JSON that does not follow the schema, events and
+edges are decoded one by one, and those that cannot be decoded are checked against `schema.json`.
 """
 
 import json
@@ -21,7 +21,7 @@ from orchtrace_corpus.trace.model.json_text import Oversized, has_oversized, loa
 from orchtrace_corpus.trace.model.trace import Edge, Event
 
 MOST_PROBLEMS = 100
-"""So many wrong events and wrong edges of one trace are described; of a log of another format, all would be."""
+"""The number of wrong events, and of wrong edges, that are described: in a log of another format, all are wrong."""
 
 
 class _Named(msgspec.Struct):
@@ -37,32 +37,32 @@ _FAULTS = {
 }
 _TYPES = {"object": "an object", "array": "a list", "string": "text", "number": "a number", "integer": "a whole number"}
 _TYPES |= {"boolean": "true or false", "null": "null"}
-_STANDING_IN = {"events": [{"id": "-", "t": 0, "type": "message", "agent": "-"}], "edges": list[Any]()}
+_PLACEHOLDERS = {"events": [{"id": "-", "t": 0, "type": "message", "agent": "-"}], "edges": list[Any]()}
 
 
 def explain(data: bytes, places: Places, refusal: Exception) -> tuple[Finding, ...]:
-    """Why a document is no trace, in the order in which it stands in the text.
+    """Return the errors of a document that could not be decoded as a trace, in the order of the text.
 
     Args:
         data: The document.
-        places: Finds places in it.
-        refusal: What decoding it raised.
+        places: Finds the places of its values.
+        refusal: The exception that decoding raised.
     """
     if isinstance(refusal, UnicodeDecodeError):
         return (Finding("T103", "not UTF-8; save the file in UTF-8", places.location(refusal.start)),)
     if not isinstance(refusal, msgspec.ValidationError) or exceeds_depth(data):
         return (_syntax_finding(data, places, refusal),)
     try:
-        msgspec.json.decode(data, type=msgspec.Raw)  # the types refused a value, and nothing behind it was read yet
-        found = sorted(_problems(data, places), key=lambda finding: finding.location) or [
-            _as_refused(refusal, data, places)
-        ]
+        msgspec.json.decode(data, type=msgspec.Raw)  # decoding stopped at a wrong value: the rest may not be JSON
+        findings = sorted(_problems(data, places), key=lambda finding: finding.location)
+        if not findings:
+            findings = [_as_refused(refusal, data, places)]
         record = ""
         with suppress(msgspec.ValidationError):
             record = msgspec.json.decode(data, type=_Named).trace_id
     except (msgspec.DecodeError, RecursionError) as error:
         return (_syntax_finding(data, places, error),)
-    return tuple(finding._replace(record=record) for finding in found)
+    return tuple(finding._replace(record=record) for finding in findings)
 
 
 def _syntax_finding(data: bytes, places: Places, refusal: Exception) -> Finding:
@@ -76,20 +76,22 @@ def _syntax_finding(data: bytes, places: Places, refusal: Exception) -> Finding:
 
 @cache
 def schema() -> dict[str, Any]:
-    """The JSON Schema of traces."""
+    """Return the JSON Schema of traces."""
     text = text_beside(__file__, "schema.json")
     return dict(json.loads(text))
 
 
 @cache
 def _validator(part: str) -> Any:
-    """A validator of a whole trace, or of one event or edge."""
+    """Return a validator of an event or an edge; of a whole trace for an empty name."""
     from jsonschema import Draft202012Validator, ValidationError, validators
 
-    def required(_: Any, names: list[str], found: Any, __: Any) -> Iterator[ValidationError]:
-        """An error for each name that is missing, which it says by its `validator_value`."""
-        missing = [name for name in names if name not in found] if isinstance(found, dict) else []
-        return (ValidationError("", validator_value=name) for name in missing)
+    def required(_: Any, names: list[str], value: Any, __: Any) -> Iterator[ValidationError]:
+        """Yield an error for each missing name, with the name as its `validator_value`."""
+        if isinstance(value, dict):
+            for name in names:
+                if name not in value:
+                    yield ValidationError("", validator_value=name)
 
     whole = schema()
     extend: Any = validators.extend  # untyped
@@ -98,14 +100,14 @@ def _validator(part: str) -> Any:
 
 
 def _problems(data: bytes, places: Places) -> Iterator[Finding]:
-    """All that the schema finds wrong with a well-formed document."""
+    """Yield the errors of a well-formed document by the schema."""
     try:
         members = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except msgspec.ValidationError:
         yield Finding("T112", "a trace is an object, in braces", places.locate(()))
         return
     small = {
-        name: _STANDING_IN[name] if name in _STANDING_IN and _is_list(raw) else loads(bytes(raw))
+        name: _PLACEHOLDERS[name] if name in _PLACEHOLDERS and _is_list(raw) else loads(bytes(raw))
         for name, raw in members.items()
     }
     yield from _schema_findings("", small, (), places)
@@ -147,64 +149,67 @@ def _schema_findings(part: str, value: Any, path: Path, places: Places) -> Itera
 
 
 def _as_refused(error: msgspec.ValidationError, data: bytes, places: Places) -> Finding:
-    """A refusal that the schema does not share: an oversized number, or a wrong value whose name is given again.
+    """Return an error that the schema does not report: an oversized number, or a wrong value of a repeated name.
 
-    JSON does not say what a name means that is given twice. The last value counts, but all of them have to be right.
+    JSON does not define the meaning of a repeated name. The last value counts, but all values must be valid.
     """
-    sentence, _, at = str(error).partition(" - at `$")
-    path = tuple(int(step[1:-1]) if step[:1] == "[" else step for step in re.findall(r"\[\d+\]|[^.\[\]`]+", at))
+    sentence, _, place = str(error).partition(" - at `$")
+    steps = re.findall(r"\[\d+\]|[^.\[\]`]+", place)
+    path = tuple(int(step[1:-1]) if step[:1] == "[" else step for step in steps)
     code, hint = ("T104", "") if _is_oversized(data, path) else ("T115", "; is the name given twice?")
     return Finding(code, f"{json_path(path)}: {sentence[:1].lower()}{sentence[1:]}{hint}", places.locate(path))
 
 
 def _is_oversized(data: bytes, path: Path) -> bool:
-    """Return True if a value at a path holds an oversized number; a name given twice has several values.
+    """Return True if a value at a path has an oversized number; a path with a repeated name has several values.
 
-    Where the path goes further than the document, the last value that there is counts.
+    If a step of the path does not exist in the document, the step is skipped.
     """
-    found: list[tuple[int, bytes | memoryview]] = [(len(data) - len(data.lstrip()), data)]
+    values: list[tuple[int, bytes | memoryview]] = [(len(data) - len(data.lstrip()), data)]
     for step in path:
-        parts = (part for at, text in found for part in children(data, at, text))
-        found = [(begin, text) for name, begin, text in parts if name == step] or found
-    return any(has_oversized(bytes(text)) for _, text in found)
+        parts = (part for begin, text in values for part in children(data, begin, text))
+        values = [(begin, text) for name, begin, text in parts if name == step] or values
+    return any(has_oversized(bytes(text)) for _, text in values)
 
 
 def describe(error: Any) -> tuple[str, str, str]:
-    """The code and message of a problem, and the member of the value that it is about, if it is about one.
+    """Return the code and the message of an error, and the member of the value that it concerns, or an empty text.
 
     Args:
-        error: A `jsonschema.ValidationError`; the `validator_value` of one of `required` is the name that is missing.
+        error: A `jsonschema.ValidationError`; for `required`, its `validator_value` is the missing name.
     """
-    keyword, wanted, found = error.validator, error.validator_value, error.instance
-    if isinstance(found, Oversized):
-        return "T104", f"{quote(found.word)} is too large for a number", ""
+    keyword, expected, value = error.validator, error.validator_value, error.instance
+    if isinstance(value, Oversized):
+        return "T104", f"{quote(value.word)} is too large for a number", ""
     if keyword == "required":
-        return "T111", f"missing field {quote(wanted)}", ""
+        return "T111", f"missing field {quote(expected)}", ""
     if keyword == "type":
-        kinds = [wanted] if isinstance(wanted, str) else wanted
-        expected = " or ".join(_TYPES[kind] for kind in kinds)
-        return "T112", f"expected {expected}, got {_shown(found)}", ""
+        types = [expected] if isinstance(expected, str) else expected
+        names = " or ".join(_TYPES[name] for name in types)
+        return "T112", f"expected {names}, got {_describe_value(value)}", ""
     if keyword == "additionalProperties":
         known = list(error.schema["properties"])
-        unknown = next(name for name in found if name not in known)
+        unknown = next(name for name in value if name not in known)
         return "T113", f"unknown field {quote(unknown)}{suggestion(unknown, known, always_list=False)}", unknown
     if keyword == "enum":
-        text = found if isinstance(found, str) else _shown(found)
-        return "T114", f"unknown word {quote(text)}{suggestion(text, wanted)}", ""
+        text = value if isinstance(value, str) else _describe_value(value)
+        return "T114", f"unknown word {quote(text)}{suggestion(text, expected)}", ""
     if keyword == "minLength":
         return "T115", "empty", ""
     if keyword == "minItems":
         return "T115", "empty; there is at least one", ""
     bound = {"minimum": "at least", "maximum": "at most"}[keyword]
-    return "T115", f"{_shown(found)} is out of range; {bound} {wanted}", ""
+    return "T115", f"{_describe_value(value)} is out of range; {bound} {expected}", ""
 
 
-def _shown(value: Any) -> str:
-    """A wrong value in a few words."""
+def _describe_value(value: Any) -> str:
+    """Return a short description of a wrong value."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, str):
         return quote(value)
-    if isinstance(value, dict | list):
-        return "an object" if isinstance(value, dict) else "a list"
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
     return str(value)

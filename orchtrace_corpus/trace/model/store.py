@@ -1,4 +1,4 @@
-"""Reads traces from files and folders, one trace or several in each file."""
+"""Find the files of traces in folders, and raise errors for traces that are invalid."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from orchtrace_corpus.trace.model.trace import Trace
 
 SUFFIXES = (".json", *LINES)
-"""The suffixes of traces in a folder."""
+"""The suffixes of trace files in a folder."""
 
 _NOT_JSON = "T10"
 _SHOWN_FINDINGS = 5
@@ -22,7 +22,7 @@ _HINT = "See corpus trace validate for all that is wrong; fix it, or leave the f
 
 
 class InvalidTraceError(CorpusError):
-    """A trace has errors, so nothing derived from it would be true."""
+    """A trace has errors, so results derived from it would be wrong."""
 
     exit_code = ExitCode.FINDINGS
 
@@ -33,31 +33,31 @@ def is_unreadable(findings: Sequence[Finding]) -> bool:
 
 
 def trace_files(path: str) -> Iterator[str]:
-    """The file itself, or the traces in a folder and below it, by name.
+    """Yield the path of a file itself, or the paths of all trace files below a folder, sorted by name.
 
     Raises:
-        DataFileError: There is no trace in the folder.
+        DataFileError: The folder has no trace.
     """
     if not os.path.isdir(path):
         yield path
         return
-    found = False
-    for folder, below, names in os.walk(path):
-        below.sort()
+    is_empty = True
+    for folder, subfolders, names in os.walk(path):
+        subfolders.sort()
         for name in sorted(names):
             if name.endswith(SUFFIXES):
-                found = True
+                is_empty = False
                 yield os.path.join(folder, name)
-    if not found:
+    if is_empty:
         raise DataFileError(f"no trace in {quote_path(path)}", f"Traces end in {', '.join(SUFFIXES)}.")
 
 
 def sound(decoded: Decoded, findings: Sequence[Finding]) -> Trace:
-    """The trace, if there is no error among what was found in it.
+    """Return the trace of a decoded document whose findings have no errors.
 
     Raises:
-        DataFileError: It is not JSON.
-        InvalidTraceError: It has errors; the message shows the first of them.
+        DataFileError: The document is not JSON.
+        InvalidTraceError: The trace has errors; the message shows the first ones.
     """
     if decoded.trace is None or has_errors(findings):
         raise refusal(findings)
@@ -65,10 +65,11 @@ def sound(decoded: Decoded, findings: Sequence[Finding]) -> Trace:
 
 
 def refusal(findings: Sequence[Finding]) -> CorpusError:
-    """Why nothing is derived from a trace that is not sound: `DataFileError` where it is not JSON."""
+    """Return the error for an invalid trace: `DataFileError` if it is not JSON, else `InvalidTraceError`."""
     shown = [str(finding) for finding in findings[:_SHOWN_FINDINGS]]
     more = len(findings) - len(shown)
-    shown += [f"… and {more} more"] if more else []
+    if more:
+        shown.append(f"… and {more} more")
     if is_unreadable(findings):
         return DataFileError("\n".join(("this is not JSON, so there is no trace in it:", *shown)), _HINT)
     message = "\n".join(("the trace has errors, so nothing derived from it would be true:", *shown))

@@ -1,7 +1,4 @@
-"""The vocabulary of traces.
-
-It stands apart from the types of `trace`, which need msgspec: whoever only asks for a term does without its import.
-"""
+"""The vocabulary of traces, in a module of its own because the types of `trace` import msgspec, which is slow."""
 
 from enum import StrEnum
 
@@ -60,7 +57,7 @@ class Decision(StrEnum):
 
 
 class Unit(StrEnum):
-    """The unit of a trace's times; `STEP` counts without duration."""
+    """The unit of a trace's times; `STEP` counts steps, which have no duration."""
 
     SECOND = "s"
     MILLISECOND = "ms"
@@ -100,7 +97,7 @@ class GateDecision(StrEnum):
 
 
 class DecidedBy(StrEnum):
-    """The decider of a gate: a person, a rule of the configuration, or a model."""
+    """Who decided at a gate: a person, a rule of the configuration, or a model."""
 
     PERSON = "person"
     RULE = "rule"
@@ -125,20 +122,20 @@ class Excluded(StrEnum):
 
 
 REWARD_FAMILIES = ("shared", "individual", "role", "process", "tool", "debate", "verifier", "orchestration", "hybrid")
-"""The terms of the reward families, after which a reward channel may be named."""
+"""The reward families; a reward channel may be named after one."""
 
 CREDIT_UNITS = ("token", "turn", "message", "tool", "agent", "role", "orchestrator", "team")
-"""The credit units, from the finest to the coarsest, after which a reward channel may be named as well."""
+"""The credit units, from the finest to the coarsest; a reward channel may be named after one."""
 
 BASELINE_FIGURES = ("tokens", "wall_clock_s", "turns", "success", "error_rate")
 """The fields of a baseline that are numbers."""
 
 NULLABLE_COSTS = ("tokens", "wall_clock_s")
-"""Totals that every trace states, if only as null: unknown."""
+"""Totals that each trace must state; null if unknown."""
 
 KNOWN_COSTS = (*NULLABLE_COSTS, "tool_calls", "messages")
-"""Totals whose meaning the schema gives; further ones may stand beside them."""
+"""Totals that the schema defines; a trace may have further ones."""
 
 
 PARTS = frozenset(("reasoning", "cache_write_1h"))
-"""The kinds of tokens that are a part of another kind, and that no sum counts again."""
+"""The kinds of tokens that are part of another kind, and are therefore not added to sums."""

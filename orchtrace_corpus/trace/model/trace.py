@@ -1,7 +1,7 @@
-"""A trace as typed values, decoded straight from JSON.
+"""A trace as typed values, decoded directly from JSON.
 
-The types say exactly what `schema.json` says, and a test holds the two against each other on mutated
-traces. A text that is absent is empty, a figure that is absent or null is None: unknown, never 0.
+The types accept exactly what `schema.json` accepts; a test compares both on mutated traces. An absent text is empty. An
+absent or null number is None: unknown, never 0.
 """
 
 from typing import Annotated, Any, TypeAlias
@@ -27,7 +27,7 @@ from orchtrace_corpus.trace.model.terms import (
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1)]
 Amount: TypeAlias = Annotated[float, Meta(ge=0)]
-# JSON Schema takes 1.0 for an integer, msgspec does not: hence the second half.
+# JSON Schema accepts 1.0 as an integer; msgspec does not, hence the union with float.
 Whole: TypeAlias = Annotated[int, Meta(ge=0, le=2**53 - 1)] | Annotated[float, Meta(ge=0, le=2**53 - 1, multiple_of=1)]
 
 
@@ -43,7 +43,7 @@ class Tokens(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
 
     @property
     def is_known(self) -> bool:
-        """Return True if a kind is given whose sum is the tokens of the event."""
+        """Return True if a kind of tokens that counts in the total of the event is known."""
         return not (self.input is self.output is self.cache_read is self.cache_write is None)
 
 
@@ -57,7 +57,7 @@ class Source(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
 
 
 class TokenRefs(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """The place of the single tokens of an event, and of their log-probabilities."""
+    """References to the token ids of an event and to their log-probabilities, in other files."""
 
     input_ids: str = ""
     output_ids: str = ""
@@ -67,7 +67,7 @@ class TokenRefs(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False
 class Event(Struct, omit_defaults=True, gc=False):
     """Something that happened at one time to one agent; `schema.json` describes each field.
 
-    Times are in the unit of the trace's clock. `from` is called `sender` and `to` `target`.
+    Times are in the unit of the trace's clock. The JSON fields `from` and `to` are `sender` and `target`.
     """
 
     id: Name
@@ -118,7 +118,7 @@ class Edge(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
 
 
 class Agent(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """An agent of the run, where more is known of it than events tell."""
+    """An agent of the run, with facts that its events do not contain."""
 
     id: Name
     role: str = ""
@@ -140,8 +140,8 @@ class Run(Struct, forbid_unknown_fields=True, omit_defaults=True):
 class Turn(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A turn of an agent whose duration the log states.
 
-    From `t` to `t_end` it took `run_time` without the time that `excludes` names: waits for people, or sleep of the
-    machine.
+    The turn lasted from `t` to `t_end`; `run_time` is its duration without the time that `excludes` names: waits for
+    people, or sleep of the machine.
     """
 
     agent: Name
@@ -152,7 +152,7 @@ class Turn(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Clock(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The meaning of the times of a trace. `skew`: an edge may go back in time by that much."""
+    """The meaning of the times of a trace. An edge may go back in time by at most `skew`."""
 
     unit: Unit = Unit.SECOND
     epoch: str | None = None
@@ -199,7 +199,7 @@ class Trace(Struct, forbid_unknown_fields=True, omit_defaults=True):
     import_report: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """See to what the type of `costs` cannot say.
+        """Check the rules for `costs` that its type cannot express.
 
         Raises:
             ValueError: A total is missing, negative, or null although only two may be unknown.
@@ -218,5 +218,5 @@ _KINDS = Tokens.__struct_fields__
 
 
 def by_kind(tokens: Tokens) -> dict[str, float]:
-    """The tokens of an event, those of kinds that are known."""
-    return {kind: number for kind, number in zip(_KINDS, astuple(tokens), strict=True) if number is not None}
+    """Return the tokens of an event by kind, without unknown kinds."""
+    return {kind: count for kind, count in zip(_KINDS, astuple(tokens), strict=True) if count is not None}
