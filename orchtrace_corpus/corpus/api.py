@@ -258,7 +258,7 @@ class Corpus:
             raise CommandUseError("this corpus was not read from a folder, so its claims are not known")
         awaiting = files.candidates
         findings = (*files.claims.findings, *files.disputes.findings, *awaiting.findings)
-        records.require_none("the claims have errors:", findings)
+        records.raise_findings("the claims have errors:", findings)
         awaited = select_proposed(awaiting.items) if self._is_whole and awaiting.places else None
         disputes = as_read(files.disputes.items, self._reading)
         return Verdicts(evaluate(files.claims.claims, self._pool, disputes, awaited))

@@ -26,7 +26,7 @@ from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.statistics import Summary, count_levels, summarise
 from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, field_label, value_texts
 from orchtrace_corpus.corpus.model.fields import bare_author
-from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag, in_published_order, require_none
+from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag, in_published_order, raise_findings
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Term
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ class _Regions:
         if self.files is None:
             return markdown(pools_table(()))
         claims, awaiting = self.files.claims, self.files.candidates
-        require_none("the claims have errors:", claims.findings)
+        raise_findings("the claims have errors:", claims.findings)
         proposed = select_proposed(awaiting.sound()) if awaiting.places else None
         return markdown(pools_table(evaluate(claims.claims, self.files.pool, candidates=proposed)))
 

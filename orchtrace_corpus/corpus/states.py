@@ -78,8 +78,8 @@ def compare_states(before: str, after: str, find_root: Callable[[], str]) -> Dif
         first, second = map(_of_revision, proposal.revisions)
     if store.PAPERS not in first.texts and store.PAPERS not in second.texts:
         raise DataFileError(f"neither {quote(first.name)} nor {quote(second.name)} holds {store.PAPERS}")
-    names = {row.path: row.names for row in store.DATA_FILES}
-    change = compare(_state(first, second), _state(second, first), names)
+    key_fields = {row.path: row.key_fields for row in store.DATA_FILES}
+    change = compare(_state(first, second), _state(second, first), key_fields)
     return change if proposal is None else change._replace(outside=proposal.outside)
 
 

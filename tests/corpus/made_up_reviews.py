@@ -17,7 +17,7 @@ ROW = DataFile(
     ("model.reviews:decode_reviews", "data/reviews.yaml", "known_keys"),
     schema="model.reviews:REVIEW_FIELDS",
     style=("model.reviews:review_style",),
-    names=("paper", "by"),
+    key_fields=("paper", "by"),
     is_formatted=True,
 )
 

@@ -14,7 +14,7 @@ from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.corpus.api import Corpus, load
 from orchtrace_corpus.corpus.formats import complete_item
 from orchtrace_corpus.corpus.formats.registry import FORMATS
-from orchtrace_corpus.corpus.model.author_names import typed
+from orchtrace_corpus.corpus.model.author_names import parse_authors
 from orchtrace_corpus.corpus.model.records import Paper
 from tests.conftest import ROOT, TOY, run_corpus
 from tests.effort import tries
@@ -313,7 +313,7 @@ def test_a_collective_keeps_its_braces_in_bibtex_only(real: Corpus) -> None:
 
 
 def test_a_comma_or_an_and_within_braces_separates_no_names() -> None:
-    assert typed("{Beds, Borders and Co}; Doe, Jane and {Kimi Team}") == (
+    assert parse_authors("{Beds, Borders and Co}; Doe, Jane and {Kimi Team}") == (
         "{Beds, Borders and Co}",
         "Doe, Jane",
         "{Kimi Team}",

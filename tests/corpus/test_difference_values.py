@@ -28,7 +28,7 @@ from orchtrace_corpus.corpus.states import diff
 from tests.conftest import ROOT, TOY
 from tests.effort import FULL
 
-NAMES = {row.path: row.names for row in DATA_FILES}
+KEY_FIELDS = {row.path: row.key_fields for row in DATA_FILES}
 CASES = 600
 
 
@@ -203,7 +203,7 @@ def shown(case: Case) -> str:
         inner = inner[step]
     inner[case.place[-1]] = case.after
     old, new = (written(case.path, side) for side in (before, after))
-    file = compare_files(case.path, old, new, NAMES.get(case.path))
+    file = compare_files(case.path, old, new, KEY_FIELDS.get(case.path))
     nothing, pool = unchanged(case.root)
     files = (file,)
     return comment(as_document(nothing._replace(files=files, to_judge=tuple(to_judge(files, pool, pool)))))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.corpus.model.metadata import Metadata, decode, encode, merged, suspected_withdrawal
+from orchtrace_corpus.corpus.model.metadata import Metadata, decode, encode, merge, suspected_withdrawal
 from tests.conftest import ROOT
 
 SCHEMA = json.loads((ROOT / "docs" / "schema" / "arxiv.schema.json").read_text(encoding="utf-8"))
@@ -185,13 +185,13 @@ def test_an_answer_replaces_what_was_known_unless_it_is_older() -> None:
     newer, older = ROSES._replace(version=3), ROSES._replace(version=1)
     known = {ROSES.arxiv_id: ROSES, OLD.arxiv_id: OLD}
 
-    assert merged(known, {ROSES.arxiv_id: newer}, [ROSES.arxiv_id, OLD.arxiv_id, "2302.00002"]) == {
+    assert merge(known, {ROSES.arxiv_id: newer}, [ROSES.arxiv_id, OLD.arxiv_id, "2302.00002"]) == {
         ROSES.arxiv_id: newer,
         OLD.arxiv_id: OLD,
     }
-    assert merged(known, {ROSES.arxiv_id: older}, [ROSES.arxiv_id]) == {ROSES.arxiv_id: ROSES}
+    assert merge(known, {ROSES.arxiv_id: older}, [ROSES.arxiv_id]) == {ROSES.arxiv_id: ROSES}
     changed = ROSES._replace(comment="8 pages")
-    assert merged(known, {ROSES.arxiv_id: changed}, [ROSES.arxiv_id]) == {ROSES.arxiv_id: changed}
+    assert merge(known, {ROSES.arxiv_id: changed}, [ROSES.arxiv_id]) == {ROSES.arxiv_id: changed}
 
 
 @pytest.mark.parametrize(

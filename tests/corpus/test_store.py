@@ -125,7 +125,7 @@ def test_every_row_names_functions_that_there_are() -> None:
     for row in store.DATA_FILES:
         for call in (row.decode, row.style, row.checks):
             if call:
-                assert callable(store.named(call[0])), row.name
+                assert callable(store.import_named(call[0])), row.name
         assert all(call[0].startswith("model.") for call in (row.decode, row.style) if call), row.name
 
 

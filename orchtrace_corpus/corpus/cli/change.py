@@ -35,7 +35,7 @@ from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
 from orchtrace_corpus.corpus.intake.drafts import Coding, Details, detail_problems, read_form, screening_day
 from orchtrace_corpus.corpus.intake.lookup import PaperRequest, name_paper, name_papers
 from orchtrace_corpus.corpus.intake.screening import proposed_reason
-from orchtrace_corpus.corpus.model.author_names import typed
+from orchtrace_corpus.corpus.model.author_names import parse_authors
 from orchtrace_corpus.corpus.model.field_table import FieldValue
 from orchtrace_corpus.corpus.model.record_fields import Value, tag_value
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, classified_evidence
@@ -82,14 +82,14 @@ def add(
     coding = read_coding(coded, pool.taxonomy, interview.problems, pool.taxonomy.papers, options.tags)
     values = read_values(coded, pool.taxonomy, interview.problems)
     details = _details(detail_options, interview.problems, pool.taxonomy, values)
-    awaiting = corpus.candidates.items
-    requests = name_papers(names or [], pool, awaiting)
+    candidates = corpus.candidates.items
+    requests = name_papers(names or [], pool, candidates)
     if issue:
         if names:
             message = f"--from-issue names the {pool.taxonomy.noun.one} itself"
             raise CommandUseError(message, "Leave out the other names.")
         name, form_details, form_coding = _read_issue(interview.session, issue, pool.taxonomy)
-        requests = [name_paper(name, pool, awaiting)]
+        requests = [name_paper(name, pool, candidates)]
         details, coding = details.over(form_details), coding.over(form_coding)
     if not requests:
         hint = "Write an arXiv id, a DOI or an address: corpus add 2605.08686"
@@ -153,12 +153,12 @@ def exclude(
         return interview.finish(partial(_demote, interview, paper, draft))
 
     request = name_paper(name.strip(), pool, corpus.candidates.items)._replace(excluded=None)
-    if (candidate := request.awaiting) is not None:
+    if (candidate := request.candidate) is not None:
         draft = draft._replace(tags={**candidate.screening, **tags}, reason=draft.reason or proposed_reason(candidate))
 
     def propose(new: Sequence[PaperRequest]) -> Proposal:
         record = interview.complete_exclusion(new[0].name, new[0].paper, draft)
-        return edit.exclude(corpus, record, new[0].awaiting)
+        return edit.exclude(corpus, record, new[0].candidate)
 
     details = Details(title=title, urls=(url,) if url else ())
     return interview.take_in([request], details, propose, no_fetch=bool(title))
@@ -288,7 +288,7 @@ def _details(
     with collect(problems):
         given["supported"] = split_names(options.supported) if options.supported else ()
     with collect(problems, "authors"):
-        typed(options.authors)
+        parse_authors(options.authors)
         given["authors"] = options.authors
     settable = settable_fields(taxonomy)
     for text in given.pop("sets") or ():

@@ -380,4 +380,4 @@ def _merge_files(session: CorpusSession, files: list[reader.YamlFile]) -> tuple[
         canonical_document(file.path, file, style).wanted if row.is_formatted and file.text.strip() else file.text
         for file in files
     ]
-    return row.path, merge_versions(style, row.names, *versions)
+    return row.path, merge_versions(style, row.key_fields, *versions)

@@ -22,7 +22,7 @@ from orchtrace_corpus.corpus.model.disputes import NOT_ARISING
 from orchtrace_corpus.corpus.model.field_table import FieldKind, FieldValue, RecordField
 from orchtrace_corpus.corpus.model.records import Tag, evidence_facets
 from orchtrace_corpus.corpus.model.store import CorpusFiles
-from orchtrace_corpus.corpus.model.tagging import arising, assign, mistakes, read_value
+from orchtrace_corpus.corpus.model.tagging import assign, drop_not_arising, mistakes, read_value
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term, decode_taxonomy
 
 _EVIDENCE = "evidence_"
@@ -147,7 +147,7 @@ def read_coding(
             if not assign(tags, facets, name, value):
                 raise CommandUseError(f"unknown axis or facet {quote(name)}{suggestion(name, fields)}")
     coding = {field: tags[field] for field in fields if field in tags}
-    return Coding(coding, {field: arising(tag) for field, tag in evidence.items()})
+    return Coding(coding, {field: drop_not_arising(tag) for field, tag in evidence.items()})
 
 
 def _read_tags(

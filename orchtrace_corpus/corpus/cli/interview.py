@@ -38,14 +38,14 @@ from orchtrace_corpus.corpus.intake import drafts
 from orchtrace_corpus.corpus.intake.drafts import Coding, Details, Draft, Gap
 from orchtrace_corpus.corpus.intake.lookup import PaperRequest, Service, resolve
 from orchtrace_corpus.corpus.intake.papers import PREPRINT, describe_match, propose_key, unmet_demands
-from orchtrace_corpus.corpus.model.author_names import typed
+from orchtrace_corpus.corpus.model.author_names import parse_authors
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING
 from orchtrace_corpus.corpus.model.field_table import FieldValue, RecordField, field_label
 from orchtrace_corpus.corpus.model.fields import is_key, url_problem
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Tag
 from orchtrace_corpus.corpus.model.store import CorpusFiles
-from orchtrace_corpus.corpus.model.tagging import arising, in_order, read_level, read_tag, read_value, sentence
+from orchtrace_corpus.corpus.model.tagging import drop_not_arising, in_order, read_level, read_tag, read_value, sentence
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 Answer = TypeVar("Answer")
@@ -132,7 +132,7 @@ class Questions:
             paper = paper._replace(title=self._option("Title", "--title", _required))
         if not paper.authors and "authors" not in optional:
             prompt = "Authors, as Family, Given; Family, Given"
-            names = self._option(prompt, "--authors", lambda answer: _required(typed(answer)))
+            names = self._option(prompt, "--authors", lambda answer: _required(parse_authors(answer)))
             paper = paper._replace(authors=names)
         if not paper.year and "year" not in optional:
             paper = paper._replace(year=self._option("Year", "--year", _read_year))
@@ -142,7 +142,7 @@ class Questions:
         paper = paper._replace(
             urls=paper.urls or (self._option("Address", "--url", _read_url),),
             more={**paper.more, **self._values(paper)},
-            tags=self._tags(self._taxonomy.papers, paper.tags, draft.awaiting),
+            tags=self._tags(self._taxonomy.papers, paper.tags, draft.candidate),
             summary=paper.summary
             or self._option("Summary, one sentence of your own [leave out]", "--summary", sentence),
         )
@@ -196,7 +196,7 @@ class Questions:
         self,
         facets: Sequence[Facet],
         tags: Mapping[str, Tag],
-        awaiting: Candidate | None = None,
+        candidate: Candidate | None = None,
         *,
         is_evidence: bool = False,
     ) -> dict[str, Tag]:
@@ -204,7 +204,7 @@ class Questions:
         answers: dict[str, Tag | None] = {}
         for facet in facets:
             tag = tags.get(facet.field)
-            answers[facet.field] = self._tag(facet, awaiting, is_evidence=is_evidence) if tag is None else tag
+            answers[facet.field] = self._tag(facet, candidate, is_evidence=is_evidence) if tag is None else tag
         if not is_evidence:
             self._say("")
         return {field: tag for field, tag in answers.items() if tag is not None}
@@ -226,21 +226,21 @@ class Questions:
         facets = self._tags(self._taxonomy.evidence, draft.facets, is_evidence=True)
         return draft._replace(note=note, source=source, facets=facets)
 
-    def _tag(self, facet: Facet, awaiting: Candidate | None = None, *, is_evidence: bool = False) -> Tag | None:
+    def _tag(self, facet: Facet, candidate: Candidate | None = None, *, is_evidence: bool = False) -> Tag | None:
         """Ask for the tag of a facet, of papers or of evidence; None if it is optional and left out."""
         self._say(f"\n{facet.label}: {facet.definition}")
-        self._say_readings(awaiting, (facet.field, *(term.id for term in facet.terms)))
-        tag = self._levels(facet, awaiting) if facet.kind is Kind.LEVELS else self._term(facet)
+        self._say_readings(candidate, (facet.field, *(term.id for term in facet.terms)))
+        tag = self._levels(facet, candidate) if facet.kind is Kind.LEVELS else self._term(facet)
         if tag is not None:
             self._note(f"evidence_{facet.field}" if is_evidence else facet.field, format_tag(tag))
         if isinstance(tag, Mapping):
-            settled = awaiting.settled_levels(facet) if awaiting else {}
-            return arising(in_order(facet, {**settled, **tag}))
+            settled = candidate.settled_levels(facet) if candidate else {}
+            return drop_not_arising(in_order(facet, {**settled, **tag}))
         return tag
 
-    def _say_readings(self, awaiting: Candidate | None, tags: Iterable[str]) -> None:
+    def _say_readings(self, candidate: Candidate | None, tags: Iterable[str]) -> None:
         """Show the readings of some tags, with their readers."""
-        for reading in awaiting.readings if awaiting else ():
+        for reading in candidate.readings if candidate else ():
             if values := [f"{tag} {reading.tags[tag]}" for tag in tags if tag in reading.tags]:
                 self._say(f"  {reading.by} reads {', '.join(values)}")
 
@@ -252,18 +252,18 @@ class Questions:
         self._say(numbered(facet.values))
         return self._choose(prompt, facet.values, facet.terms, partial(read_tag, facet), needed)
 
-    def _levels(self, facet: Facet, awaiting: Candidate | None) -> dict[str, str]:
+    def _levels(self, facet: Facet, candidate: Candidate | None) -> dict[str, str]:
         """Ask for the level of each term; for a candidate, of open ones: a term with readings needs an answer."""
         names = [*(level.id for level in facet.levels), NOT_ARISING]
         self._say(numbered(names))
         levels = {}
-        for term in (term for term in facet.terms if awaiting is None or awaiting.is_open(term.id)):
-            is_read = awaiting is not None and bool(awaiting.readers_of(term.id))
+        for term in (term for term in facet.terms if candidate is None or candidate.is_open(term.id)):
+            is_read = candidate is not None and bool(candidate.readers_of(term.id))
             needed = f"Readers have read it, so an answer is needed: a level, or {NOT_ARISING}." if is_read else ""
             code = f" ({term.code})" if term.code else ""
             prompt = f"  {term.id}{code}{'' if is_read else ' [does not arise]'}"
             level = self._choose(prompt, names, (term, *facet.levels), partial(read_level, facet), needed)
-            if level or awaiting is not None:
+            if level or candidate is not None:
                 levels[term.id] = level or NOT_ARISING
         return levels
 
@@ -484,7 +484,7 @@ class Interview:
                 values = values_of(gap.facet, next((term for term in terms if term.id == gap.field), None))
             if gap.depends_on:
                 values = f"if the tags ask for it{': ' * bool(values)}{values}"
-            values += "".join(f"; {reader} reads {printable(value)}" for value, reader in gap.read)
+            values += "".join(f"; {reader} reads {printable(value)}" for value, reader in gap.readings)
             option = option_name(gap.field)
             lines[f"  {option} {forms.get(option, 'TEXT')}{f'  {values}' if values else ''}"] = None
         raise CommandUseError(f"missing for {', '.join(map(printable, names))}:", "\n".join(lines))

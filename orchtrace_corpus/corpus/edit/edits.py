@@ -18,7 +18,7 @@ from orchtrace_corpus.corpus.model.store import CorpusFiles
 
 def raw_records(file: YamlFile) -> list[dict[str, object]]:
     """Return the fields of every record as written, valid or not: texts, lists and mappings."""
-    records = file.kept or list(YamlFile(file.path, file.text.encode()).records())
+    records = file.kept or list(YamlFile(file.path, file.text.encode()).records())  # read again unless kept
     return [
         {name: values(value) for name, (_, value) in node.entries.items()} if type(node) is reader.Mapping else {}
         for node in records
@@ -44,8 +44,9 @@ def edit_file(
 ) -> str:
     """Return the new text of a data file after `change_records`, then `add_records`."""
     file, style = corpus.file(path), corpus.style(path)
-    text = change_records(file, changes, style)
-    return add_records(YamlFile(file.path, text.encode()) if changes else file, added, style)
+    if changes:
+        file = YamlFile(file.path, change_records(file, changes, style).encode())
+    return add_records(file, added, style)
 
 
 def add_records(file: YamlFile, records: Iterable[Mapping[str, Value]], style: Style) -> str:
@@ -54,15 +55,15 @@ def add_records(file: YamlFile, records: Iterable[Mapping[str, Value]], style: S
     Raises:
         DataFileError: The file has errors, or two of its records share a line.
     """
-    records, places = list(records), None
+    records, positions = list(records), None
     if style.key and records:
         records.sort(key=lambda record: str(record.get(style.key)))
         present = [str(record.get(style.key)) for record in raw_records(file)]
-        keys = (str(record.get(style.key)) for record in records)
-        # After the last record with a smaller key: in a file that is not sorted, that is near the end.
-        places = [next((at for at in range(len(present), 0, -1) if present[at - 1] <= key), 0) for key in keys]
-    blocks = [record_text(_mapping(values), style) for values in records]
-    return splice.insert_records(file, places, blocks) if blocks else file.text
+        keys = [str(record.get(style.key)) for record in records]
+        # After the last record whose key is not larger: in a file that is not sorted, that is near the end.
+        positions = [max((at for at, other in enumerate(present, 1) if other <= key), default=0) for key in keys]
+    blocks = [record_text(_mapping(record), style) for record in records]
+    return splice.insert_records(file, positions, blocks) if blocks else file.text
 
 
 def change_records(file: YamlFile, changes: Mapping[int, Mapping[str, Value | None]], style: Style) -> str:
@@ -72,9 +73,9 @@ def change_records(file: YamlFile, changes: Mapping[int, Mapping[str, Value | No
     `DataFileError` says where a change would touch anything else, and what to do.
     """
     nodes = {
-        index: {name: None if value is None else _node(value) for name, value in values.items()}
-        for index, values in changes.items()
-        if values
+        index: {name: None if value is None else _node(value) for name, value in new_values.items()}
+        for index, new_values in changes.items()
+        if new_values
     }
     return splice.change_fields(file, nodes, style) if nodes else file.text
 
@@ -88,5 +89,5 @@ def _node(value: Value) -> Node:
     return reader.Sequence([_node(item) for item in value], -1)
 
 
-def _mapping(values: Mapping[str, Value]) -> reader.Mapping:
-    return reader.Mapping({name: (-1, _node(value)) for name, value in values.items()}, -1)
+def _mapping(record: Mapping[str, Value]) -> reader.Mapping:
+    return reader.Mapping({name: (-1, _node(value)) for name, value in record.items()}, -1)

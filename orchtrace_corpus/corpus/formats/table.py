@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 _PUBLISHED = "published"
 _JOIN = " ; "
 _NONE_APPLY = "{}"
-_FORMULA = r"'*[=+\-@\t\r]"
+_FORMULA = r"'*[=+\-@\t\r]"  # with apostrophes of its own, so that reading takes off only the one that was added
 
 
 class _TableColumn(NamedTuple):
     """A column of a field, of a facet, or of a term with levels; `published` has the words of the published table."""
 
     field: str
-    own: RecordField | None
+    record_field: RecordField | None
     facet: Facet | None
     published: Column = Column("", "")
 
@@ -51,13 +51,13 @@ class _TableColumn(NamedTuple):
         """Return True if a cell can hold several values."""
         if self.facet is not None:
             return self.facet.kind is Kind.MANY
-        return self.own is not None and self.own.is_list
+        return self.record_field is not None and self.record_field.is_list
 
 
 def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, _categories: Mapping[str, str]) -> str:
     """Return the papers as a table with a header."""
     if profile == _PUBLISHED:
-        return _published_table(papers, _declared(taxonomy.published, _PUBLISHED))
+        return _published_table(papers, _require_columns(taxonomy.published, _PUBLISHED))
     names = list(_columns(taxonomy, profile))
     rows = (_full_cells(paper, taxonomy) for paper in papers)
     return _table(names, ([row.get(name, "") for name in names] for row in rows))
@@ -65,7 +65,7 @@ def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, _categories
 
 def write_exclusions(exclusions: Sequence[Exclusion], taxonomy: Taxonomy) -> str:
     """Return the exclusions as the published table of them, with a header."""
-    return _published_table(exclusions, _declared(taxonomy.published_exclusions, "published_exclusions"))
+    return _published_table(exclusions, _require_columns(taxonomy.published_exclusions, "published_exclusions"))
 
 
 def _published_table(records: Sequence[Record], columns: Sequence[Column]) -> str:
@@ -89,15 +89,16 @@ def read(text: str, taxonomy: Taxonomy, profile: str, problems: list[Problem]) -
     for line, row in _rows(text, columns, key, problems):
         values: dict[str, Value] = {}
         levels: dict[str, dict[str, Value]] = {}
-        heads: dict[str, str] = {}
+        first_author = ""
         empty: dict[str, None] = {}
         for name, cell in row.items():
             column = columns[name]
             if cell in ("", column.published.absent):
                 empty[column.field] = None
             elif column.published.field == "first_author":
-                heads["authors"] = cell
+                first_author = cell
             elif column.facet is not None and column.facet.kind is Kind.LEVELS:
+                # Each term has a column for its level. The column of the facet itself is for `{}`.
                 terms = levels.setdefault(column.field, {})
                 if name != column.field:
                     terms[name] = cell
@@ -109,15 +110,16 @@ def read(text: str, taxonomy: Taxonomy, profile: str, problems: list[Problem]) -
                 values[column.field] = value_of(name, column, cell, line, problems)
         for field, terms in levels.items():
             if terms and row.get(field):
-                message = f"{field} says that no term applies, but {next(iter(terms))} has a level"
-                problems.append(Problem(line, message))
+                first = next(iter(terms))
+                problems.append(Problem(line, f"{field} says that no term applies, but {first} has a level"))
         values |= levels
         blank = tuple(field for field in empty if field not in values)
-        items.append(Item(values, line, {} if "authors" in values else heads, blank))
+        heads = {"authors": first_author} if first_author and "authors" not in values else {}
+        items.append(Item(values, line, heads=heads, blank=blank))
     return items
 
 
-def _declared(columns: tuple[Column, ...], name: str) -> tuple[Column, ...]:
+def _require_columns(columns: tuple[Column, ...], name: str) -> tuple[Column, ...]:
     if not columns:
         raise CommandUseError(
             f"the taxonomy declares no published table{' of exclusions' if name != _PUBLISHED else ''}",
@@ -132,7 +134,7 @@ def _columns(taxonomy: Taxonomy, profile: str) -> dict[str, _TableColumn]:
     facets = {facet.field: facet for facet in taxonomy.papers}
     columns: dict[str, _TableColumn] = {}
     if profile == _PUBLISHED:
-        for column in _declared(taxonomy.published, _PUBLISHED):
+        for column in _require_columns(taxonomy.published, _PUBLISHED):
             field = "authors" if column.field == "first_author" else column.field
             columns[column.column] = _TableColumn(field, fields.get(field), facets.get(field), column)
         return columns
@@ -150,6 +152,7 @@ def _published_cell(record: Record, column: Column) -> str:
         own_fields = record.more if isinstance(record, Paper) else {}
         value = own_fields.get(column.field, getattr(record, column.field, None))
     if isinstance(value, tuple):
+        # The table shows a collective author without braces.
         return _JOIN.join(column.spelled(bare_author(item)) for item in value) or column.absent
     if isinstance(value, bool):
         value = "true" if value else "false"
@@ -159,12 +162,12 @@ def _published_cell(record: Record, column: Column) -> str:
 def _published_value(name: str, column: _TableColumn, cell: str, line: int, problems: list[Problem]) -> Value:
     parts = re.split(r"\s*;\s+", cell) if column.is_list else [cell]
     if column.facet is not None:
-        words = {column.published.spelled(term): term for term in column.facet.values}
-        known = {term.label: term.id for term in column.facet.terms} | words
-        unknown = (part for part in parts if part not in known)
-        problems += [Problem(line, f"{name} has no word {quote(w)}{suggestion(w, list(words))}") for w in unknown]
-        parts = [known.get(part, part) for part in parts]
-    return parts if column.is_list else _scalar(column.own, parts[0])
+        by_word = {column.published.spelled(term): term for term in column.facet.values}
+        ids = {term.label: term.id for term in column.facet.terms} | by_word  # labels are accepted, too
+        unknown = (part for part in parts if part not in ids)
+        problems += [Problem(line, f"{name} has no word {quote(w)}{suggestion(w, list(by_word))}") for w in unknown]
+        parts = [ids.get(part, part) for part in parts]
+    return parts if column.is_list else _scalar(column.record_field, parts[0])
 
 
 def _full_cells(paper: Paper, taxonomy: Taxonomy) -> dict[str, str]:
@@ -183,10 +186,10 @@ def _full_cells(paper: Paper, taxonomy: Taxonomy) -> dict[str, str]:
 
 
 def _full_value(name: str, column: _TableColumn, cell: str, line: int, problems: list[Problem]) -> Value:
-    if column.own is None or column.own.kind is not FieldKind.PARTS:
+    if column.record_field is None or column.record_field.kind is not FieldKind.PARTS:
         if not column.is_list or cell == NOT_APPLICABLE:
-            return _scalar(column.own, cell)
-        parts = re.findall(r"(?:[^\\;]|\\.|\\$)+", cell)
+            return _scalar(column.record_field, cell)
+        parts = re.findall(r"(?:[^\\;]|\\.|\\$)+", cell)  # up to a semicolon that no backslash escapes
         return [re.sub(r"\\([\\;])", r"\1", part.strip()) for part in parts]
     kind, noun = (dict, "an object") if name == "bibtex" else (list, "a list")
     try:
@@ -259,8 +262,9 @@ def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame"
 
     A facet of one term is an ordered categorical over its vocabulary, so that a cross-tabulation can
     show unused terms; `NA` is one of its categories, and only an absent tag is missing. A facet of
-    kind `levels` gives a column for each of its terms, whose values are the levels, and one of its own with all levels.
-    A facet of evidence has the weakest term that supports tags. Every name that filters know is a column, or the index.
+    kind `levels` has a column for each term, with its level, and a column under its own name, with the levels in use.
+    The column of a facet of evidence holds the weakest term in evidence about tags, or all terms if an item can have
+    several. Every name that filters know is a column, or the index.
     Fields of several texts, such as `authors`, hold tuples, as does `contested` with the tags in open dispute; dates
     such as `added` are dates, years are integers, other numbers are floats, flags and `published` are booleans.
     Evidence and what `bibtex` keeps are left out: they have rows and fields of their own.
@@ -295,7 +299,7 @@ def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame"
             columns[facet.field] = pd.Categorical(tags, facet.values, ordered=True)
         else:
             columns[facet.field] = tags
-    for facet in evidence_facets(taxonomy):
+    for facet in evidence_facets(taxonomy):  # a facet of papers with the same name has precedence
         evidence_terms = [evidence_values(facet, frozenset(taxonomy.facts), paper) for paper in papers]
         if facet.kind is Kind.SINGLE:
             weakest = [value[0] if value else None for value in evidence_terms]

@@ -28,7 +28,7 @@ from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, screening_facets
 from orchtrace_corpus.corpus.model.codebook import Protocol
-from orchtrace_corpus.corpus.model.metadata import Metadata, encode, merged
+from orchtrace_corpus.corpus.model.metadata import Metadata, encode, merge
 from orchtrace_corpus.corpus.model.record_fields import candidate_fields
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag
 from orchtrace_corpus.corpus.model.searches import ARXIV, OPENALEX, Maker, Run, Search, last_day, run_fields
@@ -183,7 +183,7 @@ def arxiv_text(corpus: CorpusFiles, answers: Mapping[str, Metadata]) -> str:
     """Return the text of arXiv's metadata of papers and candidates, with new answers."""
     papers = (*corpus.pool.papers, *(item.paper for item in corpus.candidates.items))
     ids = [paper.arxiv_id for paper in papers if paper.arxiv_id]
-    return encode(merged(corpus.arxiv, answers, dict.fromkeys((*ids, *answers))))
+    return encode(merge(corpus.arxiv, answers, dict.fromkeys((*ids, *answers))))
 
 
 def _errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, tuple[Finding, ...]]:

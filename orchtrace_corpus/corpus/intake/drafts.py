@@ -15,17 +15,17 @@ from orchtrace_corpus.corpus.edit import proposal
 from orchtrace_corpus.corpus.edit.proposal import Judgement, judge, load_editable, write
 from orchtrace_corpus.corpus.edit.tags import refuse_unknown_facets
 from orchtrace_corpus.corpus.formats import issue_form
-from orchtrace_corpus.corpus.intake import papers as intake
+from orchtrace_corpus.corpus.intake import papers
 from orchtrace_corpus.corpus.intake.lookup import PaperRequest, Service, name_papers, resolve
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.author_names import typed
+from orchtrace_corpus.corpus.model.author_names import parse_authors
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.disputes import disputable
 from orchtrace_corpus.corpus.model.field_table import FieldValue
 from orchtrace_corpus.corpus.model.fields import is_key
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag, classified_evidence, evidence_facets
 from orchtrace_corpus.corpus.model.store import CorpusFiles
-from orchtrace_corpus.corpus.model.tagging import arising, read_tag
+from orchtrace_corpus.corpus.model.tagging import drop_not_arising, read_tag
 from orchtrace_corpus.corpus.model.taxonomy import ANY_EVIDENCE, Facet, Kind, Role, Taxonomy
 from orchtrace_corpus.corpus.rules.consistency import named_years
 
@@ -67,15 +67,14 @@ class Details(NamedTuple):
         options = {"urls": "url", "note": "evidence", "source": "evidence-source"}
         of_many = {"year", "venue", "affiliation", "supported", "values"}
         names = [name for name, value in self._asdict().items() if value and name not in of_many]
-        return [f"--{options.get(name, name)}" for name in names] + ["--set code"] * ("code" in self.values)
+        flags = [f"--{options.get(name, name)}" for name in names]
+        return [*flags, "--set code"] if "code" in self.values else flags
 
     def describe(self, paper: Paper) -> Paper:
         """Return a paper with these details in place of those from services."""
-        fields: dict[str, Any] = {
-            name: value for name, value in self._asdict().items() if value and name in paper._fields
-        }
+        fields = {name: value for name, value in self._asdict().items() if value and name in paper._fields}
         paper = paper.with_values(self.values)
-        fields["authors"] = typed(self.authors) or paper.authors
+        fields["authors"] = parse_authors(self.authors) or paper.authors
         fields["urls"] = tuple(dict.fromkeys((*paper.urls, *self.urls)))
         return paper._replace(**fields)
 
@@ -99,14 +98,14 @@ class Gap(NamedTuple):
             field of an item.
         facet: The facet, if the field has one.
         demand: The sentence that says what is needed.
-        read: The values that readers of a candidate gave, each with the reader.
+        readings: The values that readers of a candidate gave, each with the reader.
         depends_on: The missing fields whose tags decide whether this one is needed; empty if it always is.
     """
 
     field: str
     facet: Facet | None = None
     demand: str = ""
-    read: tuple[tuple[str, str], ...] = ()
+    readings: tuple[tuple[str, str], ...] = ()
     depends_on: tuple[str, ...] = ()
 
 
@@ -118,13 +117,13 @@ class Draft(NamedTuple):
     note: str
     source: str
     facets: Mapping[str, Tag]
-    awaiting: Candidate | None = None
+    candidate: Candidate | None = None
 
     def with_readings(self, taxonomy: Taxonomy) -> "Draft":
         """Return the draft with the candidate's readings as evidence."""
-        if self.awaiting is None:
+        if self.candidate is None:
             return self
-        evidence = self.awaiting.supported(self.paper.tags, disputable(taxonomy)).evidence
+        evidence = self.candidate.paper_with_evidence(self.paper.tags, disputable(taxonomy)).evidence
         return self._replace(paper=self.paper._replace(evidence=evidence))
 
     def complete(self, supported: tuple[str, ...], taxonomy: Taxonomy) -> Paper:
@@ -135,9 +134,9 @@ class Draft(NamedTuple):
         if not supported:  # the tagged axes and sourced fields, and the fields that a rule demands evidence for
             tagged = [facet.field for facet in taxonomy.papers if facet.sourced or facet.role is Role.AXIS]
             tagged = [field for field in tagged if is_tagged(paper, field)]
-            demanded = [field for rule in intake.unmet_demands(paper, taxonomy) for field in rule.evidence]
+            demanded = [field for rule in papers.unmet_demands(paper, taxonomy) for field in rule.evidence]
             fields = dict.fromkeys(field for field in (*tagged, *demanded) if field != ANY_EVIDENCE)
-            supported = tuple(fields) or tuple(paper.tags)[:1]
+            supported = tuple(fields) or tuple(paper.tags)[:1]  # an item of evidence names at least one tag
         item = classified_evidence(supported, self.note, self.source, self.facets, taxonomy)
         return paper._replace(evidence=(*paper.evidence, item))
 
@@ -178,14 +177,15 @@ def add(
         DataFileError: There is no corpus, or a file cannot be read or written.
         MalformedCorpusError: A data file has syntax errors.
     """
-    place = store.find_root() if not root else None
-    if place is not None and place.bundled:
+    nearest = None if root else store.find_root()
+    if nearest is not None and nearest.bundled:
         raise DataFileError(f"no {store.PAPERS} here or in any folder above", "Name the corpus with root=DIR.")
-    corpus, details = load_editable(place.path if place else root), details or Details()
+    corpus, details = load_editable(nearest.path if nearest else root), details or Details()
     taxonomy = corpus.pool.taxonomy
     coding = Coding(_read_tags(tags or {}, taxonomy.papers), _read_tags(evidence or {}, evidence_facets(taxonomy)))
     requests = name_papers(names, corpus.pool, corpus.candidates.items)
-    for error in detail_problems(requests, details, coding, corpus.pool):
+    error = next(detail_problems(requests, details, coding, corpus.pool), None)
+    if error is not None:
         raise error
     service = service or Service(no_fetch=True)
     requests, _ = resolve(requests, corpus.pool, details.describe, service, despite_title=despite_title)
@@ -196,7 +196,7 @@ def add(
     records, gaps = complete_papers(new, details, coding, corpus.pool)
     if gaps:
         fields = {name: [gap.field for gap in missing if not gap.depends_on] for name, missing in gaps.items()}
-        raise CommandUseError("\n".join(f"missing for {name}: {', '.join(fields[name])}" for name in fields))
+        raise CommandUseError("\n".join(f"missing for {name}: {', '.join(names)}" for name, names in fields.items()))
     judgement = judge(corpus, proposal.add(corpus, records, [request.origin for request in new]))
     return Addition(refused, judgement, () if dry_run else write(judgement))
 
@@ -205,7 +205,7 @@ def read_form(body: str, taxonomy: Taxonomy) -> tuple[str, Details, Coding, list
     """Return an issue form's paper (its id or URL, or nothing), details and coding, and remarks on unusable answers."""
     form = issue_form.read(body, taxonomy)
     remarks = list(form.remarks)
-    texts: dict[str, Any] = {name: intake.plain(text) for name, text in form.texts.items()}
+    texts: dict[str, Any] = {name: papers.plain(text) for name, text in form.texts.items()}
     name, year = texts.pop("identifier", ""), texts.pop("year", "")
     if year and not (len(year) == 4 and year.isascii() and year.isdigit()):
         remarks.append("the answer to 'Year' is left out: it has not four digits")
@@ -233,7 +233,7 @@ def detail_problems(
         hint = "Say with --evidence what in the source supports the tags."
         yield CommandUseError("an item of evidence needs a note", hint)
     try:
-        typed(details.authors)
+        parse_authors(details.authors)
     except CommandUseError as error:
         yield error
     try:
@@ -259,21 +259,23 @@ def complete_papers(
     records: list[Paper] = []
     gaps: dict[str, list[Gap]] = {}
     for request in requests:
-        awaiting = request.awaiting.settle(coding.tags, pool.taxonomy) if request.awaiting else None
-        tags = {field: arising(tag) for field, tag in {**request.tags, **coding.tags}.items()}
-        if awaiting:
-            tags = {field: tag for field, tag in awaiting.tags.items() if not awaiting.is_open(field)}
+        candidate = request.candidate.settle(coding.tags, pool.taxonomy) if request.candidate else None
+        if candidate:
+            tags = {field: tag for field, tag in candidate.tags.items() if not candidate.is_open(field)}
+        else:
+            tags = {field: drop_not_arising(tag) for field, tag in {**request.tags, **coding.tags}.items()}
         paper = request.paper._replace(tags=tags, added=today().isoformat())
         source = details.source or request.source or next(iter(paper.urls), "")
-        draft = Draft(request.name, paper, details.note, source, coding.evidence, awaiting)
+        draft = Draft(request.name, paper, details.note, source, coding.evidence, candidate)
         draft = ask(draft, used_keys) if ask else draft
+        # A venue that names one other year, as that of a preprint printed later: citations use the year of the venue.
         paper, years = draft.paper, set(named_years(draft.paper.venue))
         if paper.year and not paper.venue_year and len(years) == 1 and str(paper.year) not in years:
             draft = draft._replace(paper=paper._replace(venue_year=int(years.pop())))
         paper = draft.complete(details.supported, pool.taxonomy)
         if missing := _paper_gaps(paper, draft, pool.taxonomy):
             gaps[request.name] = missing
-        records.append(paper._replace(key=intake.propose_key(paper, used_keys, reserved)))
+        records.append(paper._replace(key=papers.propose_key(paper, used_keys, reserved)))
         used_keys.add(records[-1].key)
     return records, gaps
 
@@ -281,25 +283,25 @@ def complete_papers(
 def complete_exclusion(
     paper: Paper, corpus: CorpusFiles, exclusion: Exclusion, ask: Callable[[Exclusion], Exclusion] | None = None
 ) -> tuple[Exclusion, list[Gap]]:
-    """Return a paper as an exclusion with the next free id, and its missing fields.
+    """Return a paper as an exclusion with the next id that no data file mentions, and its missing fields.
 
     `exclusion` has its tags, reason, identifier and day of screening (a `CommandUseError` if that is not a date).
     `ask` completes it; without it, no questions are asked.
     """
     text = "\n".join(corpus.text(path) or "" for path in (store.CANDIDATES, store.EXCLUSIONS, store.PAPERS))
     record = exclusion._replace(
-        id=intake.next_exclusion_id(corpus.pool.exclusions, text),
+        id=papers.next_exclusion_id(corpus.pool.exclusions, text),
         title=paper.title,
         url=next(iter(paper.urls), ""),
         screened=screening_day(exclusion.screened),
     )
     record = ask(record) if ask else record
-    name = exclusion.identifier or intake.screened_identifier(paper._replace(title=record.title))
+    identifier = exclusion.identifier or papers.screened_identifier(paper._replace(title=record.title))
     gaps = [Gap(option) for option, value in (("title", record.title), ("url", record.url)) if not value]
     gaps += _facet_gaps(corpus.pool.taxonomy.exclusions, record.tags)
     if not record.reason:
         gaps.append(Gap("reason", demand="why it is left out, in one sentence"))
-    return record._replace(identifier=name), gaps
+    return record._replace(identifier=identifier), gaps
 
 
 def screening_day(text: str) -> str:
@@ -326,17 +328,18 @@ def _paper_gaps(paper: Paper, draft: Draft, taxonomy: Taxonomy) -> list[Gap]:
         for field in taxonomy.fields
         if field.required and paper.value(field.name) in (None, "", ())
     ]
-    gaps += _facet_gaps(taxonomy.papers, paper.tags, awaiting=draft.awaiting)
+    gaps += _facet_gaps(taxonomy.papers, paper.tags, candidate=draft.candidate)
     if not draft.note:
-        # A candidate's readings become evidence with its tags.
-        facets = [gap.facet for gap in gaps if gap.facet is not None and draft.awaiting is None]
+        # An open tag can demand evidence. That of a candidate brings it along: its readings become evidence.
+        facets = [gap.facet for gap in gaps if gap.facet is not None] if draft.candidate is None else []
         open_names = {facet.field for facet in facets}
         open_names |= {term.id for facet in facets if facet.levels for term in facet.terms}
-        demands = intake.unmet_demands(paper, taxonomy, open_names)
+        demands = papers.unmet_demands(paper, taxonomy, open_names)
         if not demands:
             return gaps
         of_evidence = [Gap("evidence", demand=rule.message) for rule in demands]
-        undecided = () if intake.unmet_demands(paper, taxonomy) else tuple(open_names)
+        # Evidence that the present tags demand is missing whatever the open ones become.
+        undecided = () if papers.unmet_demands(paper, taxonomy) else tuple(open_names)
     else:
         of_evidence, undecided = [], ()
     if not draft.source:
@@ -346,14 +349,14 @@ def _paper_gaps(paper: Paper, draft: Draft, taxonomy: Taxonomy) -> list[Gap]:
 
 
 def _facet_gaps(
-    facets: Iterable[Facet], tags: Mapping[str, Tag], prefix: str = "", awaiting: Candidate | None = None
+    facets: Iterable[Facet], tags: Mapping[str, Tag], prefix: str = "", candidate: Candidate | None = None
 ) -> list[Gap]:
     """Return the missing tags; for a candidate, those that are open, with its readings."""
     gaps = []
     for facet in (facet for facet in facets if facet.required and facet.field not in tags):
         names = [term.id for term in facet.terms] if facet.kind is Kind.LEVELS else [facet.field]
-        if awaiting is None:
+        if candidate is None:
             gaps.append(Gap(f"{prefix}{facet.field}", facet))
         else:
-            gaps += [Gap(name, facet, read=awaiting.readers_of(name)) for name in names if awaiting.is_open(name)]
+            gaps += [Gap(name, facet, readings=candidate.readers_of(name)) for name in names if candidate.is_open(name)]
     return gaps

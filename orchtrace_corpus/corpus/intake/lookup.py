@@ -57,7 +57,7 @@ class PaperRequest(NamedTuple):
         code: The exit code of the refusal.
         words: The words of a command line for an entry of a file, in place of its name.
         title: A title to use if no service has one.
-        awaiting: The candidate that it is.
+        candidate: The candidate that it is.
         excluded: The exclusion that is to become a paper, named by its id.
         tags: The tags that a file gives, by field.
     """
@@ -71,14 +71,14 @@ class PaperRequest(NamedTuple):
     code: ExitCode = ExitCode.DONE
     words: tuple[str, ...] = ()
     title: str = ""
-    awaiting: Candidate | None = None
+    candidate: Candidate | None = None
     excluded: Exclusion | None = None
     tags: Mapping[str, Tag] = {}
 
     @property
     def origin(self) -> Candidate | Exclusion | None:
         """The candidate or exclusion that becomes the paper."""
-        return self.awaiting or self.excluded
+        return self.candidate or self.excluded
 
     @property
     def is_refused(self) -> bool:
@@ -90,14 +90,14 @@ class PaperRequest(NamedTuple):
         return self._replace(problem=problem, code=code)
 
 
-def name_papers(words: Iterable[str], pool: Pool, awaiting: Sequence[Candidate] = ()) -> list[PaperRequest]:
+def name_papers(words: Iterable[str], pool: Pool, candidates: Sequence[Candidate] = ()) -> list[PaperRequest]:
     """Return the papers that words name; a `DataFileError` if a file of papers cannot be read."""
     requests: list[PaperRequest] = []
     for word in words:
         if registry.is_readable(word) and recognise(word) is None and "://" not in word:
-            requests += _read_entries(word, pool, awaiting)
+            requests += _read_entries(word, pool, candidates)
         else:
-            requests.append(name_paper(word.strip(), pool, awaiting))
+            requests.append(name_paper(word.strip(), pool, candidates))
     return requests
 
 
@@ -164,9 +164,9 @@ def near_title(paper: Paper, records: RecordIndex) -> Iterator[str]:
         yield f"its title is nearly that of {near.record.name}, which has another arXiv id; compare them"
 
 
-def describe_candidate(paper: Paper, awaiting: RecordIndex) -> str:
+def describe_candidate(paper: Paper, candidates: RecordIndex) -> str:
     """Return a note on a paper that is a candidate; empty if it is none."""
-    match = awaiting.find(paper)
+    match = candidates.find(paper)
     if not match or (match.sign is Sign.TITLE and match.record.name != paper.key):
         return ""
     return f"it is the candidate {match.record.name}; to include it: corpus add {match.record.name}"
@@ -176,7 +176,7 @@ def _is_open(request: PaperRequest) -> bool:
     return not request.is_refused and not request.paper.title
 
 
-def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> PaperRequest:
+def name_paper(word: str, pool: Pool, candidates: Sequence[Candidate] = ()) -> PaperRequest:
     """Return the paper that a word names; `resolve` refuses one of the pool.
 
     The id of an exclusion means that it shall become a paper; its title is looked up again if it has an identifier.
@@ -192,11 +192,11 @@ def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> Pap
             title = "" if next(identities(paper), None) else paper.title
             paper = paper._replace(title=title)
             return PaperRequest(exclusion.id, paper, source=exclusion.url, title=exclusion.title, excluded=exclusion)
-    papers = find_records(pool._replace(papers=tuple(candidate.paper for candidate in awaiting), exclusions=()), word)
-    for candidate in awaiting:
+    papers = find_records(pool._replace(papers=tuple(candidate.paper for candidate in candidates), exclusions=()), word)
+    for candidate in candidates:
         if candidate.paper in papers:
             paper = candidate.paper._replace(tags={}, evidence=())
-            return PaperRequest(word, paper, source=next(iter(paper.urls), ""), awaiting=candidate)
+            return PaperRequest(word, paper, source=next(iter(paper.urls), ""), candidate=candidate)
     problem = intake.arxiv_misspelling(word, pool)
     identifier = recognise(word)
     if identifier is not None and not problem:
@@ -214,7 +214,7 @@ def name_paper(word: str, pool: Pool, awaiting: Sequence[Candidate] = ()) -> Pap
     return PaperRequest(word, Paper(urls=(url,)), source=url)
 
 
-def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[PaperRequest]:
+def _read_entries(path: str, pool: Pool, candidates: Sequence[Candidate]) -> list[PaperRequest]:
     """Return the entries of a file, each under its own key if that is valid, with its tags and summary."""
     data, shown = read_bytes(path, path, MAX_BODY_BYTES), printable(path, limit=300)
     if len(data) > MAX_BODY_BYTES:
@@ -222,7 +222,7 @@ def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[
     items = registry.find_by_ending(path, data).read(data, pool.taxonomy, path=path)
     if not items:
         raise DataFileError(f"there are no entries in {shown}", "Nothing can be added.")
-    candidates = RecordIndex([candidate.paper for candidate in awaiting])
+    index = RecordIndex([candidate.paper for candidate in candidates])
     requests = []
     for item in items:
         values, _ = complete_item(item, None)
@@ -231,7 +231,7 @@ def _read_entries(path: str, pool: Pool, awaiting: Sequence[Candidate]) -> list[
         for kind in IdentifierKind:
             if (value := getattr(paper, kind.value)) and not is_normal(kind, value):
                 problem = problem or f"{quote(value)} cannot be its {kind}; correct it in the file"
-        problem = problem or describe_candidate(paper, candidates)
+        problem = problem or describe_candidate(paper, index)
         coding, wrong_keywords = coding_of_new(item, pool.taxonomy)
         values = {**coding, **values}
         paper, wrong_values = _with_fields(paper, {**values, **by_term(values, pool.taxonomy)}, pool.taxonomy)

@@ -107,7 +107,7 @@ def include(
     An empty reason keeps the one on record, and a summary on record stays. `day` is the day of the decision.
     """
     bare = candidate.paper._replace(tags={}, evidence=(), summary=candidate.paper.summary or summary)
-    request = PaperRequest(candidate.name, bare, source=next(iter(bare.urls), ""), awaiting=candidate)
+    request = PaperRequest(candidate.name, bare, source=next(iter(bare.urls), ""), candidate=candidate)
     records, gaps = drafts.complete_papers([request], Details(), Coding(tags), corpus.pool)
     if not gaps and bare.summary:
         return edit.add(corpus, records, [candidate])

@@ -16,7 +16,7 @@ from orchtrace_corpus.corpus.intake import drift
 from orchtrace_corpus.corpus.intake.discovery import arxiv_text
 from orchtrace_corpus.corpus.intake.drift import Answers
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.metadata import Metadata, merged
+from orchtrace_corpus.corpus.model.metadata import Metadata, merge
 from orchtrace_corpus.corpus.model.record_fields import Value
 from orchtrace_corpus.corpus.model.records import Loaded
 from orchtrace_corpus.corpus.model.store import CorpusFiles
@@ -69,8 +69,8 @@ def fetch(
     gaps = (*answer.throttled, *answer.unparseable)
     cached = Client(arxiv_url, offline=True).fetch(gaps).found if gaps else {}
     earlier = {**{name: known[name] for name in gaps if name in known}, **cached}
-    answers = Answers(merged(known, found, found), answer.missing, answer.malformed)
-    reported = answers._replace(found={**merged(known, earlier, earlier), **answers.found})
+    answers = Answers(merge(known, found, found), answer.missing, answer.malformed)
+    reported = answers._replace(found={**merge(known, earlier, earlier), **answers.found})
     return Fetched(answers, reported, answer, failure)
 
 

@@ -52,7 +52,7 @@ class Comparison(NamedTuple):
     forms: tuple[tuple[int, str], ...]
 
 
-def typed(text: str) -> tuple[str, ...]:
+def parse_authors(text: str) -> tuple[str, ...]:
     """Return authors as people type them: `Family, Given; Family, Given`, or joined by `and` as in BibTeX.
 
     `CommandUseError` refuses commas that seem to separate names: several in one name, or one between two names of two

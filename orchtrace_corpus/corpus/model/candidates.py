@@ -20,7 +20,7 @@ from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute, Reading
 from orchtrace_corpus.corpus.model.field_table import CANDIDATE_FIELDS, FieldKind
 from orchtrace_corpus.corpus.model.fields import field_decoder
 from orchtrace_corpus.corpus.model.records import Entries, Evidence, EvidenceVerdict, Paper, Places, Tag
-from orchtrace_corpus.corpus.model.tagging import arising, in_order
+from orchtrace_corpus.corpus.model.tagging import drop_not_arising, in_order
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term, facet_decoder
 
 _VERDICTS = {
@@ -114,7 +114,7 @@ class Candidate(NamedTuple):
         """Return True if a facet, or a term with levels, is open."""
         return tag in self.open_tags
 
-    def supported(self, tags: Mapping[str, Tag], facets: Mapping[str, Facet]) -> Paper:
+    def paper_with_evidence(self, tags: Mapping[str, Tag], facets: Mapping[str, Facet]) -> Paper:
         """Return the paper with some tags, and with the readings of the tags in `facets` as items of evidence.
 
         A reading supports a facet if the record has every tag that the reading gives for it, contradicts the facet if
@@ -171,7 +171,7 @@ class Candidate(NamedTuple):
                 open_tags -= tag.keys() or every
                 open_tags -= {facet.field} if open_tags.isdisjoint(every) else set()
                 levels = {**(held if isinstance(held, Mapping) else {}), **tag}
-                tags[facet.field] = arising(in_order(facet, levels))
+                tags[facet.field] = drop_not_arising(in_order(facet, levels))
             elif tag is not None:
                 tags[facet.field] = tag
                 open_tags.discard(facet.field)
@@ -267,7 +267,7 @@ def decode_candidates(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Cand
         proposal = own_members.setdefault("proposal", Decision.UNCLEAR)
         if proposal is not Decision.UNREAD and "reason" not in values and node.at != file.cut_off:
             report.add("F101", node.at, "missing field 'reason'")
-        paper = Paper(tags={field: arising(tag) for field, tag in tags.items()}).with_values(members)
+        paper = Paper(tags={field: drop_not_arising(tag) for field, tag in tags.items()}).with_values(members)
         open_tags = _open_tags(tags, taxonomy.papers)
         candidates.append(Candidate(paper, screening=screened, open_tags=open_tags, **own_members))
         starts.append(node.at)

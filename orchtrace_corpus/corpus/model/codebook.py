@@ -12,7 +12,7 @@ from orchtrace_corpus.base.yamlfile.decoders import Report, decode_value, items_
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of, values_for
-from orchtrace_corpus.corpus.model.records import Entries, Pool, decode_entries, require_none
+from orchtrace_corpus.corpus.model.records import Entries, Pool, decode_entries, raise_findings
 from orchtrace_corpus.corpus.model.searches import QuerySyntaxError, check_query, count
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
@@ -136,7 +136,7 @@ class ProtocolFile(NamedTuple):
 
     def sound(self) -> Protocol | None:
         """Return the protocol, None if the corpus has none; raise `InvalidCorpusError` if it has mistakes."""
-        require_none("the protocol has errors:", self.findings)
+        raise_findings("the protocol has errors:", self.findings)
         return self.protocol
 
 

@@ -59,24 +59,26 @@ _PAPER = r"(?:paper|article|submission|manuscript|work|preprint|e-?print|report|
 _GONE = r"(?:withdrawn|retracted)"
 # Withdrawn from a venue, or by mistake: the paper itself is still there.
 _STAYS = r"(?!\s+(?:from\s+(?!arxiv)|by\s+(?:mistake|accident|error)|in\s+error|erroneously))"
-_NOT_NOW = r"(?!\s+(?:previously|once|not|never)\b)"
+_NOT_PAST_OR_NEGATED = r"(?!\s+(?:previously|once|not|never)\b)"
 _OBJECT = rf"(?:this|our|my)\s+(?:\w+\s+)?{_PAPER}{_STAYS}"
 
-_PASSIVE = rf"(?:has\s+been|is(?:\s+being)?|was|had\s+to\s+be){_NOT_NOW}(?:\s+\w+)?\s+{_GONE}\b{_STAYS}"
+_PASSIVE = rf"(?:has\s+been|is(?:\s+being)?|was|had\s+to\s+be){_NOT_PAST_OR_NEGATED}(?:\s+\w+)?\s+{_GONE}\b{_STAYS}"
 _WANTED = r"(?:decided|chose|chosen|wish|want|would\s+like|like|request(?:ed)?|have|had|need(?:ed)?|forced)\s+to"
 _NO_OBJECT = r"(?=\s*(?:$|[.,;:!)]|(?:due|because|until|and|for|as|since|it)\b|from\s+arxiv))"
 _REASON = r"(?:by|due|because|for|from|as|in\s+favou?r|pending|until|at|on)\b"
 
-_IN_BOTH = (
+_IN_ABSTRACT = (
     rf"\b(?:this|our)\s+(?:arxiv\s+|entire\s+)?{_PAPER}\s+{_PASSIVE}",
     r"\badministratively\s+(?:withdrawn|removed)\b",
     rf"\bwithdraw(?:ing|s)?\s+{_OBJECT}",
     rf"\b{_WANTED}\s+withdraw\b{_NO_OBJECT}",
 )
 _IN_COMMENT = (
+    *_IN_ABSTRACT,
     rf"\bthe\s+{_PAPER}\s+{_PASSIVE}",
     rf"\bwithdraw(?:ing|s)?\s+the\s+{_PAPER}{_STAYS}",
     rf"^\W*(?:{_PAPER}\s+)?{_GONE}\b{_STAYS}(?=\s*(?:$|[.,;:!()\u2013\u2014-]|{_REASON}))",
+    # Not "version 1 removed by arXiv", which leaves the other versions.
     rf"(?<!\bversion \d )(?<!\bv\d )(?<!\bversion )\b(?:{_GONE}|removed)\s+by\s+(?!mistake|accident|error)",
     rf"\bwithdrawal\s+(?:of|for)\s+(?:this|the|our)\s+(?:\w+\s+)?{_PAPER}",
     r"\b(?:request(?:s|ed|ing)?|asked\s+for)\s+(?:a\s+|the\s+)?withdrawal\b(?!\s+from\s+(?!arxiv))",
@@ -89,14 +91,14 @@ def suspected_withdrawal(metadata: Metadata) -> str:
     Authors and administrators write it into the comment. In the abstract, which can be about anything, only phrases
     about this very paper count.
     """
-    for text, patterns in ((metadata.comment or "", (*_IN_BOTH, *_IN_COMMENT)), (metadata.abstract, _IN_BOTH)):
+    for text, patterns in ((metadata.comment or "", _IN_COMMENT), (metadata.abstract, _IN_ABSTRACT)):
         if re.search("withdr[ae]w|retract|remove", text, re.IGNORECASE):
             for pattern in patterns:
                 match = re.search(pattern, text, re.IGNORECASE)
                 if match is not None:
-                    *_, before = re.split(r"[.;!] ", text[: match.start()])
-                    behind, period, _ = text[match.start() :].partition(". ")
-                    return (before + behind + period).strip()
+                    *_, sentence_start = re.split(r"[.;!] ", text[: match.start()])
+                    sentence_end, period, _ = text[match.start() :].partition(". ")
+                    return (sentence_start + sentence_end + period).strip()
     return ""
 
 
@@ -109,11 +111,12 @@ def encode(papers: Mapping[str, Metadata]) -> str:
         present = (field for field in (*_REQUIRED, *_OPTIONAL) if field in _REQUIRED or values[field])
         lines = ",\n".join(f"      {_json(field)}: {_json(values[field])}" for field in present)
         blocks.append(f"\n    {_json(name)}: {{\n{lines}\n    }}")
-    return f"{head}{','.join(blocks)}{chr(10) + '  ' if blocks else ''}}}\n}}\n"
+    tail = "\n  }\n}\n" if blocks else "}\n}\n"
+    return head + ",".join(blocks) + tail
 
 
 class ArxivFile(NamedTuple):
-    """The last answers of arXiv, by id; errors of the file are raised, not collected."""
+    """The last answers of arXiv, by id. `findings` stays empty, since the errors of this file are raised."""
 
     papers: Mapping[str, Metadata] = {}
     findings: tuple[Finding, ...] = ()
@@ -147,10 +150,10 @@ def decode(text: str, shown_as: str) -> dict[str, Metadata]:
         raise DataFileError(f"{shown_as}: {error}", _HINT) from error
 
 
-def merged(known: Mapping[str, Metadata], answer: Mapping[str, Metadata], ids: Iterable[str]) -> dict[str, Metadata]:
-    """Return the metadata after an answer: only of the given ids, and never an older version than before."""
+def merge(known: Mapping[str, Metadata], answer: Mapping[str, Metadata], ids: Iterable[str]) -> dict[str, Metadata]:
+    """Return the metadata of the given ids after an answer: that of the answer, unless a newer version was known."""
     versions = {name: [papers[name] for papers in (answer, known) if name in papers] for name in ids}
-    return {name: max(of, key=lambda metadata: metadata.version) for name, of in versions.items() if of}
+    return {name: max(found, key=lambda metadata: metadata.version) for name, found in versions.items() if found}
 
 
 class _FormError(Exception):

@@ -10,7 +10,7 @@ from orchtrace_corpus.corpus.model.decode import field_names
 from orchtrace_corpus.corpus.model.disputes import Argument, Dispute
 from orchtrace_corpus.corpus.model.field_table import BARE_KINDS, CANDIDATE_FIELDS, EXCLUSION_FIELDS, RecordField
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, Record, Tag, Waiver
-from orchtrace_corpus.corpus.model.tagging import arising
+from orchtrace_corpus.corpus.model.tagging import drop_not_arising
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 Value: TypeAlias = str | int | float | Sequence["Value"] | Mapping[str, "Value"]
@@ -51,7 +51,7 @@ def candidate_fields(candidate: Candidate, taxonomy: Taxonomy) -> dict[str, Valu
 
 def tag_value(tag: Tag) -> Value:
     """Return a tag as its YAML field: several terms as a list, NA alone as text, without terms that do not arise."""
-    tag = arising(tag)
+    tag = drop_not_arising(tag)
     if isinstance(tag, (str, Mapping)):
         return tag
     return NOT_APPLICABLE if tag == (NOT_APPLICABLE,) else list(tag)

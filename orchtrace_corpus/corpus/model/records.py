@@ -237,7 +237,7 @@ class PublishedPool(NamedTuple):
 
 
 class ReadingName(StrEnum):
-    """The reading of disputed tags that a corpus is counted and judged by."""
+    """The value that counts for a disputed tag: the published one, or the one that readers of the sources agree on."""
 
     PUBLISHED = "published"
     SOURCES = "sources"
@@ -264,14 +264,14 @@ def in_published_order(papers: Iterable[Paper], published: PublishedPool | None)
 
 
 class Places:
-    """The places of the records of one file, and of their fields, which are found by reading a record again."""
+    """The places of the records of one file and of their fields. A field is found by reading its record again."""
 
     def __init__(self, file: YamlFile, starts: list[int]) -> None:
         self.file = file
         self._starts = starts
 
     @property
-    def cut_off(self) -> tuple[str, str] | None:
+    def cut_off_record(self) -> tuple[str, str] | None:
         """The path and the key of the record that a syntax error has cut off, if there is one."""
         if self.file.cut_off not in self._starts:
             return None
@@ -302,7 +302,7 @@ Item = TypeVar("Item")
 
 
 class Entries(Generic[Item]):
-    """The entries of a data file without mistakes, their places, None without a file, and the findings."""
+    """The valid entries of a data file, and its findings. `places` has an entry's place; it is None without a file."""
 
     def __init__(
         self, subject: str, items: Iterable[Item] = (), places: Places | None = None, findings: Sequence[Finding] = ()
@@ -319,7 +319,7 @@ class Entries(Generic[Item]):
 
     def sound(self) -> tuple[Item, ...]:
         """Return the entries; raise `InvalidCorpusError` if the file has mistakes, since some would be missing."""
-        require_none(f"{self._subject} errors:", self.findings)
+        raise_findings(f"{self._subject} errors:", self.findings)
         return self.items
 
 
@@ -396,7 +396,8 @@ Path: TypeAlias = tuple[str | int, ...]
 
 def identities(paper: Paper) -> Iterator[tuple[Identifier, Path]]:
     """Yield the paper's identifiers: those of its fields, and those that only a URL has."""
-    for kind, value in zip(_KINDS, (paper.arxiv_id, paper.doi, paper.openreview_id, paper.acl_id), strict=True):
+    for kind in _KINDS:
+        value: str | None = getattr(paper, kind)
         if value is not None:
             yield Identifier(kind, value), (kind,)
     for index, url in enumerate(paper.urls):
@@ -415,15 +416,15 @@ def address(url: str) -> str:
 def folded_title(title: str, *, between: str = "") -> str:
     """Return the letters and digits of a title without case and accents, the same for all its spellings.
 
-    Words are joined by `between`; by nothing, `Long-Horizon` equals `Longhorizon`.
+    `between` joins the words. By default it is empty, so `Long-Horizon` equals `Longhorizon`.
     """
     if not title.isascii():
         title = "".join(c for c in unicodedata.normalize("NFKD", title) if not unicodedata.combining(c))
     return re.sub(r"[\W_]+", between, title.casefold())
 
 
-def require_none(heading: str, findings: Sequence[Finding]) -> None:
-    """Raise the error of `invalid` if there are findings."""
+def raise_findings(heading: str, findings: Sequence[Finding]) -> None:
+    """Raise the error that `invalid` returns if there are findings."""
     if findings:
         raise invalid(heading, findings)
 

@@ -50,8 +50,8 @@ MERGE_DRIVER = 'git config merge.corpus.driver "corpus merge-file %O %A %B"'
 
 Content = TypeVar("Content")
 Call: TypeAlias = tuple[str, ...]
-"""A function as `module:function` below `orchtrace_corpus.corpus`, and what it is called with: attributes of
-`CorpusFiles`, and paths of data files, which stand for a `YamlFile` or a `TextFile` (None where it is missing)."""
+"""A function, as `module:function` below `orchtrace_corpus.corpus`, and its arguments. Each is an attribute of
+`CorpusFiles`, or the path of a data file, for its `YamlFile` or `TextFile` (None if the file is missing)."""
 
 
 class DataFile(NamedTuple):
@@ -61,13 +61,13 @@ class DataFile(NamedTuple):
 
     Attributes:
         name: Its name; its JSON Schema is docs/schema/NAME.schema.json.
-        decode: Returns the content of the file with its `findings`, and with `total`, the number of entries, for a
-            line of `corpus check`; called with None for every argument if the file is missing. Empty for the files
-            that `CorpusFiles.loaded` decodes together.
+        decode: Returns the content of the file. It has `findings`, and `total` (the number of entries) if a line of
+            `corpus check` counts them. If the file is missing, every argument is None. Empty for the files that
+            `CorpusFiles.loaded` decodes together.
         schema: Its JSON Schema in `render/schemas.json`, or its table of fields as `module:name`; empty for none.
         style: Returns the style in which commands write its records; empty if no command writes them.
         checks: Returns all findings of the file, those of decoding included; empty if decoding has all.
-        names: The fields that distinguish its records; empty if only the whole record does.
+        key_fields: The fields that distinguish its records; empty if only the whole record does.
         part: The line of `corpus check` that has its findings; its name if empty.
         is_list: Whether it holds a list of records, not one mapping.
         is_formatted: Whether `corpus check --fix` writes it, by its style.
@@ -80,10 +80,15 @@ class DataFile(NamedTuple):
     schema: str = ""
     style: Call = ()
     checks: Call = ()
-    names: tuple[str, ...] = ()
+    key_fields: tuple[str, ...] = ()
     part: str = ""
     is_list: bool = True
     is_formatted: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the file and of others that are decoded with it."""
+        return (self.path, *(value for value in self.decode if "/" in value))
 
 
 DATA_FILES = (
@@ -95,7 +100,7 @@ DATA_FILES = (
         schema="papers",
         style=("model.record_fields:paper_style", "taxonomy"),
         checks=("rules:check", "loaded"),
-        names=("key",),
+        key_fields=("key",),
         part="data",
         is_formatted=True,
     ),
@@ -105,7 +110,7 @@ DATA_FILES = (
         required=True,
         schema="exclusions",
         style=("model.record_fields:exclusion_style", "taxonomy"),
-        names=("id",),
+        key_fields=("id",),
         part="data",
         is_formatted=True,
     ),
@@ -116,7 +121,7 @@ DATA_FILES = (
         schema="candidates",
         style=("model.record_fields:candidate_style", "taxonomy"),
         checks=("rules.candidates:check", "candidates", "loaded"),
-        names=("key",),
+        key_fields=("key",),
         part="data",
         is_formatted=True,
     ),
@@ -135,7 +140,7 @@ DATA_FILES = (
         ("model.claim_file:decode_claims", CLAIMS, "read_sheet", "scale"),
         schema="claims",
         checks=("analysis.claims:check", "claims", "pool"),
-        names=("id",),
+        key_fields=("id",),
     ),
     DataFile(
         "disputes",
@@ -144,14 +149,14 @@ DATA_FILES = (
         schema="disputes",
         style=("model.record_fields:dispute_style",),
         checks=("model.disputes:check", "disputes", "pool", "coding_rules"),
-        names=("record", "tag"),
+        key_fields=("record", "tag"),
     ),
     DataFile(
         "scale",
         SCALE,
         ("model.scale:decode_scale", SCALE, "known_keys", "noun"),
         schema="scale",
-        names=("system", "quantity"),
+        key_fields=("system", "quantity"),
         part="data",
     ),
     DataFile(
@@ -166,7 +171,7 @@ DATA_FILES = (
         CODEBOOK,
         ("model.codebook:decode_codebook", CODEBOOK, "pool", "are_records_sound"),
         schema="codebook",
-        names=("tag",),
+        key_fields=("tag",),
     ),
     DataFile(
         "protocol",
@@ -273,12 +278,12 @@ class CorpusFiles:
 
     def is_there(self, row: DataFile) -> bool:
         """Return True if the corpus has the file of a row, or another that is decoded with it."""
-        return any(map(self.has, {row.path, *(value for value in row.decode if "/" in value)}))
+        return any(self.has(path) for path in row.paths)
 
     def paths(self) -> list[str]:
         """Return the paths of all data files that the corpus has."""
-        paths = (value for row in DATA_FILES for value in (row.path, *row.decode) if "/" in value)
-        return list(filter(self.has, dict.fromkeys(paths)))
+        paths = dict.fromkeys(path for row in DATA_FILES for path in row.paths)
+        return [path for path in paths if self.has(path)]
 
     def data(self, path: str) -> bytes | None:
         """Return the bytes of a file, None if it is missing; raise `DataFileError` if it cannot be read."""
@@ -301,7 +306,7 @@ class CorpusFiles:
                 hint = "Without exclusions it holds: []" if path == EXCLUSIONS else ""
                 raise DataFileError(f"cannot read {self.shown_path(path)}: No such file or directory", hint)
             file = self._files[path] = YamlFile(self.shown_path(path), b"[]\n" if data is None else data)
-            if any(row.path == path and row.style for row in DATA_FILES):
+            if any(row.path == path and row.style for row in DATA_FILES):  # `merge-file` writes records by their style
                 file.merge_command = f'{MERGE_DRIVER} && git checkout --merge "{file.path}"'
         return file
 
@@ -399,7 +404,7 @@ class CorpusFiles:
                     self._contents[name] = self.call(row.decode)
             else:
                 function, *values = row.decode
-                self._contents[name] = named(function)(*(None for _ in values))
+                self._contents[name] = import_named(function)(*(None for _ in values))
         return self._contents[name]
 
     def call(self, call: Call) -> Any:
@@ -412,7 +417,7 @@ class CorpusFiles:
                 values.append(self.text_file(name))
             else:
                 values.append(self.file(name) if self.has(name) else None)
-        return named(call[0])(*values)
+        return import_named(call[0])(*values)
 
     @property
     def coding_rules(self) -> dict[str, int] | None:
@@ -433,7 +438,7 @@ class CorpusFiles:
         return style
 
     def check_form(self) -> None:
-        """Compare the files that `corpus check --fix` writes with their form while they are read; none was read yet.
+        """Compare the files that `corpus check --fix` writes with their form as they are read; call it before that.
 
         Raises:
             DataFileError: A file is missing or cannot be read.
@@ -464,13 +469,14 @@ class CorpusFiles:
             findings = tuple(self.call(row.checks))
         elif row.decode:
             findings = tuple(self.content(row.name).findings)
-        is_record_file = row.path in (PAPERS, EXCLUSIONS, CANDIDATES)  # whose own checks look, since records waive
+        is_record_file = row.path in (PAPERS, EXCLUSIONS, CANDIDATES)  # their own checks find lookalikes
         if is_record_file or not row.path.endswith(".yaml") or not self.has(row.path):
             return findings
-        return findings + tuple(named("rules.texts:find_lookalikes")(self.file(row.path)))
+        return findings + tuple(import_named("rules.texts:find_lookalikes")(self.file(row.path)))
 
     def findings(self, part: str = "") -> Iterator[Finding]:
-        """Yield the findings of all files, or of those in one line of `corpus check`; raise `DataFileError`."""
+        """Yield the findings of all files, or of one line (`part`) of `corpus check`; raise `DataFileError`."""
+        # Without a valid taxonomy, the row of the papers has its findings, and nothing else can be decoded.
         rows = DATA_FILES if self.loaded.pool else [row for row in DATA_FILES if row.path == PAPERS]
         for row in rows:
             if part in ("", row.part or row.name):
@@ -485,7 +491,9 @@ class CorpusFiles:
         file = self.file(DISPUTES)
         with _collector_paused():
             tags = open_tags(YamlFile(file.path, file.text.encode()))  # in a third of the time of decoding all
-        return {tag: agreed for tag, agreed in tags.items() if not agreed or reading is ReadingName.PUBLISHED}
+        if reading is ReadingName.PUBLISHED:
+            return tags
+        return {tag: agreed for tag, agreed in tags.items() if not agreed}
 
     def with_contested(self, pool: Pool, reading: ReadingName = ReadingName.PUBLISHED) -> Pool:
         """Return a pool with the tags in open dispute of each paper, in the order of the file."""
@@ -503,8 +511,8 @@ class CorpusFiles:
             return None
 
 
-def named(name: str) -> Any:
-    """Return the object that a row of `DATA_FILES` names as `module:name` below `orchtrace_corpus.corpus`."""
+def import_named(name: str) -> Any:
+    """Import the object that a row of `DATA_FILES` names as `module:name` below `orchtrace_corpus.corpus`."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(f"orchtrace_corpus.corpus.{module}"), attribute)
 

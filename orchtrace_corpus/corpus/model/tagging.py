@@ -82,9 +82,9 @@ def read_value(field: RecordField, text: str) -> FieldValue:
     """
     text = text.strip()
     if field.kind is FieldKind.AUTHORS:
-        from orchtrace_corpus.corpus.model.author_names import typed  # no command that only reads needs it
+        from orchtrace_corpus.corpus.model.author_names import parse_authors  # no command that only reads needs it
 
-        return typed(text)
+        return parse_authors(text)
     if field.is_list:
         return tuple(part.strip() for part in text.split(",") if part.strip())
     if field.kind is FieldKind.YEAR:
@@ -150,7 +150,7 @@ def assign(tags: dict[str, Tag], facets: Sequence[Facet], name: str, text: str) 
     return False
 
 
-def arising(tag: Tag) -> Tag:
+def drop_not_arising(tag: Tag) -> Tag:
     """Return a tag without the terms that do not arise, as records have it."""
     return {term: level for term, level in tag.items() if level != NOT_ARISING} if isinstance(tag, Mapping) else tag
 

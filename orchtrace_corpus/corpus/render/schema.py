@@ -17,7 +17,7 @@ from orchtrace_corpus.corpus.formats.issue_form import Question, questions
 from orchtrace_corpus.corpus.model import field_table
 from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, Section
 from orchtrace_corpus.corpus.model.records import VERDICT
-from orchtrace_corpus.corpus.model.store import DataFile, named
+from orchtrace_corpus.corpus.model.store import DataFile, import_named
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -72,7 +72,7 @@ def data_schemas(rows: Sequence[DataFile], taxonomy: Taxonomy) -> list[str]:
     for row in rows:
         template = templates.get(row.schema)
         if template is None and ":" in row.schema:
-            template = table_template(named(row.schema))
+            template = table_template(import_named(row.schema))
         elif template is None:
             template = record_template(row.schema, taxonomy.paper_fields)
         item = _expanded(template, definitions)

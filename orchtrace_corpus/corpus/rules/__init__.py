@@ -44,9 +44,9 @@ def check(loaded: Loaded) -> tuple[Finding, ...]:
     """Return the findings of a corpus, those of decoding included, without waived ones, in the order of the lines."""
     findings = list(loaded.findings)
     if loaded.pool is not None:
-        cut_off = {places.cut_off for places in (loaded.paper_places, loaded.exclusion_places)} - {None}
+        cut_off = {places.cut_off_record for places in (loaded.paper_places, loaded.exclusion_places)} - {None}
         raised = (finding for rule in CHECKS for finding in rule(loaded))
-        # The text after a syntax error may hold what the rule misses.
+        # What a rule does not find in such a record may stand after the syntax error.
         findings += (finding for finding in raised if (finding.location.path, finding.record) not in cut_off)
         findings = apply_waivers(findings, loaded)
     files = {path: order for order, path in enumerate(dict.fromkeys(f.location.path for f in findings))}
@@ -60,7 +60,7 @@ def apply_waivers(
 ) -> list[Finding]:
     """Return the findings without those that their record waives, and report waivers that waive nothing.
 
-    `is_judged` returns True for a record and a code that the findings would contain if there were anything to waive.
+    `is_judged` returns True if the rules of a code were run for a record. Only then can a waiver be unused.
     """
     papers: tuple[Sequence[Record], Places] = (loaded.papers, loaded.paper_places)
     waivers = [

@@ -42,7 +42,7 @@ def check(file: Entries[Candidate], loaded: Loaded) -> tuple[Finding, ...]:
         findings += _contradicted(candidate, index, places, facets)
     findings += _decided(file.items, places, loaded)
     # The text after a syntax error may hold what a rule misses.
-    raised = [finding for finding in findings if (finding.location.path, finding.record) != places.cut_off]
+    raised = [finding for finding in findings if (finding.location.path, finding.record) != places.cut_off_record]
     everything = [*file.findings, *raised]
     if is_malformed(loaded.findings):  # what a waiver is about may be among the records that cannot be read
         remaining = apply_waivers(everything, candidates, lambda *_: False)
@@ -56,7 +56,7 @@ def _tag_findings(file: Entries[Candidate], loaded: Loaded, taxonomy: Taxonomy) 
     rules = tuple(rule for rule in taxonomy.rules if not rule.sparse and rule.evidence != (ANY_EVIDENCE,))
     facets = disputable(taxonomy)
     papers = tuple(
-        candidate.supported(
+        candidate.paper_with_evidence(
             candidate.paper.tags, {tag: facet for tag, facet in facets.items() if tag not in candidate.open_tags}
         )
         for candidate in file.items

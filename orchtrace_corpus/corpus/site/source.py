@@ -11,7 +11,7 @@ from orchtrace_corpus.corpus.model.candidates import Candidate, select_proposed
 from orchtrace_corpus.corpus.model.codebook import Coding, Protocol
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute, contested
 from orchtrace_corpus.corpus.model.field_table import field_label
-from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag, require_none
+from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag, raise_findings
 from orchtrace_corpus.corpus.model.scale import Observation
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Term
@@ -50,7 +50,7 @@ class Source:
         self.proposed: tuple[Candidate, ...] = select_proposed(awaiting.sound())
         self.candidates: tuple[Candidate, ...] = awaiting.items
         claim_file = files.claims
-        require_none("the claims have errors:", claim_file.findings)
+        raise_findings("the claims have errors:", claim_file.findings)
         self.verdicts: tuple[Verdict, ...] = evaluate(
             claim_file.claims, pool, self.disputes, self.proposed if self.has_candidates else None
         )
