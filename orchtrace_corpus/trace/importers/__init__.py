@@ -15,7 +15,7 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote, quote_path, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
-from orchtrace_corpus.trace.importers.core.identity import Answers, program_of, tied
+from orchtrace_corpus.trace.importers.core.identity import Answers, group_by_session, program_of
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.model.decode import holds_traces, may_hold_traces
@@ -67,9 +67,9 @@ _MARKS: Mapping[str, Sequence[str]] = {
     "spans.atof": ('"atof_version"',),
     "conversations.entire": ('"cli_version"',),
     "conversations.pi": ('"type":"session"', '"parentId"'),
-    "conversations.qwen_code": ('"parts"', '"systemPayload"', '"parentSessionId"'),  # of which others have some, too
+    "conversations.qwen_code": ('"parts"', '"systemPayload"', '"parentSessionId"'),  # last, as others have some, too
 }
-"""By module: texts of which mostly one is in the first bytes of its files. Other modules are loaded and asked last."""
+"""By module: markers; the first bytes of its files mostly have one. Modules without one there are asked last."""
 _MODULES = {module.rpartition(".")[2]: module for module in _MARKS}
 
 
@@ -99,7 +99,7 @@ class Importer(Protocol):
 
 
 class Session(NamedTuple):
-    """Files of one trace or more, and their format; empty if they may not be read."""
+    """Files of one trace or more, and their format, which is empty for a file without permission to read."""
 
     form: str
     files: tuple[LogFile, ...]
@@ -120,19 +120,19 @@ def installed() -> Installed:
     found: dict[str, Importer] = {}
     refused = []
     for entry in entry_points(group=ENTRY_POINTS):
-        which = f"the importer {quote(entry.name)} of {quote(entry.value)} is not used"
+        subject = f"the importer {quote(entry.name)} of {quote(entry.value)} is not used"
         if entry.name in FORMATS or entry.name in found:
-            refused.append(f"{which}: there is another of this name")
+            refused.append(f"{subject}: there is another of this name")
             continue
         try:
             offered = entry.load()
         except Exception as error:  # a broken module of another package does not stop the others
-            refused.append(f"{which}: {type(error).__name__}: {printable(str(error), limit=200)}")
+            refused.append(f"{subject}: {type(error).__name__}: {printable(str(error), limit=200)}")
             continue
-        if isinstance(offered, Importer) and not isinstance(offered, type):
+        if isinstance(offered, Importer) and not isinstance(offered, type):  # a class has the methods, but no object
             found[entry.name] = offered
         else:
-            refused.append(f"{which}: it lacks recognises or read")
+            refused.append(f"{subject}: it lacks recognises or read")
     return Installed(found, refused)
 
 
@@ -154,7 +154,7 @@ def importer(form: str) -> Importer:
     found = installed().importers.get(form)
     if found is None:
         message = f"there is no log format {quote(form)}{suggestion(form, list(names()))}"
-        raise CommandUseError(message, " ".join(f"{said}." for said in installed().refused))
+        raise CommandUseError(message, " ".join(f"{reason}." for reason in installed().refused))
     return found
 
 
@@ -170,7 +170,7 @@ def title(form: str) -> str:
     return FORMATS.get(form) or str(getattr(importer(form), "TITLE", form))
 
 
-class Found(NamedTuple):
+class Sources(NamedTuple):
     """The sources in files and folders."""
 
     sessions: list[Session]
@@ -195,7 +195,7 @@ def sessions(paths: str | Sequence[str], form: str = "") -> list[Session]:
     return found.sessions if found.sessions else refuse(given, found)
 
 
-def find(paths: Sequence[str], form: str = "") -> Found:
+def find(paths: Sequence[str], form: str = "") -> Sources:
     """Return the sources in files and folders. Each file is opened once.
 
     With a named file, further files of its session are read. A file that may not be read is a session without a
@@ -210,24 +210,26 @@ def find(paths: Sequence[str], form: str = "") -> Found:
         DataFileError: There is no log there.
     """
     suffixes = getattr(importer(form), "SUFFIXES", logs.SUFFIXES) if form else logs.SUFFIXES
-    looked = [logs.find(path, suffixes) for path in paths]
-    waiting = [file for folder in looked for file in folder.files]
+    searches = [logs.find(path, suffixes) for path in paths]
+    waiting = [file for search in searches for file in search.files]
     named = {path for path in paths if os.path.isfile(path)}
-    beside: set[str] = set()
+    further_paths: set[str] = set()  # the files that `beside` adds
     known: set[tuple[int, int]] = set()
-    of_folders: dict[Hashable, str] = {}
+    folder_cache: dict[Hashable, str] = {}  # facts about folders, shared by the files
     by_format: dict[str, list[tuple[LogFile, Sequence[str]]]] = {}
     condensed: dict[str, str] = {}
     traces: list[LogFile] = []
     others: list[LogFile] = []
-    forbidden, programs, likely = dict[str, Session](), Counter[str](), ""
-    for file in waiting:
-        with Opened(file, of_folders) as opened:
+    forbidden: dict[str, Session] = {}
+    programs = Counter[str]()
+    likely = ""
+    for file in waiting:  # which grows by the further files of a session
+        with Opened(file, folder_cache) as opened:
             status = opened.status()
             if status is None:
                 forbidden.setdefault(os.path.realpath(file.path), Session("", (file,)))
                 continue
-            identity = status.st_dev, status.st_ino  # under any name
+            identity = status.st_dev, status.st_ino  # one file may have several paths
             if identity in known:
                 continue
             known.add(identity)
@@ -240,50 +242,54 @@ def find(paths: Sequence[str], form: str = "") -> Found:
                     condensed[file.path] = os.path.realpath(of_format.original(file))
                 if file.path in named and hasattr(of_format, "beside"):
                     further: Sequence[LogFile] = of_format.beside(opened)
-                    beside.update(file.path for file in further)
+                    further_paths.update(file.path for file in further)
                     waiting += further
-            elif file.path not in beside:
-                is_trace = may_hold_traces(opened.head().text)
-                (traces if is_trace else others).append(file)
-                programs.update(filter(None, () if is_trace else (program_of(opened.head()),)))
+            elif file.path in further_paths:
+                continue
+            elif may_hold_traces(opened.head().text):  # a broken trace
+                traces.append(file)
+            else:
+                others.append(file)
+                programs[program_of(opened.head())] += 1
+    del programs[""]  # of unknown programs
     repeated = set[str]()  # files that condense others which are read, too
     if condensed:
-        read_in_full = {os.path.realpath(file.path) for files in by_format.values() for file, _ in files}
-        repeated = {path for path, whole in condensed.items() if whole in read_in_full - {os.path.realpath(path)}}
-    sessions = [
-        Session(name, group)
-        for name, files in by_format.items()
-        for group in tied((file, ties) for file, ties in files if file.path not in repeated)
-        if not beside or any(file.path not in beside for file in group)
-    ]
-    passed_over = [sentence for folder in looked for sentence in folder.passed_over]
+        read_paths = {os.path.realpath(file.path) for files in by_format.values() for file, _ in files}
+        for path, original in condensed.items():
+            if original in read_paths and original != os.path.realpath(path):
+                repeated.add(path)
+    sessions: list[Session] = []
+    for name, files in by_format.items():
+        groups = group_by_session((file, ties) for file, ties in files if file.path not in repeated)
+        sessions += [Session(name, group) for group in groups if any(file.path not in further_paths for file in group)]
+    passed_over = [sentence for search in searches for sentence in search.passed_over]
     if repeated:
-        are = "1 file condenses" if len(repeated) == 1 else f"{len(repeated):,} files condense"
-        passed_over.append(f"{are} others that are read: left out")
+        subject = "1 file condenses" if len(repeated) == 1 else f"{len(repeated):,} files condense"
+        passed_over.append(f"{subject} others that are read: left out")
     for program, count in programs.items():
         passed_over.append(f"{count:,} {'file is' if count == 1 else 'files are'} of {program}, which is not read")
     passed_over += installed().refused if others else ()
-    return Found([*sessions, *forbidden.values()], traces, others, passed_over)
+    return Sources([*sessions, *forbidden.values()], traces, others, passed_over)
 
 
-def refuse(paths: Sequence[str], found: Found) -> NoReturn:
+def refuse(paths: Sequence[str], found: Sources) -> NoReturn:
     """Raise the error that files and folders contain no log."""
-    others = found.others or found.traces
+    others = found.others or found.traces  # traces, too, are no logs
     first = "it" if len(others) == 1 else f"of {len(others):,} files the first, {quote_path(others[0].name)},"
     message = f"{', '.join(map(quote_path, paths[:3]))} is not a log in a known format: {first}"
-    hint = " ".join(
-        (f"Formats: {', '.join(names())}; --from names one.", *(f"{said}." for said in installed().refused))
-    )
+    refusals = [f"{reason}." for reason in installed().refused]
+    hint = " ".join((f"Formats: {', '.join(names())}; --from names one.", *refusals))
     raise DataFileError(f"{message} {_description(others[0])}", hint)
 
 
 def grouped(form: str, files: Iterable[LogFile]) -> Iterator[tuple[LogFile, ...]]:
     """Yield the files of a format by session."""
-    found, of_folders = [], dict[Hashable, str]()
+    ties_of_files: list[tuple[LogFile, Sequence[str]]] = []
+    folder_cache: dict[Hashable, str] = {}
     for file in files:
-        with Opened(file, of_folders) as opened:
-            found.append((file, _ties(form, opened)))
-    yield from tied(found)
+        with Opened(file, folder_cache) as opened:
+            ties_of_files.append((file, _ties(form, opened)))
+    yield from group_by_session(ties_of_files)
 
 
 def recognise(opened: Opened, likely: str = "") -> str:
@@ -292,10 +298,13 @@ def recognise(opened: Opened, likely: str = "") -> str:
         return likely
     beginnings = opened.first, opened.head  # the first row is mostly enough
     text = opened.first().text
-    marked = [name for name, module in _MODULES.items() if any(map(text.__contains__, _MARKS[module]))]
-    own = (name for begin in beginnings for name in (*marked, *FORMATS) if importer(name).recognises(begin()))
-    added = (name for begin in beginnings for name, one in installed().importers.items() if one.recognises(begin()))
-    return next(own, "") or next(added, "")
+    marked = [name for name, module in _MODULES.items() if any(mark in text for mark in _MARKS[module])]
+    for beginning in beginnings:
+        for name in (*marked, *FORMATS):
+            if importer(name).recognises(beginning()):
+                return name
+    added = installed().importers.items()
+    return next((name for begin in beginnings for name, module in added if module.recognises(begin())), "")
 
 
 def format_of(data: bytes) -> str:
@@ -316,16 +325,16 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
         DataFileError: A file cannot be read, or is no log of the format.
     """
     if not session.form:
-        logs.head(session.files[0])  # says why
+        logs.head(session.files[0])  # raises an error with the reason
         raise DataFileError(f"cannot read {quote_path(session.files[0].path)}: Permission denied")
     traces = importer(session.form).read(session.files, privacy)
-    known = answers or Answers()
+    collector = answers or Answers()
     while True:
-        with privacy.pseudonyms(), known:
+        with privacy.pseudonyms(), collector:
             try:
                 trace = next(traces, None)
             except logs.EmptyLogError:
-                for file in session.files:  # one that is cut off is refused as such
+                for file in session.files:  # a truncated file has an error of its own
                     beginning = logs.head(file)
                     if not beginning.rows and beginning.text.lstrip()[:1] in ("{", "["):
                         logs.document(file)
@@ -354,7 +363,7 @@ def import_sessions(sessions: Iterable[Session], privacy: Privacy) -> Iterator[I
             for trace in read(session, privacy, answers):
                 yield Imported(session.form, files, trace, answers=answers.take(trace))
         except DataFileError as error:
-            yield Imported(session.form, files, None, error.with_traceback(None))  # whose frames hold the session
+            yield Imported(session.form, files, None, error.with_traceback(None))  # frames would keep it in memory
 
 
 def is_binary(beginning: Head) -> bool:

@@ -14,7 +14,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.json_parts import decoded
 from orchtrace_corpus.trace.importers.core.logs import LogFile, Opened
 
-_PLACES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
+_HOMES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
     "claude_code": ("CLAUDE_CONFIG_DIR", ".claude", "projects", ("*/*.jsonl",)),
     "codex": ("CODEX_HOME", ".codex", "sessions", ("*/*/*/*.jsonl",)),
     "qwen_code": ("", ".qwen", "projects", ("*/chats/*.jsonl",)),
@@ -27,8 +27,8 @@ _PLACES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
 """By format: the variable that names the program's folder, its path below the home folder if that is not set, the
 folder of sessions in it, and the files with which sessions begin."""
 
-_FIELDS = {"claude_code": "cwd", "codex": "cwd", "qwen_code": "cwd", "copilot_cli": "cwd", "opencode": "directory",
-           "pi": "cwd"}  # fmt: skip
+_FIELDS = {"opencode": "directory"}
+_FIELDS |= dict.fromkeys(("claude_code", "codex", "qwen_code", "copilot_cli", "pi"), "cwd")
 """The member that names the folder of a session; the first in a file counts."""
 
 _LEVELS_UP = {"claude_code": 1, "qwen_code": 2, "gemini_cli": 2, "kimi_code": 4}
@@ -66,7 +66,7 @@ def folders() -> dict[str, str]:
     home = os.path.expanduser("~")
     return {
         form: os.path.join(os.environ.get(variable) or os.path.join(home, *below.split("/")), inside)
-        for form, (variable, below, inside, _) in _PLACES.items()
+        for form, (variable, below, inside, _) in _HOMES.items()
     }
 
 
@@ -74,8 +74,8 @@ def recent() -> list[Recent]:
     """Return the sessions below the home folder, the newest first, without transcripts of sub-agents."""
     recent = [
         Recent(form, path, modified)
-        for form, folder in folders().items()
-        for pattern in _PLACES[form][3]
+        for (form, folder), (*_, patterns) in zip(folders().items(), _HOMES.values(), strict=True)
+        for pattern in patterns
         for path, modified in _logs(folder, pattern)
     ]
     database = os.environ.get("OPENCODE_DB", "")
@@ -106,21 +106,22 @@ def folder_of(form: str, path: str) -> str:
     if form in _FIELDS:
         with suppress(DataFileError), Opened(LogFile(path, os.path.basename(path))) as opened:
             for beginning in (opened.first, opened.head):
-                if named := re.search(rf'"{_FIELDS[form]}"\s*:\s*("(?:[^"\\]|\\.)+")', beginning().text):
-                    return project_folder(decoded(named[1]) or named[1].strip('"'))
+                if member := re.search(rf'"{_FIELDS[form]}"\s*:\s*("(?:[^"\\]|\\.)+")', beginning().text):
+                    return project_folder(decoded(member[1]) or member[1].strip('"'))
     levels = _LEVELS_UP.get(form)
     parts = path.split(os.sep)
     if levels is None or len(parts) < levels + 2:
         return ""
-    above, folder = parts[-2 - levels], parts[-1 - levels]
-    if above != _PLACES[form][2]:
+    sessions, folder = parts[-2 - levels], parts[-1 - levels]  # the folder of all sessions, and the project's in it
+    if sessions != _HOMES[form][2]:
         return ""
     if form == "kimi_code":
         return re.sub(r"^wd_(.+)_[0-9a-f]{6,}$", r"\1", folder)
     if form == "gemini_cli":
         return folder
+    # these programs name the folder by the path of the project, with dashes for all but letters and digits
     home = "".join(character if character.isalnum() else "-" for character in os.path.expanduser("~"))
-    return folder.removeprefix(home).lstrip("-") or folder  # the name stands for a whole path
+    return folder.removeprefix(home).lstrip("-") or folder
 
 
 def project_folder(folder: str) -> str:

@@ -43,18 +43,20 @@ def recognises(beginning: Head) -> bool:
     names = beginning.outline
     if "schema_version" in names and _VERSION.search(beginning.text):
         return "agent" in names or "steps" in names
-    given = beginning.rows[0].get("steps") if beginning.rows and "agent" in names else None
-    first = given[0] if isinstance(given, list) and given else None
-    return {"agent", "steps", "step_id", "source"} <= (names | first.keys() if isinstance(first, dict) else names)
+    if beginning.rows and "agent" in names:
+        given = beginning.rows[0].get("steps")
+        if isinstance(given, list) and given and isinstance(given[0], dict):
+            names = names | given[0].keys()  # those of the first step
+    return {"agent", "steps", "step_id", "source"} <= names
 
 
 def ties(opened: Opened) -> Sequence[str]:
-    """Return the files that a trajectory names; session ids are no ties: many programs give all the same."""
-    further = _named_files(opened.file, opened.contents()) if _names_files(opened) else ()
+    """Return the files that a trajectory names; session ids are no ties: many programs use one for all."""
+    further = _named_files(opened.file, opened.contents()) if _mentions_files(opened) else ()
     return [os.path.realpath(opened.file.path), *further]
 
 
-def _names_files(opened: Opened) -> bool:
+def _mentions_files(opened: Opened) -> bool:
     """Return True if a trajectory names files; reading in pieces takes half the time of reading all at once."""
     buffer, at = bytearray(_OVERLAP + _PIECE_BYTES), 0
     piece = memoryview(buffer)[_OVERLAP:]
@@ -99,8 +101,10 @@ def _path_beside(file: LogFile, name: str) -> str:
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield a trace for each trajectory that no other names, with all that it names."""
-    for session in _sessions(files) if len(files) > 1 else (files,):
+    sessions: Iterable[Sequence[LogFile]] = [files] if len(files) == 1 else _sessions(files)
+    for session in sessions:
         run = Run("atif", privacy)
+        restored = None
         by_file: dict[str, list[Trajectory]] = {}
         for file in session:
             data = logs.contents(file)
@@ -108,118 +112,119 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
                 document = reading.decode(data)
             except (DecodeError, RecursionError) as error:
                 raise DataFileError(f"{quote_path(file.name)} is not a trajectory: {error}") from error
-            is_ours = len(session) == 1 and document.is_ours
-            if is_ours and (trace := restore(data, file, privacy, run.report)) is not None:
-                yield trace
-                break
-            by_file[os.path.realpath(file.path)] = reading.read_trajectories(file, data, document, run)
-        else:
-            yield _Session(by_file, run).trace()
+            if len(session) == 1 and document.is_ours:
+                restored = restore(data, file, privacy, run.report)
+            if restored is None:
+                by_file[os.path.realpath(file.path)] = reading.read_trajectories(file, data, document, run)
+        yield _Session(by_file, run).trace() if restored is None else restored
 
 
 def _sessions(files: Sequence[LogFile]) -> Iterator[list[LogFile]]:
     """Yield the files of each session: one that no other names, with all that it names directly or by others."""
     by_path = {os.path.realpath(file.path): file for file in files}
     named = {path: _named_files(file, logs.contents(file)) for path, file in by_path.items()}
-    for session in families({path: [name for name in names if name in by_path] for path, names in named.items()}):
+    links = {path: [name for name in names if name in by_path] for path, names in named.items()}
+    for session in families(links):
         yield [by_path[path] for path in session]
 
 
 class _Session:
-    """Links the trajectories of a session, given by their files; the first is that of the agent that people ask."""
+    """Links the trajectories of a session, given by their files; the first is that of the root agent."""
 
     def __init__(self, by_file: Mapping[str, list[Trajectory]], run: Run) -> None:
         self._run = run
-        self._trees = {path: trees[0] for path, trees in by_file.items()}  # the outermost trajectory of each file
-        self._all = [tree for trees in by_file.values() for tree in trees]
+        self._outermost = {path: trajectories[0] for path, trajectories in by_file.items()}
+        self._all = [trajectory for trajectories in by_file.values() for trajectory in trajectories]
         self._first = self._all[0]
-        # by the `id` of a trajectory, as references to one another would keep them all in memory
-        self._homes = {id(child): tree for tree in self._all for child in tree.children}  # the trajectory around it
+        # keys are the `id` of a trajectory: trajectories that refer to one another would stay in memory
+        self._enclosing = {id(child): outer for outer in self._all for child in outer.children}
         self._heads: dict[int, Trajectory] = {}  # the first trajectory that it continues
         self._parents: dict[int, Trajectory] = {}  # the trajectory of the agent that spawned its agent
         self._spawns: dict[str, steps.ToolCall] = {}  # by the key of the spawned agent
         self._spawning: set[int] = set()  # calls that have spawned an agent, by `id`
         self._delegations: list[tuple[Trajectory, Delegation, str]] = []  # with parent and key of the sub-agent
-        self._continue()
+        self._join_continuations()
         self._link_subagents()
 
-    def _head(self, tree: Trajectory) -> Trajectory:
-        return self._heads.get(id(tree), tree)
+    def _head(self, trajectory: Trajectory) -> Trajectory:
+        return self._heads.get(id(trajectory), trajectory)
 
-    def _continue(self) -> None:
-        """Add the steps of a trajectory that continues another behind those of the other."""
-        for tree in self._all:
-            further = self._trees.get(_path_beside(tree.file, tree.continued))
-            head = self._head(tree)
-            if further is None or id(further) in self._heads or further in (head, self._first):
+    def _join_continuations(self) -> None:
+        """Append the steps of each continuation to the trajectory that it continues."""
+        for trajectory in self._all:
+            continuation = self._outermost.get(_path_beside(trajectory.file, trajectory.continued))
+            head = self._head(trajectory)
+            if continuation is None or id(continuation) in self._heads or continuation in (head, self._first):
                 continue
-            self._heads[id(further)] = head
-            for step in further.thread.steps:
+            self._heads[id(continuation)] = head
+            for step in continuation.thread.steps:
                 head.thread.add(step)
-            further.thread.steps = []
+            continuation.thread.steps = []
 
     def _link_subagents(self) -> None:
         """Find the parent of each agent: by references, else the trajectory in which its own is embedded."""
         self._add(self._first, self._first.name)
         self._first.thread.is_root = True
-        for tree in self._all:
-            for reference in tree.references:
-                child = self._resolve(tree, reference)
+        for trajectory in self._all:
+            for reference in trajectory.references:
+                child = self._resolve(trajectory, reference)
                 if child is None:  # its trajectory is missing
                     key = f"absent {len(self._run.agents)}"
                     stem = masked_path(os.path.basename(reference.path).removesuffix(".json"))
                     name = masked(reference.id) or reference.name or stem or "agent"
                     self._run.agent(key, name, reference.name)
-                elif id(child) in self._parents or self._is_above(child, tree):
+                elif id(child) in self._parents or self._cannot_spawn(trajectory, child):
                     continue
                 else:
                     key = child.thread.key
-                    self._adopt(tree, child, reference.name)
-                self._delegations.append((self._head(tree), reference, key))
-                self._spawn(tree, key, reference.call, reference.step)
-        for tree in self._all:
-            for child in tree.children:
+                    self._adopt(trajectory, child, reference.name)
+                self._delegations.append((self._head(trajectory), reference, key))
+                self._spawn(trajectory, key, reference.call, reference.step)
+        for trajectory in self._all:
+            for child in trajectory.children:
                 if id(child) not in self._parents:
                     first = child.thread.steps[0] if child.thread.steps else steps.Note(NO_TIME, child.begin)
                     self._run.report.note(Problem.SPAWN_INFERRED, str(first.place))
-                    self._adopt(tree, child)
-                    self._spawn(tree, child.thread.key, None, steps.Note(first.time, first.place, 1.0))
-        for tree in self._all:
-            if tree.thread.key not in self._run.agents and id(tree) not in self._heads:
-                self._add(tree, tree.name or masked(tree.id))
+                    self._adopt(trajectory, child)
+                    self._spawn(trajectory, child.thread.key, None, steps.Note(first.time, first.place, order=1.0))
+        for trajectory in self._all:
+            if trajectory.thread.key not in self._run.agents and id(trajectory) not in self._heads:
+                self._add(trajectory, trajectory.name or masked(trajectory.id))
 
-    def _add(self, tree: Trajectory, name: str, role: str = "") -> None:
-        self._run.agents[tree.thread.key] = tree.thread
-        self._run.agent(tree.thread.key, name or "agent", role)
+    def _add(self, trajectory: Trajectory, name: str, role: str = "") -> None:
+        self._run.agents[trajectory.thread.key] = trajectory.thread
+        self._run.agent(trajectory.thread.key, name or "agent", role)
 
-    def _resolve(self, tree: Trajectory, reference: Delegation) -> Trajectory | None:
+    def _resolve(self, trajectory: Trajectory, reference: Delegation) -> Trajectory | None:
         """Return the trajectory that a reference names: in a file, or embedded in this one or one around it."""
-        child = self._trees.get(_path_beside(tree.file, reference.path))
-        home: Trajectory | None = tree
-        while child is None and home is not None and reference.id:
-            child, home = home.by_id.get(reference.id), self._homes.get(id(home))
+        child = self._outermost.get(_path_beside(trajectory.file, reference.path))
+        around: Trajectory | None = trajectory
+        while child is None and around is not None and reference.id:
+            child, around = around.by_id.get(reference.id), self._enclosing.get(id(around))
         return child
 
-    def _is_above(self, tree: Trajectory, other: Trajectory) -> bool:
-        """Return True for an ancestor of another trajectory, and for one that cannot be spawned."""
-        above: Trajectory | None = self._head(other)
-        while above is not None and above is not tree:
+    def _cannot_spawn(self, parent: Trajectory, child: Trajectory) -> bool:
+        """Return True if one trajectory cannot spawn another: its ancestor, the root, or a continuation."""
+        above: Trajectory | None = self._head(parent)
+        while above is not None and above is not child:
             above = self._parents.get(id(above))
-        return above is tree or tree is self._first or id(tree) in self._heads
+        return above is child or child is self._first or id(child) in self._heads
 
-    def _adopt(self, tree: Trajectory, child: Trajectory, role: str = "") -> None:
-        """Make a trajectory that of a sub-agent, whose inputs come from its parent and not from a person."""
-        name = child.name if child.name not in ("", self._first.name) else masked(child.id) or child.name
+    def _adopt(self, trajectory: Trajectory, child: Trajectory, role: str = "") -> None:
+        """Register a trajectory as a sub-agent's, whose inputs come from its parent and not from a person."""
+        name = child.name
+        if name in ("", self._first.name):  # of no use to tell them apart
+            name = masked(child.id) or name
         self._add(child, name, role)
-        self._parents[id(child)] = self._head(tree)
+        self._parents[id(child)] = self._head(trajectory)
         child.thread.steps = [
             steps.Note(step.time, step.place, step.order) if isinstance(step, steps.UserInput) else step
             for step in child.thread.steps
         ]
 
-    def _spawn(self, tree: Trajectory, child: str, call: steps.ToolCall | None, step: steps.Step) -> None:
+    def _spawn(self, trajectory: Trajectory, child: str, call: steps.ToolCall | None, step: steps.Step) -> None:
         """Add a spawn by a call of the parent or, if there is none, before a step."""
-        parent = self._head(tree).thread
+        parent = self._head(trajectory).thread
         if call is None or id(call) in self._spawning:
             call = steps.ToolCall(step.time, step.place, step.order - 0.5, is_inferred=True)
             parent.steps.append(call)
@@ -231,7 +236,7 @@ class _Session:
         """Give every step a time; if none has one, number the steps, those of a sub-agent after its spawn."""
         for agent in self._run.agents.values():
             agent.steps.sort(key=attrgetter("order"))  # spawns may have been added in between
-        if any(tree.has_times for tree in self._all):
+        if any(trajectory.has_times for trajectory in self._all):
             for key, agent in self._run.agents.items():
                 undated = [step for step in agent.steps if step.time == NO_TIME]
                 if key in self._spawns and len(undated) == len(agent.steps) > 0:
@@ -242,7 +247,7 @@ class _Session:
         spawned = {id(call): self._run.agents[child] for child, call in self._spawns.items()}
         count = 0.0
         for root in (agent for key, agent in self._run.agents.items() if key not in self._spawns):
-            waiting = [iter(root.steps)]
+            waiting = [iter(root.steps)]  # the rest of each agent's steps, below those of the agent it spawned
             while waiting:
                 for step in waiting[-1]:
                     step.time, count = count, count + 1
@@ -260,15 +265,17 @@ class _Session:
         referring = {id(reference.step) for _, reference, _ in self._delegations}
         after: dict[int, float] = {}  # the time of the next later step, for each result that refers to a sub-agent
         for thread in {id(receiver): receiver.thread for receiver, _, _ in self._delegations}.values():
-            later, before = _NEVER, _NEVER
+            later, following = _NEVER, _NEVER
             for step in reversed(thread.steps):
-                later, before = before if before > step.time else later, step.time
+                if following > step.time:
+                    later = following
+                following = step.time
                 if id(step) in referring:
                     after[id(step)] = later
         notifications: dict[int, list[Notification]] = {}
-        for tree in self._all:
-            for notification in tree.notifications:
-                if (call := tree.calls.get(notification.call_id)) is not None:
+        for trajectory in self._all:
+            for notification in trajectory.notifications:
+                if (call := trajectory.calls.get(notification.call_id)) is not None:
                     notifications.setdefault(id(call), []).append(notification)
         for _, reference, child in self._delegations:
             step, done = reference.step, self._run.agents[child].steps
@@ -277,13 +284,16 @@ class _Session:
                 self._run.returned(child, notification.step, notification.status, notification.ref)
             if received or not isinstance(step, steps.ToolResult):
                 continue
+            next_time = after.get(id(step), _NEVER)
+            time = step.time
             if done:
                 last = max(done_step.last_time for done_step in done)
-                time = max(last, step.time) if last <= after.get(id(step), last) else None
-            else:
-                time = after[id(step)] if after.get(id(step), _NEVER) < _NEVER else step.time
-            if time is not None:
-                self._run.returned(child, steps.Note(time, step.place, step.order), step.status, step.ref)
+                if last > next_time:  # it worked on after the parent had gone on: no return is known
+                    continue
+                time = max(last, time)
+            elif next_time < _NEVER:
+                time = next_time
+            self._run.returned(child, steps.Note(time, step.place, step.order), step.status, step.ref)
 
     def trace(self) -> Trace:
         """Return the trace of the session."""
@@ -297,22 +307,22 @@ class _Session:
 
     def _compare_totals(self) -> None:
         """Compare stated totals with the sums: of a trajectory, of all below it, or of all that it continues."""
-        sums = {id(tree): tree.spent for tree in self._all}
-        for tree in reversed(self._all):
-            if (parent := self._parents.get(id(tree))) is not None:
-                sums[id(parent)] = _sum((sums[id(parent)], sums[id(tree)]))
-        before = (0, 0)
+        sums = {id(trajectory): trajectory.spent for trajectory in self._all}
+        for trajectory in reversed(self._all):
+            if (parent := self._parents.get(id(trajectory))) is not None:
+                sums[id(parent)] = _add_counts(sums[id(parent)], sums[id(trajectory)])
+        spent_so_far = (0, 0)  # by the first trajectory and its continuations
         has_absent = any(not self._run.agents[child].steps for _, _, child in self._delegations)
-        for tree in self._all:
-            if tree is self._first or id(tree) in self._heads:
-                before = _sum((before, sums[id(tree)]))
-            if tree.totals is None:
+        for trajectory in self._all:
+            if trajectory is self._first or id(trajectory) in self._heads:
+                spent_so_far = _add_counts(spent_so_far, sums[id(trajectory)])
+            if trajectory.totals is None:
                 continue
-            self._run.report.enter(LedgerLine.FINAL_METRICS, total=sum(tree.totals))
-            if tree.totals not in (tree.spent, sums[id(tree)], before) and not has_absent and not tree.without:
-                self._run.report.note(Problem.FINAL_METRICS_DIFFER, str(tree.begin))
+            self._run.report.enter(LedgerLine.FINAL_METRICS, total=sum(trajectory.totals))
+            is_complete = not has_absent and not trajectory.calls_without_usage
+            if is_complete and trajectory.totals not in (trajectory.spent, sums[id(trajectory)], spent_so_far):
+                self._run.report.note(Problem.FINAL_METRICS_DIFFER, str(trajectory.begin))
 
 
-def _sum(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    prompts, completions = zip(*pairs, strict=True)
-    return sum(prompts), sum(completions)
+def _add_counts(counts: tuple[int, int], further: tuple[int, int]) -> tuple[int, int]:
+    return counts[0] + further[0], counts[1] + further[1]

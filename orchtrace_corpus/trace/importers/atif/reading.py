@@ -215,7 +215,7 @@ class Trajectory:
         # prompt and completion tokens by `final_metrics`; None if one of them is not stated
         self.totals = None if put is None or got is None else (put, got)
         self.spent = (0, 0)  # prompt and completion tokens of its own steps
-        self.without = 0  # the number of model calls without usage
+        self.calls_without_usage = 0  # the number of model calls without usage
         self.has_times = False  # True if any step has a time
         self.children: list[Trajectory] = []  # the trajectories embedded in it
         self.by_id: dict[str, Trajectory] = {}  # the same by their ids
@@ -282,7 +282,7 @@ class Trajectory:
         if call.spent is not None:
             self.spent = self.spent[0] + (put or 0), self.spent[1] + (got or 0)
         else:
-            self.without += 1
+            self.calls_without_usage += 1
         if metrics is not None:
             cost = metrics.cost_usd
             if type(cost) in _NUMBERS and 0 <= cost < 1e300:

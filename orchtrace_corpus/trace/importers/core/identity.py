@@ -35,7 +35,7 @@ class Names:
         return name
 
 
-def tied(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator[tuple[LogFile, ...]]:
+def group_by_session(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator[tuple[LogFile, ...]]:
     """Yield the groups of files, each given with its ties, that have ties in common, directly or by other files.
 
     Files of the same first tie follow one another.

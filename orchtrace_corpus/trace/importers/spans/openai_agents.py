@@ -17,8 +17,8 @@ from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
 from orchtrace_corpus.trace.importers.core.values import items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering
-from orchtrace_corpus.trace.importers.spans.files import items as items_of
-from orchtrace_corpus.trace.importers.spans.files import ties as ties
+from orchtrace_corpus.trace.importers.spans.files import items as read_items
+from orchtrace_corpus.trace.importers.spans.files import ties as ties  # part of the interface of an importer
 from orchtrace_corpus.trace.importers.spans.span import Kind, Span
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
@@ -83,7 +83,7 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the files."""
     gathering = Gathering(files, privacy)
     for file in files:
-        for item, line in items_of(file, gathering.report, _Item, ("data",)):
+        for item, line in read_items(file, gathering.report, _Item, ("data",)):
             if item is None or item.object not in _OBJECTS:
                 gathering.report.drop(Drop.NO_TRACE_NOR_SPAN, file.name, line)
             elif not string(item.id):
@@ -107,11 +107,12 @@ def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> S
     span = Span(item.id, string(item.parent_id), kind, string(data.name), file, line)
     span.start, span.end = instant(item.started_at), instant(item.ended_at)
     if item.error:
-        span.is_error, span.error_type = True, _ERRORS.get(message) or spans.error_kind(message) or "other"
-    if data.type not in tuple(_KINDS):
+        span.is_error = True
+        span.error_type = _ERRORS.get(message) or spans.error_kind(message) or "other"
+    if data.type not in tuple(_KINDS):  # a tuple, since the type may be of any kind, such as a list
         span.unknown = f"span of type {masked(string(data.type))[:50] or 'none'}"
     if kind is Kind.AGENT:
-        span.is_named = True
+        span.is_named = True  # its name is that of the agent
     elif kind is Kind.INFERENCE:
         output = decoded(data.output)
         span.usage = _usage(data.usage)
@@ -125,7 +126,7 @@ def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> S
         span.agent, span.target = string(data.from_agent), string(data.to_agent)
     elif kind is Kind.GUARDRAIL:
         span.is_triggered = data.triggered is True
-    else:
+    else:  # a turn or a task states the sum of its calls
         span.usage, span.is_cumulative = _usage(mapping(data.data).get("usage")), True
     return span
 
