@@ -4,9 +4,8 @@
 when they are first used, so that the command line starts fast.
 """
 
-from typing import TYPE_CHECKING, Any
-
 from orchtrace_corpus.base import __version__
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from orchtrace_corpus.base.errors import CorpusError

@@ -3,7 +3,8 @@
 import gc
 import os
 import sys
-from typing import NoReturn
+
+from orchtrace_corpus.base.annotations import NoReturn
 
 
 def trace() -> NoReturn:

@@ -1,7 +1,8 @@
 """The links to remove from a graph so that it has no cycle, and the topological order of a graph without cycles."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TypeVar
+
+from orchtrace_corpus.base.annotations import TypeVar
 
 Node = TypeVar("Node", bound=Hashable)
 

@@ -2,8 +2,8 @@
 
 import os
 import time
-from typing import TYPE_CHECKING
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote
 

@@ -6,7 +6,8 @@ An exception means that the command could not do its work. Problems *in* the dat
 import os
 import sys
 from enum import IntEnum
-from typing import ClassVar
+
+from orchtrace_corpus.base.annotations import ClassVar
 
 
 class ExitCode(IntEnum):

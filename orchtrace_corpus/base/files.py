@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from errno import EISDIR
 from itertools import accumulate
-from typing import BinaryIO, TextIO
 
+from orchtrace_corpus.base.annotations import BinaryIO, TextIO
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote_path
 from orchtrace_corpus.base.named_tuples import NamedTuple

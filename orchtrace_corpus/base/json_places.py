@@ -8,8 +8,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, TypeAlias
 from orchtrace_corpus.base.findings import Location, printable
 
 if TYPE_CHECKING:

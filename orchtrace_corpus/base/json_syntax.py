@@ -8,8 +8,8 @@ of a text that ends too early depends on its version, or is far from the mistake
 import re
 from collections.abc import Iterator
 from enum import Enum, auto
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 

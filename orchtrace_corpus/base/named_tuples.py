@@ -5,7 +5,7 @@ of them. `typing` compiles a constructor for each declaration, which takes 110 Â
 classes with the same number of fields share a compiled constructor. Type checkers see `typing.NamedTuple`.
 """
 
-from typing import TYPE_CHECKING
+from orchtrace_corpus.base.annotations import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple

@@ -2,10 +2,10 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import typer
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.commands import typer_commands
 from orchtrace_corpus.base.commands.declarations import CommandGroup, command_spec
 from orchtrace_corpus.base.commands.output import Output

@@ -1,7 +1,6 @@
 """The commands that are about both wings: `check`, `rule`."""
 
-from typing import Annotated
-
+from orchtrace_corpus.base.annotations import Annotated
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import FindingsForm, Strict
 from orchtrace_corpus.base.commands.session import Session

@@ -3,8 +3,7 @@
 The specification of a published reward has the key of its paper as its name. Only this module joins the two.
 """
 
-from typing import TYPE_CHECKING, Annotated
-
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Annotated
 from orchtrace_corpus.base.commands.declarations import Argument, Context
 from orchtrace_corpus.base.commands.options import OutputFormat
 from orchtrace_corpus.base.errors import ExitCode

@@ -1,8 +1,7 @@
 """The programs `corpus` and `orchtrace`: all commands by name, without importing them, or Typer."""
 
-from typing import Annotated, TypeAlias
-
 from orchtrace_corpus.base import __version__
+from orchtrace_corpus.base.annotations import Annotated, TypeAlias
 from orchtrace_corpus.base.commands.declarations import MORE, Command, CommandGroup, Context, Option
 from orchtrace_corpus.base.commands.output import CORPUS
 from orchtrace_corpus.base.commands.session import Session

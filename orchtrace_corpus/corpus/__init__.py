@@ -14,8 +14,7 @@ This is its Python interface. Names are imported when they are first used, so th
     corpus.add(["https://example.org/team"], details, {"rl": "none", ...}, dry_run=True)  # without dry_run, it writes
 """
 
-from typing import TYPE_CHECKING, Any
-
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any
 from orchtrace_corpus.corpus import codes as codes
 
 if TYPE_CHECKING:

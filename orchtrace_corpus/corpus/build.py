@@ -7,8 +7,8 @@ made: start-up is most of the time of a command.
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import Document, document, read_text, with_line_feeds, write_stale
 from orchtrace_corpus.base.findings import Finding

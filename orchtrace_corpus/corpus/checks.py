@@ -6,8 +6,8 @@ Modules that only some parts of a check need are imported there: start-up is mos
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
 from orchtrace_corpus.base.files import read_text
 from orchtrace_corpus.base.findings import Finding, codes, has_errors, is_malformed

@@ -8,8 +8,7 @@ docs/trace_walkthrough.md goes through one trace. The functions are those of `or
 imported when the first of them is used: the paper pool never needs it.
 """
 
-from typing import TYPE_CHECKING, Any
-
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any
 from orchtrace_corpus.trace import codes as codes
 
 if TYPE_CHECKING:

@@ -1,5 +1,6 @@
 """The corpus wing as a Python interface: what it names is there, and importing it costs next to nothing."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -35,12 +36,30 @@ def test_importing_it_imports_nothing_below() -> None:
     assert result.stdout.split() == [
         "orchtrace_corpus",
         "orchtrace_corpus.base",
+        "orchtrace_corpus.base.annotations",
         "orchtrace_corpus.base.errors",
         "orchtrace_corpus.base.findings",
         "orchtrace_corpus.base.named_tuples",
         "orchtrace_corpus.corpus",
         "orchtrace_corpus.corpus.codes",
     ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--help", "stats", "gaps", "list", "show puppeteer", "claims", "check", "check data", "build readme --check"],
+)
+def test_commands_that_are_called_often_do_not_import_typing(words: str) -> None:
+    code = "import os, sys; leave = os._exit; "
+    code += "os._exit = lambda code: (print('typing' in sys.modules, file=sys.stderr, flush=True), leave(code)); "
+    code += f"sys.argv = ['corpus', *{words.split()!r}]; from orchtrace_corpus.__main__ import main; main()"
+    settings = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT, env=settings
+    )
+
+    assert result.stderr.splitlines()[-1] == "False"
 
 
 def test_check_of_a_sound_corpus() -> None:

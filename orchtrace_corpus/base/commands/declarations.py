@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from importlib import import_module
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_origin
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any, TypeAlias
 from orchtrace_corpus.base.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ class Parameter(NamedTuple):
     @property
     def choices(self) -> tuple[str, ...]:
         """The values to choose from; empty if any word is valid."""
-        if get_origin(self.kind) is Literal:
-            return get_args(self.kind)
+        if getattr(self.kind, "__args__", None):  # a Literal
+            return tuple(self.kind.__args__)
         return tuple(self.kind) if issubclass(self.kind, StrEnum) else ()
 
     @property
@@ -250,12 +250,12 @@ def command_spec(function: Callable[..., Any], path: str, root: str = "") -> Com
 def _parameter(name: str, annotation: Any, defaults: Mapping[str, Any]) -> Parameter:
     kind, option = annotation.__origin__, annotation.__metadata__[0]
     if isinstance(kind, UnionType):  # `X | None`
-        kind = next(member for member in get_args(kind) if member is not type(None))
-    is_many, word_count = get_origin(kind) is list, 1
-    if get_origin(kind) is tuple:
-        word_count = len(get_args(kind))
-    if get_origin(kind) in (list, tuple):
-        kind = get_args(kind)[0]
+        kind = next(member for member in kind.__args__ if member is not type(None))
+    is_many, word_count = getattr(kind, "__origin__", None) is list, 1
+    if getattr(kind, "__origin__", None) is tuple:
+        word_count = len(kind.__args__)
+    if getattr(kind, "__origin__", None) in (list, tuple):
+        kind = kind.__args__[0]
     if kind is bool:
         word_count = 0
     names = () if isinstance(option, Argument) else option.names or (f"--{name.replace('_', '-')}",)

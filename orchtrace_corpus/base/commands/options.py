@@ -1,7 +1,6 @@
 """Options that commands of both wings share."""
 
-from typing import Annotated, TypeAlias
-
+from orchtrace_corpus.base.annotations import Annotated, TypeAlias
 from orchtrace_corpus.base.commands.declarations import Option
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.text import Format

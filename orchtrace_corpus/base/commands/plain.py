@@ -4,8 +4,8 @@ Words have the meaning that Typer gives them. Words that make no valid invocatio
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.commands.declarations import MORE, CommandGroup, CommandSpec, Parameter, command_spec
 from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.commands.session import Session

@@ -1,8 +1,8 @@
 """One run of a command: its global options and its output."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.findings import Finding
 from orchtrace_corpus.base.named_tuples import NamedTuple

@@ -15,8 +15,8 @@ import re
 import unicodedata
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.base.findings import quote
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from math import ceil
-from typing import Any, TypeAlias
 
+from orchtrace_corpus.base.annotations import Any, TypeAlias
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import escape_controls, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple

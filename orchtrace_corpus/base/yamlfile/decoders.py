@@ -11,8 +11,8 @@ from collections.abc import Mapping as MappingType
 from enum import StrEnum
 from functools import partial
 from types import MappingProxyType, UnionType
-from typing import Any, TypeAlias
 
+from orchtrace_corpus.base.annotations import Any, TypeAlias
 from orchtrace_corpus.base.dates import is_iso_date
 from orchtrace_corpus.base.findings import nearest, printable, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple

@@ -11,8 +11,8 @@ a hundred records.
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TypeAlias
 
+from orchtrace_corpus.base.annotations import TypeAlias
 from orchtrace_corpus.base.named_tuples import NamedTuple
 
 

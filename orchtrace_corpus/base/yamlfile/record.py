@@ -7,8 +7,8 @@ together again: what is not changed keeps its bytes.
 from bisect import bisect_right
 from collections.abc import Mapping as MappingType
 from types import MappingProxyType
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile

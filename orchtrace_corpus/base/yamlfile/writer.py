@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from collections.abc import Mapping as MappingType
 from functools import lru_cache
 from itertools import takewhile
-from typing import TypeAlias
 
+from orchtrace_corpus.base.annotations import TypeAlias
 from orchtrace_corpus.base.findings import is_malformed
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile

@@ -7,8 +7,8 @@ An attribute is a field, a facet of the taxonomy, or a term of a facet of kind `
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from functools import partial
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple

@@ -6,8 +6,8 @@ about the published pool, which has the scope `published: "yes"`, is also evalua
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
 
+from orchtrace_corpus.base.annotations import Any, TypeAlias
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import Finding, Severity, printable, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple

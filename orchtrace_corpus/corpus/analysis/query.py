@@ -17,8 +17,8 @@ import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, TypeVar
 
+from orchtrace_corpus.base.annotations import Any, TypeVar
 from orchtrace_corpus.base.dates import is_iso_date
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import quote, suggestion

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import log, sqrt
-from typing import TYPE_CHECKING, Any
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any
 from orchtrace_corpus.base.errors import CommandUseError, MissingLibraryError
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Record

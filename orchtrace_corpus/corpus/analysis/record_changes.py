@@ -14,8 +14,8 @@ from enum import StrEnum
 from functools import cached_property
 from io import StringIO
 from itertools import zip_longest
-from typing import Any, TypeAlias
 
+from orchtrace_corpus.base.annotations import Any, TypeAlias
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise, recognise_url
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import reader

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from math import log
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 from orchtrace_corpus.base.identifiers import IdentifierKind, recognise
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE

@@ -3,8 +3,8 @@
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any
 
+from orchtrace_corpus.base.annotations import Annotated, Any
 from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.commands.options import DryRun, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode

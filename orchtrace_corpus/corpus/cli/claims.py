@@ -1,8 +1,8 @@
 """The command that checks the claims about the corpus: `claims`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Annotated
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode

@@ -5,8 +5,8 @@ A module that `stats` does not need is imported by the function that does: `stat
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated
 
+from orchtrace_corpus.base.annotations import Annotated
 from orchtrace_corpus.base.commands import options as shared
 from orchtrace_corpus.base.commands.declarations import Context, Option
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode

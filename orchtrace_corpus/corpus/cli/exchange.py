@@ -4,8 +4,8 @@ import os
 import sys
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, Any, TypeAlias, assert_never
 
+from orchtrace_corpus.base.annotations import Annotated, Any, TypeAlias, assert_never
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import DryRun
 from orchtrace_corpus.base.dates import today

@@ -6,8 +6,8 @@ command reports the error.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, TypeAlias
 
+from orchtrace_corpus.base.annotations import Annotated, TypeAlias
 from orchtrace_corpus.base.commands.declarations import Context, Option, OptionsMaker, Parameter
 from orchtrace_corpus.base.commands.options import DryRun
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError

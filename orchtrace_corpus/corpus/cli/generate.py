@@ -7,8 +7,8 @@ import os
 import shlex
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Annotated
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import Check, refuse_together
 from orchtrace_corpus.base.commands.session import Session

@@ -10,8 +10,8 @@ import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
 
+from orchtrace_corpus.base.annotations import TypeVar
 from orchtrace_corpus.base.budget import MAX_EDIT_TRIES
 from orchtrace_corpus.base.commands import progress
 from orchtrace_corpus.base.commands.declarations import Context

@@ -6,8 +6,8 @@ Commands only name these functions, and completion calls them: so each imports w
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.commands.declarations import Offers, Place, Provider
 
 _FILTER = r"(?s)(?P<field>[A-Za-z][\w-]*)(?P<operator>!=|<=|>=|[=<>~])(?P<value>.*)"

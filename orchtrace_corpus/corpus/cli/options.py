@@ -1,8 +1,8 @@
 """Options that several commands on a corpus share, under one name and one meaning."""
 
 from enum import StrEnum
-from typing import Annotated, TypeAlias
 
+from orchtrace_corpus.base.annotations import Annotated, TypeAlias
 from orchtrace_corpus.base.commands.declarations import Argument, Option, Provider
 from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.model.records import ReadingName

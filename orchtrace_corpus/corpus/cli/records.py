@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Annotated
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
 from orchtrace_corpus.base.commands.options import OutputFormat, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode

@@ -8,8 +8,8 @@ them. Two exclusions with one id, added on different sides, both stay.
 import re
 from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import TypeVar
 
+from orchtrace_corpus.base.annotations import TypeVar
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple

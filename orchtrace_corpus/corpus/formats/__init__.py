@@ -1,8 +1,8 @@
 """The records and problems of a file in a format other than that of the data files."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, is_normal, recognise

@@ -11,9 +11,9 @@ is expanded or reported with its line.
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 from urllib.parse import quote as percent_encoded
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.base.budget import MAX_EXPANDED_CHARACTERS, how_to_raise
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote

@@ -4,8 +4,8 @@ from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote, suggestion
 from orchtrace_corpus.base.json_syntax import JsonError

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeAlias
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any, TypeAlias
 from orchtrace_corpus.base.budget import MAX_BODY_BYTES, how_to_raise
 from orchtrace_corpus.base.errors import DataFileError, ExitCode, UpstreamError
 from orchtrace_corpus.base.findings import printable, quote

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from itertools import chain, count
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import RULES, Severity, quote
 from orchtrace_corpus.base.identifiers import (

@@ -7,8 +7,8 @@ tags that readers agree on. Other tags are open, and break no claim.
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from itertools import product
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders, reader

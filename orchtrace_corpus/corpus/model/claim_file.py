@@ -4,8 +4,8 @@ from collections.abc import Callable
 from collections.abc import Mapping as MappingType
 from enum import StrEnum
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any
 from orchtrace_corpus.base.findings import Finding, Location, quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders

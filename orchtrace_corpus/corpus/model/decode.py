@@ -1,8 +1,8 @@
 """Decodes papers and exclusions by the taxonomy, and reports every problem of every record."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
 
+from orchtrace_corpus.base.annotations import Any, TypeVar
 from orchtrace_corpus.base.findings import Finding, quote
 from orchtrace_corpus.base.yamlfile import decoders
 from orchtrace_corpus.base.yamlfile.decoders import Decoder, Report, Schema, decode_record, nodes_of, schema_of

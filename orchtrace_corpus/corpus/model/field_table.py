@@ -7,8 +7,8 @@ commands, the issue form and the table in docs/data.md. A survey declares furthe
 import re
 from enum import StrEnum
 from functools import partial
-from typing import TypeAlias
 
+from orchtrace_corpus.base.annotations import TypeAlias
 from orchtrace_corpus.base.named_tuples import NamedTuple
 
 FieldValue: TypeAlias = str | int | float | bool | tuple[str, ...]

@@ -6,8 +6,8 @@ each field, and holds only printable characters. docs/schema/arxiv.schema.json d
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import TextFile
 from orchtrace_corpus.base.findings import Finding, printable, quote

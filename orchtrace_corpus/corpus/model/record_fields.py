@@ -1,8 +1,8 @@
 """A record as its YAML fields: the form in which records are compared, exported, edited and written."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
 
+from orchtrace_corpus.base.annotations import TypeAlias
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.base.yamlfile.writer import Style
 from orchtrace_corpus.corpus.model.candidates import Candidate, candidate_field_names

@@ -5,8 +5,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, Generic, TypeAlias, TypeVar
 
+from orchtrace_corpus.base.annotations import Any, Generic, TypeAlias, TypeVar
 from orchtrace_corpus.base.errors import InvalidCorpusError, MalformedCorpusError
 from orchtrace_corpus.base.findings import Finding, Location, is_malformed
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise_url

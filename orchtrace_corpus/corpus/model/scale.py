@@ -5,8 +5,8 @@ Numbers from vendors are reports that no outsider can check, so none of them cou
 
 from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.findings import near_suggestion, quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders

@@ -6,8 +6,8 @@ A run keeps counts and the names of new papers, but no decisions: `analysis.flow
 import re
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from orchtrace_corpus.base.errors import DataFileError, InvalidCorpusError
 from orchtrace_corpus.base.files import TextFile, installed_path
 from orchtrace_corpus.base.findings import Finding, has_errors, printable

@@ -9,8 +9,8 @@ from collections.abc import Mapping as MappingType
 from collections.abc import Sequence as SequenceType
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.findings import Location, Severity, is_noun, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders

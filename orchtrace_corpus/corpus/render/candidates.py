@@ -1,8 +1,8 @@
 """Candidates: a listing, and single ones with proposal, reason and readings; next to papers and exclusions."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any
 from orchtrace_corpus.base.text.layout import Line, Span, entry, first_names_and_more, line, separated, wrap
 from orchtrace_corpus.base.text.table import Cell, Table
 from orchtrace_corpus.corpus.analysis.attributes import Attribute

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text import layout

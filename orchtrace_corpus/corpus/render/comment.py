@@ -15,9 +15,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
-from typing import Any
 from urllib.parse import quote
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.files import installed_path
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.lookalikes import code_points, odd_parts

@@ -11,8 +11,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, TypeAlias
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any, TypeAlias
 from orchtrace_corpus.base.findings import Finding, is_noun, printable
 from orchtrace_corpus.base.lookalikes import code_points
 from orchtrace_corpus.base.named_tuples import NamedTuple

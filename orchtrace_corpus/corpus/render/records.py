@@ -3,8 +3,8 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any
 from orchtrace_corpus.base.text.layout import Line, Span, display_width, entry, line, separated, wrap
 from orchtrace_corpus.base.text.table import Cell, Table, markdown_text
 from orchtrace_corpus.corpus.analysis.attributes import CONTESTED, Attribute, ValueKind

@@ -8,8 +8,8 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from json.encoder import encode_basestring
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.files import text_beside
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.base.yamlfile.writer import scalar_text

@@ -1,8 +1,8 @@
 """Statistics as the page that `corpus stats` opens with, as tables, documents, JSON and CSV."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
+from orchtrace_corpus.base.annotations import TypeAlias
 from orchtrace_corpus.base.text import layout
 from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, display_width, line, pad, pluralize, wrap
 from orchtrace_corpus.base.text.table import Cell, Missing, Table, csv, envelope, markdown, markdown_text, records

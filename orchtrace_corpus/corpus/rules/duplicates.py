@@ -5,8 +5,8 @@ sign is reported: an id, else a URL, else a title.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
 
+from orchtrace_corpus.base.annotations import TypeAlias
 from orchtrace_corpus.base.findings import Finding, quote
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise, recognise_url
 from orchtrace_corpus.corpus.model.records import Loaded, Paper, Path, Places, Record, address, folded_title, identities

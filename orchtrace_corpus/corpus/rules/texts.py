@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import pairwise
-from typing import TypeAlias
 
+from orchtrace_corpus.base.annotations import TypeAlias
 from orchtrace_corpus.base.findings import Finding, Location, is_malformed, quote
 from orchtrace_corpus.base.lookalikes import Oddity, code_points, odd_parts
 from orchtrace_corpus.base.yamlfile.decoders import text_of

@@ -226,10 +226,10 @@ class _Team:
         if not open_calls:
             return set()
         awaited = set()
-        for message in messages:
-            of_sender, start = self._times.by_agent[self._events[message].agent], self._times.starts[message]
+        for index in messages:
+            of_sender, start = self._times.by_agent[self._events[index].agent], self._times.starts[index]
             later = islice(of_sender, bisect_left(of_sender, start, key=self._times.starts.__getitem__), None)
-            next_step = next((n for n in later if n != message and self._events[n].type in WORKING), -1)
+            next_step = next((other for other in later if other != index and self._events[other].type in WORKING), -1)
             if next_step in open_calls:
                 awaited.add(next_step)
         return awaited

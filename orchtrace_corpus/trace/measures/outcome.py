@@ -6,8 +6,7 @@ unknown without one, since no figure of the run itself can replace it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
 from orchtrace_corpus.trace.model.terms import EventType, Status
 from orchtrace_corpus.trace.view.lifecycle import is_after

@@ -7,8 +7,7 @@ multithreaded algorithms). An event's work is its duration; the processors are t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite, positive
 from orchtrace_corpus.trace.model.terms import EventType

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, BinaryIO
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, BinaryIO
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import open_regular
 from orchtrace_corpus.base.findings import Finding, printable

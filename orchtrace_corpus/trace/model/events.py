@@ -1,8 +1,8 @@
 """Facts that follow from the events of a trace: tokens, the roles of agents, and tools that act as agents."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.trace.model.terms import AgentKind, EventType
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ Only the members that the examples use are supported. A trace with another membe
 from collections.abc import Callable, Mapping
 from json import loads
 from types import MappingProxyType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any, cast
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.terms import (
     KNOWN_COSTS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.base.errors import CorpusError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import Finding, has_errors, quote_path
 from orchtrace_corpus.trace.model.decode import LINES, Decoded

@@ -15,8 +15,8 @@ no value either.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.trace.rewards.specs import FUNCTIONS, Spec, TermSpec, load, of_families, published
 from orchtrace_corpus.trace.rewards.terms import WHOLE, Function, Reward, Score, Team, Term
 from orchtrace_corpus.trace.view import TraceView

@@ -9,8 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from math import inf, log
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.trace.measures.measure import ASKED, cite
 from orchtrace_corpus.trace.measures.outcome import late_steps as steps_after_result

@@ -9,8 +9,8 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import fsum, inf
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.trace.measures.measure import cite
 from orchtrace_corpus.trace.rewards.terms import Function, Score, Team, paid, refused, share_of
 from orchtrace_corpus.trace.view.open_calls import CLOSING_TOOLS

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache, partial
 from math import isfinite
-from typing import Any
 
+from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.files import installed_path
 from orchtrace_corpus.base.findings import printable, quote, suggestion

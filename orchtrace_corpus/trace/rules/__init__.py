@@ -7,8 +7,8 @@ event a fixed number of times, so the time for all of them is linear.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Generic, TypeVar
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Generic, TypeVar
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.files import open_regular
 from orchtrace_corpus.base.findings import RULES, Finding, Location, Severity, has_errors, quote

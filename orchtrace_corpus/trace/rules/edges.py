@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import inf
 from operator import attrgetter, eq, lt
-from typing import TYPE_CHECKING
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.base.cycles import CycleError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.trace.model.decode import Problem

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import lt
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any, Generic, TypeVar
 from orchtrace_corpus.base.cycles import sort_topologically
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan, AgentTime, agent_times, agent_tree
 from orchtrace_corpus.trace.view.graph import Graph, build_graph, order_by_time, positions

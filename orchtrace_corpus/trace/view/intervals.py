@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from math import inf
-from typing import TypeAlias
+
+from orchtrace_corpus.base.annotations import TypeAlias
 
 Intervals: TypeAlias = list[tuple[float, float]]
 

@@ -27,8 +27,8 @@ call that the log shows unfinished is open from the time at which it was last se
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.terms import EdgeType, EventType, Status, TokenBasis
 from orchtrace_corpus.trace.view.timing import Timing

@@ -14,8 +14,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.terms import EventType, Excluded
 from orchtrace_corpus.trace.view.graph import Graph

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, product, starmap
 from math import ceil, copysign, floor, hypot, log10
-from typing import TYPE_CHECKING, TypeAlias
 
+from orchtrace_corpus.base.annotations import TYPE_CHECKING, TypeAlias
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.drawing import LARGE, SERIES, SIZE, SMALL, Drawing, text_width, wrap
 from orchtrace_corpus.corpus.analysis import statistics
