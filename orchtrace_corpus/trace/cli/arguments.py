@@ -13,7 +13,7 @@ Files: TypeAlias = Annotated[
 File: TypeAlias = Annotated[
     str, Argument(metavar="FILE", help="A trace as JSON, or a log; - for a trace on standard input.")
 ]
-Name: TypeAlias = Annotated[
+SessionName: TypeAlias = Annotated[
     str, Option("--session", metavar="NAME", help="The session whose name begins like this, or the name of its file.")
 ]
 LogFormat: TypeAlias = Annotated[

@@ -13,7 +13,7 @@ from orchtrace_corpus.base.findings import quote_path
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.trace.analysis.marks import Marks
 from orchtrace_corpus.trace.cli import logs
-from orchtrace_corpus.trace.cli.arguments import Effectful, Name, OutcomesFile, Untrusted
+from orchtrace_corpus.trace.cli.arguments import Effectful, OutcomesFile, SessionName, Untrusted
 from orchtrace_corpus.trace.cli.loading import derive_each, documents_of, with_outcomes
 
 
@@ -25,7 +25,7 @@ def checklist(
             metavar="RUN|DATASET...", help="Traces, logs, folders of them; or one dataset of corpus trace dataset."
         ),
     ],
-    name: Name = "",
+    name: SessionName = "",
     untrusted: Untrusted = "",
     effectful: Effectful = "",
     outcomes_file: OutcomesFile = "",

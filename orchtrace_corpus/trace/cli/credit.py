@@ -12,7 +12,7 @@ from orchtrace_corpus.base.findings import printable, quote, quote_path
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.trace.cli import logs
-from orchtrace_corpus.trace.cli.arguments import Files, Name, OutcomesFile
+from orchtrace_corpus.trace.cli.arguments import Files, OutcomesFile, SessionName
 from orchtrace_corpus.trace.cli.loading import STANDARD_INPUT, STANDARD_INPUT_NAME, documents_of, sound_traces
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
 from orchtrace_corpus.trace.credit.evidence import evidence
@@ -25,7 +25,7 @@ from orchtrace_corpus.trace.view import TraceView
 def credit(
     ctx: Context,
     paths: Files,
-    name: Name = "",
+    name: SessionName = "",
     unit: Annotated[
         str, Option("--unit", help="token, turn, message, tool, agent, role, orchestrator or team.")
     ] = "agent",
@@ -76,13 +76,14 @@ def credit(
         raise CommandUseError("standard input can be read only once", "Name a file for the traces, or for --values.")
     views, channel = rewarded_traces(session, paths, name, outcomes_file, channel)
     rewarded = views if values else [view for view in views if channel in view.trace.rewards]
-    if rewarded:  # else the error about the first of them is clearer
+    if rewarded:  # if no run has a reward, `assign` raises an error about the first run
         unrewarded = [view.trace.trace_id for view in views if view not in rewarded]
         reasons = [f"the trace {quote(trace_id)} has no reward {quote(channel)}" for trace_id in unrewarded]
         logs.report_left_out(session, reasons, "trace")
         views = rewarded
-    shown = STANDARD_INPUT_NAME if values == STANDARD_INPUT else values
-    choices = Choices(channel, _read(values) if values else None, shown, gamma, lam, samples, seed, with_people)
+    values_name = STANDARD_INPUT_NAME if values == STANDARD_INPUT else values
+    values_text = _read(values) if values else None
+    choices = Choices(channel, values_text, values_name, gamma, lam, samples, seed, with_people)
     assignments = assign(views, unit, method, choices)
     for assignment in assignments:
         for warning in assignment.warnings:
@@ -113,14 +114,14 @@ def rewarded_traces(
         if outcomes and (outcome := outcomes.take(view.trace.trace_id)):
             outcome.apply(view.trace)
     logs.report_unused(session, outcomes)
-    channels = {stated for view in views for stated in view.trace.rewards}
-    if outcomes and outcomes.unused and not channels:
+    channels = {reward_channel for view in views for reward_channel in view.trace.rewards}
+    if outcomes and outcomes.unused and not channels:  # the outcomes are those of other runs
         raise InvalidTraceError("no run that was read has a reward")
     if channel:
         return views, channel
-    usual = Choices().channel
-    if len(channels) != 1 or usual in channels:
-        return views, usual
+    default_channel = Choices().channel
+    if len(channels) != 1 or default_channel in channels:
+        return views, default_channel
     (channel,) = channels
     session.output.note(f"corpus: taking the reward {quote(channel)}, the only one there is")
     return views, channel

@@ -12,7 +12,7 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCod
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.trace.cli import logs
-from orchtrace_corpus.trace.cli.arguments import Cost, LogFormat, Name, Page, PriceTable
+from orchtrace_corpus.trace.cli.arguments import Cost, LogFormat, Page, PriceTable, SessionName
 from orchtrace_corpus.trace.cli.collection import Collected, Folders, Request, Run, run_of_log
 from orchtrace_corpus.trace.cli.loading import Named, choose, deliver, documents_in_files, sound_traces
 from orchtrace_corpus.trace.diagnosis import diagnose, first_words, summarize
@@ -36,7 +36,7 @@ def doctor(
             show_default=False,
         ),
     ] = None,
-    name: Name = "",
+    name: SessionName = "",
     form: LogFormat = "",
     price_table: PriceTable = "",
     is_cost: Cost = False,

@@ -11,7 +11,7 @@ from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.trace.cli import logs
-from orchtrace_corpus.trace.cli.arguments import Cost, Files, Name, OutcomesFile, PriceTable
+from orchtrace_corpus.trace.cli.arguments import Cost, Files, OutcomesFile, PriceTable, SessionName
 from orchtrace_corpus.trace.cli.loading import deliver, one_trace, refuse_lines
 from orchtrace_corpus.trace.diagnosis import diagnose, summarize
 from orchtrace_corpus.trace.diagnosis.comparison import compare
@@ -107,7 +107,7 @@ class Profile(StrEnum):
 def export(
     ctx: Context,
     paths: Files,
-    name: Name = "",
+    name: SessionName = "",
     profile: Annotated[Profile, Option("--profile", help="The schema, or the trainer, to write for.")] = Profile.FULL,
     output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
     division: Annotated[

@@ -16,7 +16,7 @@ from orchtrace_corpus.trace.analysis.labels import GIVEN, Label
 from orchtrace_corpus.trace.analysis.labels import labels as label_events
 from orchtrace_corpus.trace.analysis.marks import Marks
 from orchtrace_corpus.trace.cli import loading, logs
-from orchtrace_corpus.trace.cli.arguments import Effectful, File, Files, Name, OutcomesFile, Untrusted
+from orchtrace_corpus.trace.cli.arguments import Effectful, File, Files, OutcomesFile, SessionName, Untrusted
 from orchtrace_corpus.trace.cli.loading import RunDocument, derive_each, sound_traces, with_outcomes
 from orchtrace_corpus.trace.measures.definitions import DEFINITIONS, Measure, concurrency_profile, require_known
 from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
@@ -32,7 +32,7 @@ Form = TypeVar("Form")
 def measure_traces(
     ctx: Context,
     paths: Files,
-    name: Name = "",
+    name: SessionName = "",
     only: Annotated[str, Option("--only", metavar="A,B,...", help="The measures to show, in this order.")] = "",
     spent_by: Annotated[
         str, Option("--ledger", metavar="BY", help="Show tokens and cost instead, by agent, role, model, type or tool.")
@@ -149,7 +149,7 @@ def _show_profiles(session: Session, documents: Iterator[Document], output_forma
 def label(
     ctx: Context,
     path: File,
-    name: Name = "",
+    name: SessionName = "",
     events: Annotated[bool, Option("--events", help="List every labelled event instead of the summary.")] = False,
     output: Annotated[
         str, Option("--output", "-o", metavar="FILE", help="Write the trace with its labels to a new file.")

@@ -13,7 +13,7 @@ from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.base.text.table import csv, envelope
 from orchtrace_corpus.trace.cli import loading, logs
-from orchtrace_corpus.trace.cli.arguments import Files, Name, OutcomesFile
+from orchtrace_corpus.trace.cli.arguments import Files, OutcomesFile, SessionName
 from orchtrace_corpus.trace.cli.loading import RunDocument, derive_each, with_outcomes
 from orchtrace_corpus.trace.render import rewards as render
 from orchtrace_corpus.trace.rewards import Spec, load, of_families
@@ -31,7 +31,7 @@ class By(StrEnum):
 def reward(
     ctx: Context,
     paths: Files,
-    name: Name = "",
+    name: SessionName = "",
     family: Annotated[
         str, Option("--family", metavar="R1,...,R8", help="The functions of these reward families only.")
     ] = "",
@@ -89,10 +89,10 @@ def _show_one(
     if output_format is Format.JSON:
         session.output.write(envelope("trace-rewards", {"traces": [render.data(specs, run, is_design=is_design)]}))
     else:
-        if by is not By.TERM:
+        if by is not By.TERM and exact:
+            tables = [render.exact_shares(specs, run, by)]
+        elif by is not By.TERM:
             tables = render.share_tables(specs, run, by, is_design=is_design)
-            if exact:
-                tables = [render.exact_shares(specs, run, by)]
         elif is_design:
             tables = render.term_tables(specs, run, exact=exact)
         else:
@@ -111,8 +111,9 @@ def _show_several(
     exact = output_format.is_exact
     if len(specs) == 2:
         figures = list(derive_each(session, runs, partial(render.run_figures, specs)))
-        first, second = ([run.figures[design][0] for run in figures] for design in range(2))
-        comparison = compare(first, second, [run.task_id for run in figures])
+        first_rewards = [run.figures[0][0] for run in figures]  # a specification's reward comes before its terms
+        second_rewards = [run.figures[1][0] for run in figures]
+        comparison = compare(first_rewards, second_rewards, [run.task_id for run in figures])
         if output_format is Format.JSON:
             content = render.comparison_data(comparison, figures)
             session.output.write(envelope("trace-rewards-compared", content))
@@ -122,7 +123,7 @@ def _show_several(
     elif output_format is Format.JSON:
         rewards = list(derive_each(session, runs, partial(render.run_data, specs, is_design)))
         session.output.write(envelope("trace-rewards", {"traces": rewards}))
-    elif output_format is Format.CSV:  # lines take less time to send between processes, and less memory, than cells
+    elif output_format is Format.CSV:  # lines are faster to send from the workers than cells, and smaller
         lines = derive_each(session, runs, partial(render.run_csv, specs, is_design))
         session.output.write(csv(render.runs_columns(specs, is_design=is_design), ()) + "".join(lines))
     else:

@@ -25,7 +25,7 @@ from orchtrace_corpus.trace.view import TraceView
 _MAX_TASKS = 3
 _MIN_GROUPS, _MAX_GROUPS = 100, 1000
 _MAX_DRAWN_TURNS = 3_000_000
-"""The turns of all groups that are drawn for an estimate; of runs with many turns, fewer groups are drawn."""
+"""The most turns to draw for an estimate from groups of runs: if the runs have many turns, fewer groups are drawn."""
 
 
 def export(
@@ -78,7 +78,7 @@ def export(
 
 
 def _warn_of_stopping_bias(session: Session, runs: Sequence[Trajectory]) -> None:
-    """Report the tasks whose baseline by turn depends most on when runs stopped."""
+    """Report the tasks whose mean reward by turn, taken as a baseline, is most biased, because runs stopped there."""
     rewards_of: dict[str, list[list[float]]] = {}
     for run in runs:
         rewards_of.setdefault(run.task_id, []).append([turn.reward for turn in run.turns])
@@ -92,11 +92,12 @@ def _warn_of_stopping_bias(session: Session, runs: Sequence[Trajectory]) -> None
         turns = sum(map(len, rewards_of[task]))
         groups = max(_MIN_GROUPS, min(_MAX_GROUPS, _MAX_DRAWN_TURNS // turns))
         drawn = simulate(rewards_of[task], worst.turn, groups=groups)
+        _, _, error_by_turn = drawn.standard_errors
         session.output.note(
             f"corpus: task {quote(task)}: {worst.stopped} of {worst.reached} runs end with turn {worst.turn}; there a "
             f"baseline by turn index takes {worst.price:.3g} off going on. The gradient of going on is "
             f"{worst.gradient:.3g}; with that baseline, groups drawn from these runs make it {drawn.by_turn:.3g} "
-            f"(± {drawn.standard_errors[2]:.1g})"
+            f"(± {error_by_turn:.1g})"
         )
     if worst_biases[_MAX_TASKS:]:
         session.output.note(f"corpus: {pluralize(len(worst_biases) - _MAX_TASKS, 'task')} more of this kind")

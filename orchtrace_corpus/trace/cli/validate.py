@@ -8,7 +8,7 @@ from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.base.findings import has_errors
 from orchtrace_corpus.base.text.findings import FindingsFormat, summary
 from orchtrace_corpus.base.text.layout import pluralize
-from orchtrace_corpus.trace.cli.arguments import Files, Name
+from orchtrace_corpus.trace.cli.arguments import Files, SessionName
 from orchtrace_corpus.trace.cli.loading import documents_of
 from orchtrace_corpus.trace.model.store import is_unreadable
 
@@ -16,7 +16,7 @@ from orchtrace_corpus.trace.model.store import is_unreadable
 def validate(
     ctx: Context,
     paths: Files,
-    name: Name = "",
+    name: SessionName = "",
     strict: Annotated[bool, Option("--strict", help="Treat warnings as errors.")] = False,
     max_findings: Annotated[
         int, Option("--max-findings", metavar="N", min=0, help="Show at most N findings; 0 shows all.")

@@ -13,7 +13,7 @@ from orchtrace_corpus.base.errors import CommandUseError, ExitCode
 from orchtrace_corpus.base.findings import escape_controls, quote
 from orchtrace_corpus.base.text.table import SCHEMA_VERSION
 from orchtrace_corpus.trace.analysis.replay import State, replay
-from orchtrace_corpus.trace.cli.arguments import Content, File, Files, Name, Page
+from orchtrace_corpus.trace.cli.arguments import Content, File, Files, Page, SessionName
 from orchtrace_corpus.trace.cli.loading import TextOrJson, by_ending, deliver, documents_of, one_trace, sound_traces
 from orchtrace_corpus.trace.render import page
 from orchtrace_corpus.trace.render.names import names_in
@@ -23,7 +23,7 @@ from orchtrace_corpus.trace.view import TraceView
 def show(
     ctx: Context,
     paths: Files,
-    name: Name = "",
+    name: SessionName = "",
     agents: Annotated[int, Option("--agents", metavar="N", min=1, help="Show at most N agents.")] = 40,
     html: Page = "",
     with_content: Content = False,
@@ -69,7 +69,7 @@ def show(
 def replay_trace(
     ctx: Context,
     path: File,
-    name: Name = "",
+    name: SessionName = "",
     until: Annotated[
         str,
         Option(
@@ -187,7 +187,7 @@ _ENDINGS = {
 def graph_trace(
     ctx: Context,
     path: File,
-    name: Name = "",
+    name: SessionName = "",
     chosen: Annotated[
         GraphFormat | None,
         Option("--format", "-f", help="The output format (default: by the ending of FILE, else mermaid)."),

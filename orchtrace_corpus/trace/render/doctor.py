@@ -39,11 +39,14 @@ _MIN_NAME = 13
 _MAX_PROJECT = 24
 _MAX_FIRST_WORDS = 80
 _MAX_COUNTED_WIDTH = 36
-"""The most cells of a column that count when columns are left out, since longer texts can be cut."""
+"""The most terminal cells that a column needs: wider texts are cut before another column is left out."""
 
 
 def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UNICODE) -> list[Line]:
-    """Return a run as a screen that fits the terminal's columns, and its lines if possible; None for no terminal."""
+    """Return a run as a screen that fits the columns and, if possible, the lines of a terminal of this size.
+
+    Without a terminal, the size is None.
+    """
     sentences, summary, agents = Sentences(diagnosis), diagnosis.summary, diagnosis.view.agents
     room = min(size[0] if size else _PIPE_WIDTH, _PIPE_WIDTH)
     indent = 10 if room >= 50 else 2
@@ -57,19 +60,20 @@ def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UN
         (label, break_lines(text, room, label=f"{label} " if label else "", indent=indent))
         for label, text in (*sentences.paragraphs(), *sentences.lever())
     ]
-    most = _MAX_AGENTS
+    max_agents = _MAX_AGENTS
     if size is not None:
-        free = size[1] - len(head) - 4
+        free = size[1] - len(head) - 4  # the scale, the legend, the agents left out, and the prompt
         for dispensable in (findings.WAITS, TEAM, findings.MORE):
             if sum(len(texts) for _, texts in paragraphs) + min(len(agents), _MIN_AGENTS) > free:
                 paragraphs = [(label, texts) for label, texts in paragraphs if label != dispensable]
-        most = max(free - sum(len(texts) for _, texts in paragraphs), _MIN_AGENTS)
-    shown = _most_important(diagnosis, most)
+        max_agents = max(free - sum(len(texts) for _, texts in paragraphs), _MIN_AGENTS)
+    shown = _most_important(diagnosis, max_agents)
     drawn = timelines(diagnosis, shown, room, glyphs, sentences.names)
     if left_out := len(agents) - len(shown):
         text = f"{glyphs.ellipsis} and {quantity(left_out, 'more agent')}, in the sums"
-        after_agents = 1 + len(shown)
+        after_agents = 1 + len(shown)  # the first line is the scale
         drawn[after_agents:after_agents] = [line(part, "muted") for part in break_lines(text, room)]
+    # lines are broken: blanks that kept a figure and its unit together become ordinary ones
     drawn = [tuple(span._replace(text=one_line(span.text)) for span in spans) for spans in drawn]
     return [*head, *drawn, *(line(text) for _, texts in paragraphs for text in texts)]
 
@@ -89,6 +93,7 @@ def _most_important(diagnosis: Diagnosis, most: int) -> list[AgentSpan]:
 
     for place in sorted(range(len(agents)), key=importance):
         with_ancestors, depth = [place], agents[place].depth
+        # agents stand below their parents: an ancestor is the nearest earlier agent of less depth
         for earlier in range(place - 1, -1, -1):
             if not depth or len(with_ancestors) > most:
                 break
@@ -110,14 +115,15 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
     view, summary, path = diagnosis.view, diagnosis.summary, diagnosis.path
     events, works, chain = view.trace.events, view.timing.works, path.chain
     worked, elapsed = sum(works), summary.elapsed
-    is_least = {"at_least": path.unknown > 0}  # calls without an end count as 0
+    at_least = {"at_least": path.unknown > 0}  # calls without an end count as 0
     if_waiting = sum(view.timing_if_waiting.works)
-    opened, names = perhaps_waiting(view), names_in(view)
+    open_events, names = perhaps_waiting(view), names_in(view)
     speed_up = None
     if elapsed:
-        speed_up = {"if_working": worked / elapsed, "if_waiting": if_waiting / elapsed, **is_least}
+        speed_up = {"if_working": worked / elapsed, "if_waiting": if_waiting / elapsed, **at_least}
     lever = biggest_lever(diagnosis)
-    working, waiting, parallelism = diagnosis.parallelism, diagnosis.parallelism_if_waiting, None
+    working, waiting = diagnosis.parallelism, diagnosis.parallelism_if_waiting
+    parallelism = None
     if working is not None and waiting is not None:
         parallelism = {
             name: {"if_working": getattr(working, name), "if_waiting": getattr(waiting, name)}
@@ -132,10 +138,10 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "unit": summary.unit,
         "elapsed": elapsed,
         "waited": diagnosis.waited,
-        "worked": {"if_working": worked, "if_waiting": if_waiting, **is_least},
+        "worked": {"if_working": worked, "if_waiting": if_waiting, **at_least},
         "worked_assumed": sum(works[index] for index in diagnosis.assumed),
         "unknown_durations": path.unknown,
-        "span": {"if_working": path.span.length, "if_waiting": path.span_if_waiting.length, **is_least},
+        "span": {"if_working": path.span.length, "if_waiting": path.span_if_waiting.length, **at_least},
         "speed_up": speed_up,
         "parallelism": parallelism,
         "open_calls": [_open_call(call, diagnosis) for call in view.open_calls],
@@ -160,7 +166,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
                 "worked": part,
                 "gap_before": gap,
                 "assumed": index in diagnosis.assumed,
-                "open": index in opened,
+                "open": index in open_events,
             }
             for index, part, gap in zip(chain.events, chain.parts, chain.gaps, strict=True)
         ],
@@ -240,7 +246,9 @@ def overview(
     from orchtrace_corpus.base.text.table import Table
 
     priced = [(summary.cost_usd, summary.tokens) for summary in summaries if summary.cost_usd is not None]
-    price = sum(usd or 0.0 for usd, tokens in priced if tokens) / (sum(tokens or 0.0 for _, tokens in priced) or 1)
+    known_usd = sum(usd or 0.0 for usd, tokens in priced if tokens)
+    known_tokens = sum(tokens or 0.0 for _, tokens in priced)
+    price = known_usd / (known_tokens or 1)
 
     def rank(summary: Summary) -> tuple[float, float, float, str]:
         tokens = summary.tokens or 0.0
@@ -260,7 +268,8 @@ def overview(
     is_shown = {_COST: has_prices, "file": are_alike, "project": any(projects.values()), _FIRST_WORDS: with_content}
     columns = [column for column in widths if is_shown.get(column, True)]
     for dispensable in _DISPENSABLE:
-        if width is not None and sum(min(widths[column], _MAX_COUNTED_WIDTH) + 1 for column in columns) - 1 > width:
+        needed = sum(min(widths[column], _MAX_COUNTED_WIDTH) + 1 for column in columns) - 1  # with spaces between them
+        if width is not None and needed > width:
             columns = [column for column in columns if column != dispensable]
 
     def aligned(row: Mapping[str, str]) -> tuple[str, ...]:

@@ -36,10 +36,10 @@ def without(intervals: Sequence[tuple[float, float]], others: Sequence[tuple[flo
             first += 1
         place = first
         while place < len(others) and others[place][0] < end:
-            start, stop = others[place]
-            if start > begin:
-                remaining.append((begin, start))
-            begin = max(begin, stop)
+            other_begin, other_end = others[place]
+            if other_begin > begin:
+                remaining.append((begin, other_begin))
+            begin = max(begin, other_end)
             place += 1
         if begin < end:
             remaining.append((begin, end))
