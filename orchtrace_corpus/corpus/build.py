@@ -104,8 +104,7 @@ def _orphans(
 
 def statistics_document(files: CorpusFiles, summary: Summary) -> Document:
     """Return docs/STATS.md of a summary with unused terms."""
-    text = statistics.summary_markdown(summary, files.pool.taxonomy.title)
-    return document(files.root, STATISTICS, _marked(text))
+    return document(files.root, STATISTICS, _marked(statistics.summary_markdown(summary, files.pool.taxonomy.title)))
 
 
 def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> list[Document]:

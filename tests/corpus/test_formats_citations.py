@@ -301,7 +301,7 @@ def test_without_pyarrow_the_command_that_installs_it_is_named(
     monkeypatch.setattr(sys, "executable", str(tmp_path / "tree" / "env" / "bin" / "python"))
     monkeypatch.setattr("orchtrace_corpus.base.errors.__file__", str(tmp_path / installed / "base" / "errors.py"))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("orchtrace_corpus.corpus.formats.table.find_spec", lambda name: None)
 
     with pytest.raises(CommandUseError) as raised:
         PARQUET.write(toy.papers, toy.taxonomy)

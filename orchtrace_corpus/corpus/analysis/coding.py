@@ -284,8 +284,7 @@ def missing_cells(sheets: Sequence[Sheet]) -> list[Finding]:
         for key, (line, names) in sheet.empty.items():
             missing = [name for name in names if not others or any(name in codes.get(key, {}) for codes in others)]
             if missing:
-                message = f"not coded: {', '.join(missing)}"
-                findings.append(Finding("K106", message, Location(sheet.name, line, 1), key))
+                findings.append(Finding("K106", f"not coded: {', '.join(missing)}", Location(sheet.name, line, 1), key))
     return findings
 
 

@@ -73,8 +73,7 @@ def build(
     }
     documents = {part: generators[part]() for part in dict.fromkeys(parts)}
     if documents.get(BuildPart.README) == []:
-        hint = "Write one with a region: corpus build --help"
-        raise DataFileError(f"there is no {builder.README} in {root}", hint)
+        raise DataFileError(f"there is no {builder.README} in {root}", "Write one with a region: corpus build --help")
     every = [document for generated in documents.values() for document in generated]
     return write_or_check(session, root, every, check=check, fix=fix)
 

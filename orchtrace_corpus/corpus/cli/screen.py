@@ -209,8 +209,7 @@ class _Sitting:
             return at
         step = self._steps[-1]
         if step.documents:
-            changed = reversed(step.documents)
-            former = [Document(after.name, after.wanted, after.present or "[]\n") for after in changed]
+            former = [Document(after.name, after.wanted, after.present or "[]\n") for after in reversed(step.documents)]
             write_stale(self._root, former)
             self._output.tell(f"taken back: {step.name}")
         self._steps.pop()

@@ -200,8 +200,7 @@ def discover(
     """
     session = CorpusSession(*ctx.obj)
     refuse_together(offline=offline, refresh=refresh)
-    root = session.root_folder() if dry_run else session.writable_root()
-    corpus = load_editable(root)
+    corpus = load_editable(session.root_folder() if dry_run else session.writable_root())
     protocol = corpus.protocol.sound()
     if protocol is None:
         raise DataFileError(f"this corpus has no {store.PROTOCOL}", "docs/data.md of orchtrace-corpus describes it.")

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from orchtrace_corpus.base.errors import CommandUseError, MissingLibraryError
@@ -311,9 +312,7 @@ def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame"
 
 def write_frame(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> bytes:
     """Return the papers as a Parquet file, `key` its first column."""
-    import importlib.util
-
-    if importlib.util.find_spec("pyarrow") is None:
+    if find_spec("pyarrow") is None:
         raise MissingLibraryError("Parquet", "pyarrow", "parquet")
     written: bytes = to_pandas(papers, taxonomy).reset_index().to_parquet(engine="pyarrow", index=False)
     return written

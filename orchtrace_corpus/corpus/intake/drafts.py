@@ -243,7 +243,7 @@ def detail_problems(
 
 
 def complete_papers(
-    requests: Iterable[PaperRequest],
+    requests: Sequence[PaperRequest],
     details: Details,
     coding: Coding,
     pool: Pool,
@@ -253,7 +253,6 @@ def complete_papers(
 
     `ask` completes a draft, given the keys in use; without it, no questions are asked.
     """
-    requests = list(requests)
     used_keys = {paper.key for paper in pool.papers}
     reserved = {request.paper.key for request in requests}  # the keys of entries in a file
     records: list[Paper] = []

@@ -171,8 +171,7 @@ def read_sheet(text: str, path: str, taxonomy: Taxonomy, keys: Iterable[str]) ->
 
     Rows without a decision are left out. `path` is shown in the errors.
     """
-    columns = sheet_columns(taxonomy)
-    sheet, findings = coding.decode(text, path, columns, keys, also=SHEET_TEXTS)
+    sheet, findings = coding.decode(text, path, sheet_columns(taxonomy), keys, also=SHEET_TEXTS)
     if any(finding.code == "K101" for finding in findings):
         return [], findings
     rows = {(row.get("key") or "").strip(): row for row in _rows(text)}

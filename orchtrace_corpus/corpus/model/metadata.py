@@ -163,8 +163,7 @@ class _FormError(Exception):
 def _json(value: object) -> str:
     import json
 
-    text = json.dumps(value, ensure_ascii=False)
-    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in json.dumps(value, ensure_ascii=False))
 
 
 def _paper(name: str, values: object) -> Metadata:

@@ -91,8 +91,7 @@ def exclusion_style(taxonomy: Taxonomy) -> Style:
 
 def candidate_style(taxonomy: Taxonomy) -> Style:
     """Return the style in which candidates are written: sorted by key."""
-    record_fields = (*taxonomy.paper_fields, *CANDIDATE_FIELDS)
-    return _style(candidate_field_names(taxonomy), record_fields, taxonomy.papers, "key")
+    return _style(candidate_field_names(taxonomy), (*taxonomy.paper_fields, *CANDIDATE_FIELDS), taxonomy.papers, "key")
 
 
 def _style(

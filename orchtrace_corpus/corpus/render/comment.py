@@ -251,8 +251,7 @@ def _size(lines: Sequence[str]) -> int:
 
 def _fitting(lines: Sequence[str], room: int) -> int:
     """Return how many of the first lines fit."""
-    sizes = accumulate(_size([line]) for line in lines)
-    return sum(size <= room for size in sizes)
+    return sum(size <= room for size in accumulate(_size([line]) for line in lines))
 
 
 def _words(words: Words, place: str = "") -> str:

@@ -196,8 +196,7 @@ def markdown_items(entries: Iterable[tuple[str, str]], record_fields: Iterable[R
     for label, text in entries:
         shown = markdown_text(text)
         if label in linked:
-            words = (f"<{word}>" if _ADDRESS(word) else markdown_text(word) for word in text.split())
-            shown = " ".join(words)
+            shown = " ".join(f"<{word}>" if _ADDRESS(word) else markdown_text(word) for word in text.split())
         items.append(f"- **{markdown_text(label)}**: {shown}")
     return items
 

@@ -107,6 +107,5 @@ def _decided(candidates: tuple[Candidate, ...], places: Places, loaded: Loaded) 
                 noun = "exclusion" if isinstance(record, Exclusion) else loaded.noun.one
                 message = f"the {field} is that of the {noun} {quote(record.name)}, so it is decided"
                 code = "D112" if field == "title" else "D111"
-                place = places.locate(index, *path)
-                yield Finding(code, f"{message}; remove the candidate", place, candidate.name)
+                yield Finding(code, f"{message}; remove the candidate", places.locate(index, *path), candidate.name)
                 break

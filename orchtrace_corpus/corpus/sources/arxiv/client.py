@@ -246,8 +246,7 @@ class Client:
         new_ids = [arxiv_id for arxiv_id in wanted if arxiv_id not in outcomes]
         if new_ids:
             with self._open_transport() as transport:
-                exchange = self._exchange(transport, progress, len(wanted))
-                asker = _Asker(exchange, self._cache, outcomes, messages)
+                asker = _Asker(self._exchange(transport, progress, len(wanted)), self._cache, outcomes, messages)
                 asker.ask(new_ids, self._max_age_seconds)
                 missing = [arxiv_id for arxiv_id in new_ids if outcomes[arxiv_id] is Miss.MISSING]
                 doubtful = asker.unanswered | set(map(request_form, known))
