@@ -81,9 +81,16 @@ def credit(
         reasons = [f"the trace {quote(trace_id)} has no reward {quote(channel)}" for trace_id in unrewarded]
         logs.report_left_out(session, reasons, "trace")
         views = rewarded
-    values_name = STANDARD_INPUT_NAME if values == STANDARD_INPUT else values
-    values_text = _read(values) if values else None
-    choices = Choices(channel, values_text, values_name, gamma, lam, samples, seed, with_people)
+    choices = Choices(
+        channel=channel,
+        values=_read(values) if values else None,
+        values_path=STANDARD_INPUT_NAME if values == STANDARD_INPUT else values,
+        gamma=gamma,
+        lam=lam,
+        samples=samples,
+        seed=seed,
+        with_people=with_people,
+    )
     assignments = assign(views, unit, method, choices)
     for assignment in assignments:
         for warning in assignment.warnings:

@@ -129,7 +129,7 @@ def installed() -> Installed:
         except Exception as error:  # a broken module of another package does not stop the others
             refused.append(f"{subject}: {type(error).__name__}: {printable(str(error), limit=200)}")
             continue
-        if isinstance(offered, Importer) and not isinstance(offered, type):  # a class has the methods, but no object
+        if isinstance(offered, Importer) and not isinstance(offered, type):  # a class would need an instance
             found[entry.name] = offered
         else:
             refused.append(f"{subject}: it lacks recognises or read")
@@ -246,7 +246,7 @@ def find(paths: Sequence[str], form: str = "") -> Sources:
                     waiting += further
             elif file.path in further_paths:
                 continue
-            elif may_hold_traces(opened.head().text):  # a broken trace
+            elif may_hold_traces(opened.head().text):  # perhaps a broken trace
                 traces.append(file)
             else:
                 others.append(file)

@@ -138,7 +138,7 @@ class _Session:
         self._first = self._all[0]
         # keys are the `id` of a trajectory: trajectories that refer to one another would stay in memory
         self._enclosing = {id(child): outer for outer in self._all for child in outer.children}
-        self._heads: dict[int, Trajectory] = {}  # the first trajectory that it continues
+        self._chain_starts: dict[int, Trajectory] = {}  # the first trajectory that it continues
         self._parents: dict[int, Trajectory] = {}  # the trajectory of the agent that spawned its agent
         self._spawns: dict[str, steps.ToolCall] = {}  # by the key of the spawned agent
         self._spawning: set[int] = set()  # calls that have spawned an agent, by `id`
@@ -146,19 +146,19 @@ class _Session:
         self._join_continuations()
         self._link_subagents()
 
-    def _head(self, trajectory: Trajectory) -> Trajectory:
-        return self._heads.get(id(trajectory), trajectory)
+    def _chain_start(self, trajectory: Trajectory) -> Trajectory:
+        return self._chain_starts.get(id(trajectory), trajectory)
 
     def _join_continuations(self) -> None:
         """Append the steps of each continuation to the trajectory that it continues."""
         for trajectory in self._all:
             continuation = self._outermost.get(_path_beside(trajectory.file, trajectory.continued))
-            head = self._head(trajectory)
-            if continuation is None or id(continuation) in self._heads or continuation in (head, self._first):
+            start = self._chain_start(trajectory)
+            if continuation is None or id(continuation) in self._chain_starts or continuation in (start, self._first):
                 continue
-            self._heads[id(continuation)] = head
+            self._chain_starts[id(continuation)] = start
             for step in continuation.thread.steps:
-                head.thread.add(step)
+                start.thread.add(step)
             continuation.thread.steps = []
 
     def _link_subagents(self) -> None:
@@ -178,7 +178,7 @@ class _Session:
                 else:
                     key = child.thread.key
                     self._adopt(trajectory, child, reference.name)
-                self._delegations.append((self._head(trajectory), reference, key))
+                self._delegations.append((self._chain_start(trajectory), reference, key))
                 self._spawn(trajectory, key, reference.call, reference.step)
         for trajectory in self._all:
             for child in trajectory.children:
@@ -188,7 +188,7 @@ class _Session:
                     self._adopt(trajectory, child)
                     self._spawn(trajectory, child.thread.key, None, steps.Note(first.time, first.place, order=1.0))
         for trajectory in self._all:
-            if trajectory.thread.key not in self._run.agents and id(trajectory) not in self._heads:
+            if trajectory.thread.key not in self._run.agents and id(trajectory) not in self._chain_starts:
                 self._add(trajectory, trajectory.name or masked(trajectory.id))
 
     def _add(self, trajectory: Trajectory, name: str, role: str = "") -> None:
@@ -205,10 +205,10 @@ class _Session:
 
     def _cannot_spawn(self, parent: Trajectory, child: Trajectory) -> bool:
         """Return True if one trajectory cannot spawn another: its ancestor, the root, or a continuation."""
-        above: Trajectory | None = self._head(parent)
+        above: Trajectory | None = self._chain_start(parent)
         while above is not None and above is not child:
             above = self._parents.get(id(above))
-        return above is child or child is self._first or id(child) in self._heads
+        return above is child or child is self._first or id(child) in self._chain_starts
 
     def _adopt(self, trajectory: Trajectory, child: Trajectory, role: str = "") -> None:
         """Register a trajectory as a sub-agent's, whose inputs come from its parent and not from a person."""
@@ -216,7 +216,7 @@ class _Session:
         if name in ("", self._first.name):  # of no use to tell them apart
             name = masked(child.id) or name
         self._add(child, name, role)
-        self._parents[id(child)] = self._head(trajectory)
+        self._parents[id(child)] = self._chain_start(trajectory)
         child.thread.steps = [
             steps.Note(step.time, step.place, step.order) if isinstance(step, steps.UserInput) else step
             for step in child.thread.steps
@@ -224,7 +224,7 @@ class _Session:
 
     def _spawn(self, trajectory: Trajectory, child: str, call: steps.ToolCall | None, step: steps.Step) -> None:
         """Add a spawn by a call of the parent or, if there is none, before a step."""
-        parent = self._head(trajectory).thread
+        parent = self._chain_start(trajectory).thread
         if call is None or id(call) in self._spawning:
             call = steps.ToolCall(step.time, step.place, step.order - 0.5, is_inferred=True)
             parent.steps.append(call)
@@ -314,7 +314,7 @@ class _Session:
         spent_so_far = (0, 0)  # by the first trajectory and its continuations
         has_absent = any(not self._run.agents[child].steps for _, _, child in self._delegations)
         for trajectory in self._all:
-            if trajectory is self._first or id(trajectory) in self._heads:
+            if trajectory is self._first or id(trajectory) in self._chain_starts:
                 spent_so_far = _add_counts(spent_so_far, sums[id(trajectory)])
             if trajectory.totals is None:
                 continue
