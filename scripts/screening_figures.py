@@ -193,7 +193,7 @@ def page() -> str:
     loaded = files.loaded
     assert loaded.pool is not None
     pool = loaded.pool
-    protocol = files.protocol.sound()
+    protocol = files.protocol.require()
     assert protocol is not None
     # Those that readers had proposed a decision for when this was measured; what searches add is not of their kind.
     candidates = [item for item in files.candidates.items if item.proposal is not Decision.UNREAD and not item.found_by]

@@ -315,7 +315,7 @@ def load(root: str = "", *, reading: str = "published") -> Corpus:
     if name is not ReadingName.PUBLISHED:
         from orchtrace_corpus.corpus.model.disputes import read_by
 
-        pool = read_by(pool, files.disputes.sound(), name)
+        pool = read_by(pool, files.disputes.require(), name)
     return Corpus(pool, files, name, is_whole=True)
 
 
@@ -343,7 +343,7 @@ def candidates(root: str = "") -> tuple["Candidate", ...]:
     """
     folder = root or store.find_root().path
     load(folder)  # whose errors come first
-    return store.CorpusFiles(folder).candidates.sound()
+    return store.CorpusFiles(folder).candidates.require()
 
 
 def validate(root: str = "") -> tuple[Finding, ...]:

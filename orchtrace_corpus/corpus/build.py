@@ -131,11 +131,11 @@ def figure_source(files: CorpusFiles, summary: Summary) -> "Source":
     from orchtrace_corpus.corpus.render.figures.plan import Source, contested_values
 
     pool, screening = files.pool, None
-    if runs := files.searches.sound():
+    if runs := files.searches.require():
         from orchtrace_corpus.corpus.analysis import flow
 
-        screening = flow.screening(pool, runs, files.candidates.items, files.protocol.sound())
-    observations, disputed = files.scale.sound(), contested(files.disputes.sound())
+        screening = flow.screening(pool, runs, files.candidates.items, files.protocol.require())
+    observations, disputed = files.scale.require(), contested(files.disputes.require())
     return Source(pool, summary, observations, contested_values(pool, disputed), screening)
 
 
@@ -152,7 +152,7 @@ def schema_documents(files: CorpusFiles) -> list[Document]:
 def guide_documents(files: CorpusFiles) -> list[Document]:
     """Return the pages of the codebook and of the protocol, for each that the corpus has."""
     taxonomy = files.pool.taxonomy
-    codings, protocol = files.codebook.sound(), files.protocol.sound()
+    codings, protocol = files.codebook.require(), files.protocol.require()
     if not codings and protocol is None:
         return []
     from orchtrace_corpus.corpus.render import codebook

@@ -247,7 +247,7 @@ class _Regions:
     def contested(self) -> Collection[tuple[str, str]]:
         from orchtrace_corpus.corpus.model.disputes import contested
 
-        return contested(self.files.disputes.sound()) if self.files else ()
+        return contested(self.files.disputes.require()) if self.files else ()
 
     @cached_property
     def sections(self) -> tuple[ListSection, ...]:
@@ -298,13 +298,13 @@ class _Regions:
             return markdown(pools_table(()))
         claims, awaiting = self.files.claims, self.files.candidates
         raise_findings("the claims have errors:", claims.findings)
-        proposed = select_proposed(awaiting.sound()) if awaiting.places else None
+        proposed = select_proposed(awaiting.require()) if awaiting.places else None
         return markdown(pools_table(evaluate(claims.claims, self.files.pool, candidates=proposed)))
 
     def _figures(self, names: list[str]) -> str:
         from orchtrace_corpus.corpus.render.figures import plan
 
-        observations = self.files.scale.sound() if self.files and plan.SCALE_GAP in names else ()
+        observations = self.files.scale.require() if self.files and plan.SCALE_GAP in names else ()
         contested = plan.contested_values(self.pool, self.contested)
         source = plan.Source(self.pool, self.summary, observations, contested)
         lines = []

@@ -147,7 +147,7 @@ def test_what_is_neither_a_field_nor_a_term_is_refused(root: Path, name: str) ->
 def test_rule_10_of_the_sub_decisions_is_that_of_single_agents() -> None:
     pool = store.CorpusFiles(str(ROOT)).loaded.pool
     assert pool is not None
-    rules = next(one.rules for one in store.CorpusFiles(str(ROOT)).codebook.sound() if one.tag == "sub_decisions")
+    rules = next(one.rules for one in store.CorpusFiles(str(ROOT)).codebook.require() if one.tag == "sub_decisions")
 
     assert rules[9].startswith("Surveys, benchmarks, single-agent papers")
 
@@ -252,7 +252,7 @@ def test_the_page_speaks_of_a_published_pool_only_where_the_corpus_has_one() -> 
     pool = store.CorpusFiles(str(ROOT)).loaded.pool
     assert pool is not None
     taxonomy = pool.taxonomy
-    protocol = store.CorpusFiles(str(ROOT)).protocol.sound()
+    protocol = store.CorpusFiles(str(ROOT)).protocol.require()
     assert protocol is not None
 
     pages = [protocol_page(protocol, one).splitlines() for one in (taxonomy, taxonomy._replace(published=()))]
@@ -334,7 +334,7 @@ def test_pages_are_not_made_from_a_file_with_mistakes(root: Path) -> None:
     assert pool is not None
 
     with pytest.raises(InvalidCorpusError, match="the codebook has errors"):
-        store.CorpusFiles(str(root)).codebook.sound()
+        store.CorpusFiles(str(root)).codebook.require()
 
 
 @pytest.mark.parametrize("name", ["codebook", "protocol"])
@@ -350,7 +350,7 @@ def test_the_schema_is_valid_and_the_data_passes(name: str) -> None:
 def test_every_name_of_a_query_in_the_log_has_a_query_and_a_family() -> None:
     pool = store.CorpusFiles(str(ROOT)).loaded.pool
     assert pool is not None
-    protocol = store.CorpusFiles(str(ROOT)).protocol.sound()
+    protocol = store.CorpusFiles(str(ROOT)).protocol.require()
     assert protocol is not None
     names = next(facet for facet in pool.taxonomy.exclusions if facet.field == protocol.query_field).values
 
@@ -363,7 +363,7 @@ def test_every_name_of_a_query_in_the_log_has_a_query_and_a_family() -> None:
 def test_each_sub_decision_has_positive_and_negative_cases() -> None:
     pool = store.CorpusFiles(str(ROOT)).loaded.pool
     assert pool is not None
-    codings = {coding.tag: coding for coding in store.CorpusFiles(str(ROOT)).codebook.sound()}
+    codings = {coding.tag: coding for coding in store.CorpusFiles(str(ROOT)).codebook.require()}
 
     for term in ("spawn", "delegate", "communicate", "aggregate", "stop"):
         values = {case.value for case in codings[term].cases}

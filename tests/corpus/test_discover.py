@@ -100,7 +100,7 @@ def text(root: Path, name: str) -> str:
 
 
 def runs(root: Path) -> tuple[Run, ...]:
-    return store.CorpusFiles(str(root)).searches.sound()
+    return store.CorpusFiles(str(root)).searches.require()
 
 
 GATE = (

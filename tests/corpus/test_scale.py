@@ -189,12 +189,12 @@ def test_what_has_a_mistake_is_left_out_and_not_counted() -> None:
     assert [finding.code for finding in file.findings] == ["S101"]
     assert len(file.items) == 3
     with pytest.raises(InvalidCorpusError, match="S101 'many' is not an amount"):
-        file.sound()
+        file.require()
 
 
 def test_a_broken_file_is_unreadable() -> None:
     with pytest.raises(MalformedCorpusError, match="Y104"):
-        decoded(TWO_GROUPS + "- [").sound()
+        decoded(TWO_GROUPS + "- [").require()
 
 
 def test_an_empty_list_is_no_mistake() -> None:
@@ -423,7 +423,7 @@ def test_schema_and_decoder_are_of_one_mind_on_amounts(toy: object, root: Path) 
 def observations() -> tuple[Observation, ...]:
     loaded = store.CorpusFiles(str(ROOT)).loaded
     assert loaded.pool is not None
-    return store.CorpusFiles(str(ROOT)).scale.sound()
+    return store.CorpusFiles(str(ROOT)).scale.require()
 
 
 def test_the_data_passes_its_schema() -> None:

@@ -176,7 +176,7 @@ def test_what_arxiv_could_not_read_is_refused_at_its_place(query: str, at: int, 
 def test_every_query_of_our_protocol_is_in_the_grammar_as_it_is_asked() -> None:
     pool = store.CorpusFiles(str(ROOT)).loaded.pool
     assert pool is not None
-    protocol = store.CorpusFiles(str(ROOT)).protocol.sound()
+    protocol = store.CorpusFiles(str(ROOT)).protocol.require()
     assert protocol is not None
     from datetime import date
 
@@ -213,14 +213,14 @@ def test_a_query_that_arxiv_cannot_read_is_reported(root: Path) -> None:
 
 def test_runs_are_read_and_written_as_they_were() -> None:
     file = YamlFile("searches.yaml", SEARCHES.encode())
-    runs = decode_searches(file).sound()
+    runs = decode_searches(file).require()
 
     assert [(run.day, run.by, run.found, run.known) for run in runs] == [
         ("2024-02-01", Maker.DISCOVER, 8, 2),
         ("2024-02-02", Maker.HAND, None, 0),
     ]
     written = add_records(YamlFile("searches.yaml", b"# Runs.\n[]\n"), map(run_fields, runs), search_style())
-    assert decode_searches(YamlFile("searches.yaml", written.encode())).sound() == runs
+    assert decode_searches(YamlFile("searches.yaml", written.encode())).require() == runs
     assert (
         '      from: "2024-01-01"\n      to: "2024-01-31"\n      asked: ti:rose\n      found: 6\n      new: 3\n'
         in written
@@ -444,7 +444,7 @@ def test_a_library_becomes_candidates_but_for_what_is_known(root: Path) -> None:
         "  roses: Röses: A Garden in Four Beds (as rose-garden: Röses: A Garden in Four Beds)\n",
     )
     assert (root / "data" / "candidates.yaml").read_text(encoding="utf-8") == f"{KALE}{CANDIDATES}"
-    run = store.CorpusFiles(str(root)).searches.sound()[-1]
+    run = store.CorpusFiles(str(root)).searches.require()[-1]
     assert run == Run(
         "2024-03-01",
         Maker.IMPORT,
@@ -613,13 +613,13 @@ def test_hidden_records_are_found_by_their_own_titles(tmp_path: Path, monkeypatc
         result = run_corpus("discover", "--since", "2016-01-01")
 
     assert result.code == 0
-    run = store.CorpusFiles(str(root)).searches.sound()[-1]
+    run = store.CorpusFiles(str(root)).searches.require()[-1]
     found = {name.removeprefix("arXiv:") for name in run.new}
     recalled = [paper.title for paper in hidden if paper.arxiv_id in found]
     page = (ROOT / "docs" / "discovery.md").read_text(encoding="utf-8")
     assert f"queries find {len(recalled)} of {len(hidden)} by title" in " ".join(page.split())
     assert all(f"- {paper.title}\n" in page for paper in hidden if paper.arxiv_id not in found), "misses are listed"
-    protocol = store.CorpusFiles(str(ROOT)).protocol.sound()
+    protocol = store.CorpusFiles(str(ROOT)).protocol.require()
     assert protocol is not None
     planned = plan_searches(protocol, (), date(2026, 11, 25), since="2016-01-01")
     queries = [arxiv_query.parse(one.asked or "") for one in planned]

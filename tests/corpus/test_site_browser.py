@@ -300,7 +300,7 @@ def test_a_contested_tag_leads_to_who_reads_what(site: Path, browser: Browser) -
 
 def test_contested_tags_are_a_filter_a_column_and_a_word_to_search(site: Path, browser: Browser) -> None:
     corpus = load(str(ROOT))
-    tags = contested(store.CorpusFiles(str(ROOT)).disputes.sound())
+    tags = contested(store.CorpusFiles(str(ROOT)).disputes.require())
     wanted = {tag: [paper.key for paper in corpus.papers if (paper.key, tag) in tags] for tag in ("stop", "topology")}
     either = [paper.key for paper in corpus.papers if any((paper.key, tag) in tags for _, tag in tags)]
 

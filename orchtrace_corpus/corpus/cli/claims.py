@@ -82,13 +82,13 @@ def claims(
     if reading is ReadingName.SOURCES:
         from orchtrace_corpus.corpus.analysis.stress import compare_readings
 
-        compared = compare_readings(chosen, pool, dispute_file.sound())
+        compared = compare_readings(chosen, pool, dispute_file.require())
     pool = disputes.read_by(pool, dispute_file.items, reading)
     recorded = disputes.as_read(dispute_file.items, reading)
     awaiting = files.candidates
     if with_records and awaiting.places is None:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "docs/data.md of orchtrace-corpus describes it.")
-    proposed = None if awaiting.places is None else select_proposed(awaiting.sound())
+    proposed = None if awaiting.places is None else select_proposed(awaiting.require())
     verdicts = core.evaluate(chosen, pool, recorded, proposed)
     published_verdicts = verdicts if reading is ReadingName.PUBLISHED else ()
     problems = core.check(claim_file, published, published_verdicts)

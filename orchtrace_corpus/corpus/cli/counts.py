@@ -176,7 +176,7 @@ def _show_screening(session: CorpusSession, output_format: Format) -> int:
     from orchtrace_corpus.corpus.render import screening as render
 
     pool, files = session.pool(), session.files
-    runs, protocol = files.searches.sound(), files.protocol.sound()
+    runs, protocol = files.searches.require(), files.protocol.require()
     tables = partial(render.tables, turned=output_format is Format.TABLE)
     counts = flow.screening(pool, runs, files.candidates.items, protocol)
     session.show_report({Format.JSON: lambda: render.data(counts)}, lambda: tables(counts), "screening", output_format)
@@ -267,7 +267,7 @@ def gaps(
     if with_records:
         from orchtrace_corpus.corpus.model.candidates import select_proposed
 
-        proposed = select_proposed(session.files.candidates.sound())
+        proposed = select_proposed(session.files.candidates.require())
         chosen = [candidate for candidate in proposed if query.matches(candidate.paper)]
         cells = cells._replace(candidates=fills(chosen, *axes))
     names = [axis.name for axis in axes]
@@ -302,7 +302,7 @@ def scale(ctx: Context, output_format: shared.OutputFormat = Format.TABLE) -> in
     if not session.files.has(store.SCALE):
         raise DataFileError(f"this corpus has no {store.SCALE}", "docs/data.md of orchtrace-corpus describes its form.")
     session.pool()  # reports the errors of the records first
-    observations = session.files.scale.sound()
+    observations = session.files.scale.require()
     session.show_report(
         {
             Format.TABLE: lambda: render.page(observations, session.output.width, session.output.glyphs),

@@ -114,7 +114,7 @@ class _Sitting:
     ) -> None:
         self._output = session.output
         self._root = corpus.root
-        self._protocol = corpus.protocol.sound()
+        self._protocol = corpus.protocol.require()
         self._abstracts = abstracts
         self._places = places
         self._steps: list[_Step] = []
@@ -298,7 +298,7 @@ def _describe_outcome(candidate: Candidate, choice: Choice, judgement: Judgement
 
 def _apply_sheets(session: CorpusSession, corpus: CorpusFiles, paths: Sequence[str]) -> int:
     """Apply the decisions of sheets, each in its own edit, and return the exit code."""
-    output, protocol = session.output, corpus.protocol.sound()
+    output, protocol = session.output, corpus.protocol.require()
     waiting = [candidate.name for candidate in screening.undecided(corpus.candidates.items)]
     sheets, code = [], ExitCode.DONE
     before: set[str] = set()

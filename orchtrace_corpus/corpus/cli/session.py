@@ -90,7 +90,7 @@ class CorpusSession(Session):
             return pool
         from orchtrace_corpus.corpus.model.disputes import read_by
 
-        return read_by(pool, self.files.disputes.sound(), reading)
+        return read_by(pool, self.files.disputes.require(), reading)
 
     def note_no_paper(self, query: "Query", pool: "Pool", reading: ReadingName) -> None:
         """Report that no paper passes the filters, and how many pass by the other reading or are candidates."""

@@ -33,7 +33,7 @@ def show_terms(session: CorpusSession, axis: str, sort: str, columns: str, outpu
 
 def _show_codings(session: CorpusSession, pool: Pool, name: str) -> None:
     """Show the coding rules of a field, or of a term with levels and then of its field."""
-    codings = session.files.codebook.sound()
+    codings = session.files.codebook.require()
     values = {facet.field: facet.values for facet in _with_terms(pool.taxonomy, name)}
     names = tuple(values)
     if not values:

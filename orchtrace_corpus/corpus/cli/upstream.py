@@ -201,10 +201,10 @@ def discover(
     session = CorpusSession(*ctx.obj)
     refuse_together(offline=offline, refresh=refresh)
     corpus = load_editable(session.root_folder() if dry_run else session.writable_root())
-    protocol = corpus.protocol.sound()
+    protocol = corpus.protocol.require()
     if protocol is None:
         raise DataFileError(f"this corpus has no {store.PROTOCOL}", "docs/data.md of orchtrace-corpus describes it.")
-    planned = discovery.plan_searches(protocol, corpus.searches.sound(), today(), since=since, names=family or ())
+    planned = discovery.plan_searches(protocol, corpus.searches.require(), today(), since=since, names=family or ())
     client = Client(arxiv_url, offline=offline, refresh=refresh)
     cited = () if family else discovery.citing_papers(protocol, corpus.pool)
     key = os.environ.get(KEY, "")

@@ -168,7 +168,7 @@ def propose(corpus: CorpusFiles, outcome: Discovery) -> Proposal:
         records = [candidate_fields(candidate, corpus.pool.taxonomy) for candidate in outcome.new]
         texts[store.CANDIDATES] = edit_file(corpus, store.CANDIDATES, added=records)
     run = outcome.run
-    imported = {search.query for run in corpus.searches.sound() if run.by is Maker.IMPORT for search in run.searches}
+    imported = {search.query for run in corpus.searches.require() if run.by is Maker.IMPORT for search in run.searches}
     is_again = (
         run.by is Maker.IMPORT and not outcome.new and imported.issuperset(search.query for search in run.searches)
     )
@@ -303,7 +303,7 @@ def discover(
                 results.append(SearchResult(search._replace(found=len(papers)), papers))
         if openalex is not None:
             until = (day - timedelta(days=1)).isoformat()
-            first = _window_start(protocol, corpus.searches.sound(), CITATIONS, OPENALEX, since, until)
+            first = _window_start(protocol, corpus.searches.require(), CITATIONS, OPENALEX, since, until)
             cited = citing_papers(protocol, corpus.pool)
             results.append(_follow_citations(openalex, cited, protocol.citing_least, first, until, progress))
     except UpstreamError as caught:

@@ -134,7 +134,7 @@ class ProtocolFile(NamedTuple):
         """Return the number of queries."""
         return len(self.protocol.queries) if self.protocol else 0
 
-    def sound(self) -> Protocol | None:
+    def require(self) -> Protocol | None:
         """Return the protocol, None if the corpus has none; raise `InvalidCorpusError` if it has mistakes."""
         raise_findings("the protocol has errors:", self.findings)
         return self.protocol

@@ -317,7 +317,7 @@ class Entries(Generic[Item]):
         """The number of entries."""
         return len(self.items)
 
-    def sound(self) -> tuple[Item, ...]:
+    def require(self) -> tuple[Item, ...]:
         """Return the entries; raise `InvalidCorpusError` if the file has mistakes, since some would be missing."""
         raise_findings(f"{self._subject} errors:", self.findings)
         return self.items

@@ -41,13 +41,13 @@ class Source:
         """Read the data files of a corpus whose records have no errors; others raise `InvalidCorpusError`."""
         self.pool = pool
         self.taxonomy = pool.taxonomy
-        self.disputes: tuple[Dispute, ...] = files.disputes.sound()
-        self.scale: Sequence[Observation] = files.scale.sound()
-        self.codings: Sequence[Coding] = files.codebook.sound()
-        self.protocol: Protocol | None = files.protocol.sound()
+        self.disputes: tuple[Dispute, ...] = files.disputes.require()
+        self.scale: Sequence[Observation] = files.scale.require()
+        self.codings: Sequence[Coding] = files.codebook.require()
+        self.protocol: Protocol | None = files.protocol.require()
         awaiting = files.candidates
         self.has_candidates = awaiting.places is not None
-        self.proposed: tuple[Candidate, ...] = select_proposed(awaiting.sound())
+        self.proposed: tuple[Candidate, ...] = select_proposed(awaiting.require())
         self.candidates: tuple[Candidate, ...] = awaiting.items
         claim_file = files.claims
         raise_findings("the claims have errors:", claim_file.findings)
