@@ -2,13 +2,14 @@
 
 from collections import Counter
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from orchtrace_corpus.base.errors import ExitCode
 from orchtrace_corpus.trace import view as of_view
-from orchtrace_corpus.trace.view import TraceView
+from orchtrace_corpus.trace.view import TraceView, agent_tree, timing
 from tests.conftest import ROOT
 from tests.trace.test_import import LOGS
 from tests.trace.traces import EXAMPLES, example
@@ -22,8 +23,8 @@ def constructed(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, str]]:
     """How often each of the functions behind a view ran, by the name of the function and of the trace."""
     counts: Counter[tuple[str, str]] = Counter()
 
-    def counting(name: str) -> Any:
-        function = getattr(of_view, name)
+    def counting(module: ModuleType, name: str) -> Any:
+        function = getattr(module, name)
 
         def counted(trace: Any, *arguments: Any) -> Any:
             counts[name, trace.trace_id] += 1
@@ -31,8 +32,11 @@ def constructed(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, str]]:
 
         return counted
 
-    for name in ("build_graph", "lifecycle", "Timing", "agent_tree"):
-        monkeypatch.setattr(of_view, name, counting(name))
+    for module, name in (
+        *((of_view, "build_graph"), (of_view, "lifecycle")),
+        *((timing, "Timing"), (agent_tree, "agent_tree")),
+    ):
+        monkeypatch.setattr(module, name, counting(module, name))
     return counts
 
 

@@ -285,10 +285,11 @@ def _plain_lines(name: str, node: Node, style: Style, source: str) -> list[str]:
 
 def _one_line(key: str, node: Sequence) -> str:
     """A list of texts that fits on one line; empty for any other."""
-    texts = [_shown(item.text, True) for item in node.items if type(item) is Scalar]
-    line = f"{key}: [{', '.join(texts)}]"
-    fits = not texts or len(line) + 2 <= FLOW_WIDTH
-    return line if fits and len(texts) == len(node.items) else ""
+    texts = [item.text for item in node.items if type(item) is Scalar]
+    if len(texts) < len(node.items) or len(key) + sum(map(len, texts)) > FLOW_WIDTH:
+        return ""
+    line = f"{key}: [{', '.join([_shown(text, True) for text in texts])}]"
+    return line if not texts or len(line) + 2 <= FLOW_WIDTH else ""
 
 
 @lru_cache(maxsize=1024)

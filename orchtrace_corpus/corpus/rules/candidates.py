@@ -75,8 +75,8 @@ def _texts(candidates: tuple[Candidate, ...], places: Places) -> Iterator[texts.
         yield candidate.reason, "reason", partial(places.locate, index, "reason"), candidate.name
         for position, reading in enumerate(candidate.readings):
             for field in ("by", "note", "location"):
-                place = partial(places.locate, index, "readings", position, field)
-                yield getattr(reading, field) or "", field, place, candidate.name
+                if text := getattr(reading, field):
+                    yield text, field, partial(places.locate, index, "readings", position, field), candidate.name
 
 
 def _contradicted(candidate: Candidate, index: int, places: Places, facets: Mapping[str, Facet]) -> Iterator[Finding]:

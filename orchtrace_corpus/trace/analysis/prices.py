@@ -31,8 +31,8 @@ from orchtrace_corpus.base.yamlfile.reader import Mapping as MappingNode
 from orchtrace_corpus.base.yamlfile.reader import Node, Scalar, YamlFile, read
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.model.import_report import ImportReport, has_all_costs, report_of
+from orchtrace_corpus.trace.model.terms import SECONDS
 from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind
-from orchtrace_corpus.trace.view.timing import SECONDS
 
 KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 """The kinds of tokens that have a price; reasoning is a part of the output."""

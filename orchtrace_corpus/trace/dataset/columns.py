@@ -19,12 +19,11 @@ from orchtrace_corpus.trace.analysis.labels import Label, labels
 from orchtrace_corpus.trace.measures.definitions import BOUNDED, DEFINITIONS
 from orchtrace_corpus.trace.measures.ledger import KINDS, leading_model, spent_by_agent
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
-from orchtrace_corpus.trace.model.terms import AgentKind, Decision, TokenBasis
+from orchtrace_corpus.trace.model.terms import SECONDS, AgentKind, Decision, TokenBasis
 from orchtrace_corpus.trace.model.trace import Source, Tokens
 from orchtrace_corpus.trace.rewards.specs import FUNCTIONS
 from orchtrace_corpus.trace.rewards.terms import Function, Team
 from orchtrace_corpus.trace.view import TraceView
-from orchtrace_corpus.trace.view.timing import SECONDS
 
 TEXT, WHOLE, NUMBER, FLAG = "text", "whole number", "number", "yes or no"
 TEXTS, WORDS, FIGURES = "list of texts", "map of text to text", "map of text to number"

@@ -11,15 +11,15 @@ from itertools import islice, takewhile
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.diagnosis.contexts import Context, contexts
 from orchtrace_corpus.trace.measures.measure import ASKED
-from orchtrace_corpus.trace.model.events import total
-from orchtrace_corpus.trace.model.terms import AgentKind, EventType, Status
+from orchtrace_corpus.trace.model.events import CLOSING_TOOLS, total
+from orchtrace_corpus.trace.model.terms import SECONDS, AgentKind, EventType, Status
 from orchtrace_corpus.trace.model.trace import Event, Tokens
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.influence import Outcome, records_approvals
 from orchtrace_corpus.trace.view.intervals import Intervals, length, union, without
-from orchtrace_corpus.trace.view.open_calls import CLOSING_TOOLS, Cause
-from orchtrace_corpus.trace.view.timing import SECONDS, WORKING
+from orchtrace_corpus.trace.view.open_calls import Cause
+from orchtrace_corpus.trace.view.timing import WORKING
 
 LEAST_SHARE = 0.02
 """Idle time below this share of the elapsed time is not reported."""

@@ -16,11 +16,10 @@ from orchtrace_corpus.trace.measures.ledger import COUNTED, KINDS, declared_mode
 from orchtrace_corpus.trace.measures.measure import ASKED
 from orchtrace_corpus.trace.measures.shared_answers import Shared, Spent
 from orchtrace_corpus.trace.model.import_report import ImportReport, report_of
-from orchtrace_corpus.trace.model.terms import Unit
+from orchtrace_corpus.trace.model.terms import SECONDS, Unit
 from orchtrace_corpus.trace.model.trace import Event, Tokens, Trace
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.intervals import Intervals, length, union
-from orchtrace_corpus.trace.view.timing import SECONDS
 
 _NANO = 1_000_000_000
 _MAX_DAYS = 366

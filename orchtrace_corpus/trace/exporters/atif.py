@@ -22,8 +22,7 @@ from orchtrace_corpus.trace.importers.atif.restoration import (
     unstated_fields,
 )
 from orchtrace_corpus.trace.importers.core.times import instant
-from orchtrace_corpus.trace.model.terms import Unit
-from orchtrace_corpus.trace.view.timing import SECONDS
+from orchtrace_corpus.trace.model.terms import SECONDS, Unit
 
 _VERSION = "ATIF-v1.7"
 _ANSWERS = frozenset(("inference", "orchestrator_decision", "aggregate"))

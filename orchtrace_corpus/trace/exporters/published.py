@@ -8,9 +8,8 @@ from typing import Any
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable
-from orchtrace_corpus.trace.model.terms import NULLABLE_COSTS, Unit
+from orchtrace_corpus.trace.model.terms import NULLABLE_COSTS, SECONDS, Unit
 from orchtrace_corpus.trace.view.lifecycle import Lineage
-from orchtrace_corpus.trace.view.timing import SECONDS
 
 TRACE_FIELDS = ("trace_id", "task_id", "system", "topology", "events", "edges", "rewards", "costs", "metrics")
 """The fields of a trace that the published schema has."""

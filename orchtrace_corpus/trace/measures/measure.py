@@ -10,10 +10,10 @@ from orchtrace_corpus.trace.model.events import total
 from orchtrace_corpus.trace.model.terms import AgentKind, EventType
 from orchtrace_corpus.trace.view import Derived, TraceView
 from orchtrace_corpus.trace.view.lifecycle import depths
-from orchtrace_corpus.trace.view.timing import Timing
 
 if TYPE_CHECKING:
     from orchtrace_corpus.trace.model.trace import Trace
+    from orchtrace_corpus.trace.view.timing import Timing
 
 _HUMAN = EventType.HUMAN
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
+from orchtrace_corpus.trace.model.events import CLOSING_TOOLS
 from orchtrace_corpus.trace.model.terms import EventType, Status
 from orchtrace_corpus.trace.view.lifecycle import is_after
-from orchtrace_corpus.trace.view.open_calls import CLOSING_TOOLS
 
 if TYPE_CHECKING:
     pass

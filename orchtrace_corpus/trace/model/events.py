@@ -8,6 +8,9 @@ from orchtrace_corpus.trace.model.terms import AgentKind, EventType
 if TYPE_CHECKING:
     from orchtrace_corpus.trace.model.trace import Tokens, Trace
 
+CLOSING_TOOLS = frozenset(("complete_task", "submit"))
+"""The tools with which agents hand in their result in Gemini CLI and Inspect: several such calls repeat no work."""
+
 
 def total(tokens: "Tokens") -> float:
     """Return all tokens of an event: input, output, cache reads and cache writes; reasoning is part of the output."""

@@ -66,6 +66,10 @@ class Unit(StrEnum):
     STEP = "step"
 
 
+SECONDS = {Unit.SECOND: 1.0, Unit.MILLISECOND: 1e-3, Unit.MICROSECOND: 1e-6, Unit.NANOSECOND: 1e-9, Unit.STEP: 1.0}
+"""Seconds in a unit of time. A step counts as 1, so that figures are in steps."""
+
+
 class TokenBasis(StrEnum):
     """The reliability of an event's tokens."""
 

@@ -13,12 +13,8 @@ from math import inf, log
 from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.trace.measures.measure import ASKED, cite
-from orchtrace_corpus.trace.measures.outcome import late_steps as steps_after_result
-from orchtrace_corpus.trace.measures.team import critical_steps as measure_critical_steps
-from orchtrace_corpus.trace.measures.work import elapsed
 from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.rewards.terms import FAILED, Function, Score, Team, paid, refused, share_of
-from orchtrace_corpus.trace.view.timing import longest_path
 
 _PARL = "PARL (Kimi K2.5, arXiv 2602.02276)"
 _BOOK = "work-span model (Brent 1974)"
@@ -46,11 +42,15 @@ def team_speed_up(team: Team, options: Options) -> Score:
         return refused(f"{reason}: {cite(team.trace, without_end)}; add `t_end`")
     if not any(works):
         return refused("nothing that a spawned agent does takes time: add `t_end` to its events")
+    from orchtrace_corpus.trace.view.timing import longest_path
+
     span = longest_path(times, works, overlapping=True).length
     return paid({index: work / span for index, work in enumerate(works) if work})
 
 
 def _speed_up_stated(team: Team) -> Score:
+    from orchtrace_corpus.trace.measures.work import elapsed
+
     time, baseline = team.once(elapsed), team.trace.baseline
     single = baseline.wall_clock_s if baseline else None
     if not single:
@@ -268,6 +268,8 @@ def longest_answer(team: Team, options: Options) -> Score:
 
 def critical_steps(team: Team, options: Options) -> Score:  # noqa: ARG001
     """Return the Critical Steps: the steps of the main agent plus, for each stage, those of its longest sub-agent."""
+    from orchtrace_corpus.trace.measures.team import critical_steps as measure_critical_steps
+
     measure = team.once(measure_critical_steps)
     return Score(measure.value, measure.reason)
 
@@ -351,6 +353,8 @@ def _model_sizes(team: Team, indices: Iterable[int], sizes: Mapping[str, float])
 
 def late_steps(team: Team, options: Options) -> Score:  # noqa: ARG001
     """Return the number of steps after the last return or aggregate, which did not change the result."""
+    from orchtrace_corpus.trace.measures.outcome import late_steps as steps_after_result
+
     last, late = steps_after_result(team)
     if last is None:
         return refused("nothing is returned or aggregated, so nothing says when the result stood")

@@ -12,8 +12,8 @@ from math import fsum, inf
 
 from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.trace.measures.measure import cite
+from orchtrace_corpus.trace.model.events import CLOSING_TOOLS
 from orchtrace_corpus.trace.rewards.terms import Function, Score, Team, paid, refused, share_of
-from orchtrace_corpus.trace.view.open_calls import CLOSING_TOOLS
 
 _SHAPING = "Ng, Harada and Russell, ICML 1999"
 _MAX_NAMED = 5

@@ -7,9 +7,8 @@ from operator import attrgetter
 from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.json_places import Path
 from orchtrace_corpus.trace.model.decode import Problem
-from orchtrace_corpus.trace.model.terms import BASELINE_FIGURES, CREDIT_UNITS, REWARD_FAMILIES, EventType, Unit
+from orchtrace_corpus.trace.model.terms import BASELINE_FIGURES, CREDIT_UNITS, REWARD_FAMILIES, SECONDS, EventType, Unit
 from orchtrace_corpus.trace.view import TraceView
-from orchtrace_corpus.trace.view.timing import SECONDS
 
 _TOOL_CALL, _MESSAGE = EventType.TOOL_CALL, EventType.MESSAGE
 _STEP = Unit.STEP

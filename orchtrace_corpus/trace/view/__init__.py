@@ -1,6 +1,7 @@
 """Everything derived from a trace: graph, order, lifecycle, lineage, timing, agent tree.
 
-The modules of this package compute it; `TraceView` computes each value once, on first use.
+The modules of this package compute it; `TraceView` computes each value once, on first use. It imports them then: who
+only validates traces needs three of them.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from operator import lt
 
 from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any, Generic, TypeVar
 from orchtrace_corpus.base.cycles import sort_topologically
-from orchtrace_corpus.trace.view.agent_tree import AgentSpan, AgentTime, agent_times, agent_tree
 from orchtrace_corpus.trace.view.graph import Graph, build_graph, order_by_time, positions
-from orchtrace_corpus.trace.view.influence import EffectfulCall, Influence, effectful_calls, influence, untrusted_events
 from orchtrace_corpus.trace.view.lifecycle import Lifecycle, Lineage, lifecycle
-from orchtrace_corpus.trace.view.open_calls import OpenCall, open_calls
-from orchtrace_corpus.trace.view.timing import Timing
 
 if TYPE_CHECKING:
     from orchtrace_corpus.trace.model.trace import Trace
+    from orchtrace_corpus.trace.view.agent_tree import AgentSpan, AgentTime
+    from orchtrace_corpus.trace.view.influence import EffectfulCall, Influence
+    from orchtrace_corpus.trace.view.open_calls import OpenCall
+    from orchtrace_corpus.trace.view.timing import Timing
 
 Value = TypeVar("Value")
 
@@ -99,26 +100,36 @@ class TraceView:
     @Derived
     def untrusted(self) -> frozenset[int]:
         """The indices of the events whose content is not trusted."""
+        from orchtrace_corpus.trace.view.influence import untrusted_events
+
         return untrusted_events(self.trace.events)
 
     @Derived
     def effectful_calls(self) -> tuple[EffectfulCall, ...]:
         """The calls of tools with side effects, each with the gates that it passed."""
+        from orchtrace_corpus.trace.view.influence import effectful_calls
+
         return effectful_calls(self.trace, self.graph)
 
     @Derived
     def influence(self) -> Influence:
         """The events that untrusted content could have reached."""
+        from orchtrace_corpus.trace.view.influence import influence
+
         return influence(self.trace, self.graph, self.sequence)
 
     @Derived
     def timing(self) -> Timing:
         """The times of the events, without waits for people."""
+        from orchtrace_corpus.trace.view.timing import Timing
+
         return Timing(self.trace, self.graph, self.sequence)
 
     @Derived
     def open_calls(self) -> tuple[OpenCall, ...]:
         """The calls of tools and models that perhaps waited instead of working."""
+        from orchtrace_corpus.trace.view.open_calls import open_calls
+
         return open_calls(self.timing)
 
     @Derived
@@ -130,9 +141,13 @@ class TraceView:
     @Derived
     def agents(self) -> list[AgentSpan]:
         """The agents as a tree in depth-first order; siblings, and agents without a parent, by their first event."""
+        from orchtrace_corpus.trace.view.agent_tree import agent_tree
+
         return agent_tree(self.trace, self.timing, self.lifecycle.parents)
 
     @Derived
     def agent_times(self) -> dict[str, AgentTime]:
         """The time of each agent: worked, waited, idle."""
+        from orchtrace_corpus.trace.view.agent_tree import agent_times
+
         return agent_times(self.agents, self.timing, self.timing_if_waiting)

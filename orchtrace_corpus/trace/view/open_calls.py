@@ -53,8 +53,6 @@ _FILE_TOOLS = frozenset(
         "str_replace_based_edit_tool", "todoread", "todowrite", "update_plan", "view_image", "write", "write_file",
     )
 )  # fmt: skip
-CLOSING_TOOLS = frozenset(("complete_task", "submit"))
-"""The tools with which agents hand in their result in Gemini CLI and Inspect: several such calls repeat no work."""
 
 _ANSWERS = (EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE)
 _COMMANDS_AND_SEARCHES = frozenset(

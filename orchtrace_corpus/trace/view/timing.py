@@ -24,7 +24,7 @@ from itertools import accumulate
 
 from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.model.terms import EventType, Excluded, Unit
+from orchtrace_corpus.trace.model.terms import SECONDS, EventType, Excluded, Unit
 from orchtrace_corpus.trace.view.graph import Graph, positions
 from orchtrace_corpus.trace.view.intervals import Intervals, length, overlap, union, without
 from orchtrace_corpus.trace.view.stated_turns import NOTHING_STATED, Clock, StatedTurns, settle
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
 _STEP = Unit.STEP
 _TOOL_RESULT, _TOOL_CALL, _HUMAN = EventType.TOOL_RESULT, EventType.TOOL_CALL, EventType.HUMAN
-
-SECONDS = {Unit.SECOND: 1.0, Unit.MILLISECOND: 1e-3, Unit.MICROSECOND: 1e-6, Unit.NANOSECOND: 1e-9, Unit.STEP: 1.0}
-"""Seconds in a unit of time. A step counts as 1, so that figures are in steps."""
 
 WORKING = frozenset(
     {EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE, EventType.MESSAGE, EventType.TOOL_CALL}
