@@ -24,7 +24,7 @@ def main(name: str = "corpus") -> NoReturn:
     # Records form no cycles, and looking for some among many records takes longer than checking them; the modules
     # that a command imports are there to stay.
     gc.disable()
-    sys.unraisablehook = _tell_unraisable
+    sys.unraisablehook = _report_unraisable
     from orchtrace_corpus.cli.main import run
 
     code = run(sys.argv[1:], name)
@@ -33,13 +33,13 @@ def main(name: str = "corpus") -> NoReturn:
     os._exit(code)
 
 
-def _tell_unraisable(what: "sys.UnraisableHookArgs") -> None:
-    """Tell of an error in a finaliser as ever, but for an HTTP answer that an interrupt has left half made.
+def _report_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Report an error in a finaliser as Python does, except that of an HTTP response that an interrupt left half made.
 
     `http.client.HTTPResponse` cannot be closed before its constructor has run, and an interrupt may come just there.
     """
-    if type(what.object).__name__ != "HTTPResponse":
-        sys.__unraisablehook__(what)
+    if type(unraisable.object).__name__ != "HTTPResponse":
+        sys.__unraisablehook__(unraisable)
 
 
 if __name__ == "__main__":

@@ -55,13 +55,13 @@ TRICKS = """\
 ## Tricks
 
 Some code is less plain than it could be, since a user would feel the plain form. The instructions that each saves in a
-`corpus check` of this repository, of 1,101 million with all of them, were counted by Valgrind with and without it:
+`corpus check` of this repository, of 1,085 million with all of them, were counted by Valgrind with and without it:
 
 | trick | saves | where |
 | --- | ---: | --- |
 | YAML in canonical form is read line by line, not by PyYAML's parser | 726 M | `base/yamlfile/lines.py` |
 | a command with correct words is parsed without Typer | 533 M | `base/commands/plain.py` |
-| small traces are read without msgspec; what is not plain, the decoder reads | 91 M | `trace/model/plain.py` |
+| small traces are read without msgspec; what is not plain, the decoder reads | 87 M | `trace/model/plain.py` |
 | named tuples compile their constructor on first use, one for each number of fields | 87 M | `base/named_tuples.py` |
 | the process ends by `os._exit`, without taking the interpreter apart | 46 M | `__main__.py` |
 | the garbage collector is off: records form no cycles | 31 M | `__main__.py` |

@@ -1,4 +1,4 @@
-"""How often credit methods find a planted fault, as measured by `scripts/attribution.py`.
+"""The rates at which credit methods find a planted fault, as measured by `scripts/attribution.py`.
 
 A test compares the figures with the tables of docs/credit.md.
 """
@@ -13,7 +13,7 @@ RUNS_PER_FAULT = 100
 
 
 class DetectionRate(NamedTuple):
-    """How often each method ranks the part at fault first, as a share of the runs with one fault, from 0 to 1.
+    """The share of the runs with one fault in which each method ranks the part at fault first, from 0 to 1.
 
     Attributes:
         fault: The fault.

@@ -101,7 +101,7 @@ class GateDecision(StrEnum):
 
 
 class DecidedBy(StrEnum):
-    """Who decided at a gate: a person, a rule of the configuration, or a model."""
+    """The decider at a gate: a person, a rule of the configuration, or a model."""
 
     PERSON = "person"
     RULE = "rule"

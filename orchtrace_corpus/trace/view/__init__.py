@@ -1,7 +1,7 @@
 """Everything derived from a trace: graph, order, lifecycle, lineage, timing, agent tree.
 
-The modules of this package compute it; `TraceView` computes each value once, on first use. It imports them then: who
-only validates traces needs three of them.
+The modules of this package compute it; `TraceView` computes each value once, on first use, and only then imports
+the module: validation needs three of them.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def _event(part: Part, *, in_python: bool) -> _Event | None:
 
 
 class _Words(Struct, gc=False):
-    """What an agent, or a person, last said, and the branches that have read it."""
+    """The last words of an agent or a person, and the branches that have read them."""
 
     agent: str | None  # None for a person
     step: steps.Step

@@ -296,7 +296,9 @@ def account(reading: Reading, family: Family) -> None:
     for answer in written:
         call = answer.call
         if answer.tokens is not None:
-            call.basis = _PLACEHOLDER if rows.is_placeholder(answer) else _ONCE if answer.rows > 1 else _REPORTED
+            call.basis = _ONCE if answer.rows > 1 else _REPORTED
+            if rows.is_placeholder(answer):
+                call.basis = _PLACEHOLDER
     for key, spawn in family.children.items():
         if spawn.result is None or spawn.result.launched:
             continue
