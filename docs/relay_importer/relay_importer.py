@@ -18,8 +18,8 @@ def recognises(beginning: logs.Head) -> bool:
     return any("relay" in row and "agent" in row for row in beginning.rows)
 
 
-def ties(opened: logs.Opened) -> Sequence[str]:
-    """Return what ties files together: those with a tie in common, here the same run, are one session."""
+def session_keys(opened: logs.Opened) -> Sequence[str]:
+    """Return the session keys of a file, here its run: files with a key in common are one session."""
     return [f"relay {row['relay']}" for row in opened.head().rows if "relay" in row][:1] or [opened.file.path]
 
 

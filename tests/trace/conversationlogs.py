@@ -148,7 +148,7 @@ def told(trace: Mapping[str, Any]) -> str:
         for what, entry in report[title].items():
             places = ", ".join(place.rpartition("/")[2] for place in entry["for_example"])
             lines.append(f"{title}: {what}: {entry['number']} ({places})")
-    lines += [f"passed over: {kind}: {number}" for kind, number in report["passed_over"].items()]
+    lines += [f"skipped: {kind}: {number}" for kind, number in report["skipped"].items()]
     lines += [f"unknown: {kind}: {number}" for kind, number in report["unknown_kinds"].items()]
     for line, entry in report["token_ledger"].items():
         spent = ", ".join(f"{kind} {number}" for kind, number in entry["tokens"].items())

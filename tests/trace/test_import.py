@@ -324,7 +324,7 @@ def test_a_ledger_that_does_not_add_up_says_so() -> None:
 def test_one_and_several_are_told_apart() -> None:
     def said(number: int) -> str:
         report = {
-            "records_read": number, "repaired": number, "out_of_order": number, "dropped": {}, "passed_over": {},
+            "records_read": number, "repaired": number, "out_of_order": number, "dropped": {}, "skipped": {},
             "unknown_kinds": {}, "problems": {}, "token_ledger": {"unknown: answers": {"records": number, "tokens": {}}},
         }  # fmt: skip
         tally = Tally()
@@ -348,7 +348,7 @@ def test_a_thousand_sessions_are_no_flood() -> None:
     tally = Tally()
     for number in range(1000):
         report = {
-            "records_read": 1, "repaired": 0, "out_of_order": 0, "passed_over": {f"kind {number}": 1},
+            "records_read": 1, "repaired": 0, "out_of_order": 0, "skipped": {f"kind {number}": 1},
             "dropped": {f"reason {number}": {"number": 1, "for_example": [f"{number}.jsonl:1"]}},
             "unknown_kinds": {f"new kind {number}": 1},
             "problems": {f"problem {number}": {"number": 1, "for_example": []}},

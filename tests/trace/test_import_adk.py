@@ -172,7 +172,7 @@ def test_errors_partial_events_and_results_without_a_call(tmp_path: Path) -> Non
         "a inference (error SAFETY)", "a inference", "a tool_result open (error tool_error)",
     ]  # fmt: skip
     assert problems(trace) == {"result without its call": 1}
-    assert trace["import_report"]["passed_over"] == {"event without content": 1, "partial event": 1}
+    assert trace["import_report"]["skipped"] == {"event without content": 1, "partial event": 1}
 
 
 @pytest.mark.parametrize("changes", [1, 8])

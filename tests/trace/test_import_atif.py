@@ -222,7 +222,7 @@ def test_a_step_without_a_model_call_is_no_answer(made: Callable[[Any], dict[str
 
     assert of_type(trace, "inference", "tool_call") == ["lead tool_call run", "lead inference"]
     assert trace["costs"]["tokens"] == 6
-    assert trace["import_report"]["passed_over"] == {"agent step without a model call": 1}
+    assert trace["import_report"]["skipped"] == {"agent step without a model call": 1}
 
 
 def test_single_tokens_are_kept_by_reference(made: Callable[[Any], dict[str, Any]]) -> None:

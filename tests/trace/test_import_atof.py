@@ -192,7 +192,7 @@ def test_events_of_other_kinds_are_reported(tmp_path: Path) -> None:
     ]
 
     assert report["unknown_kinds"] == {"scope of category dream": 1}
-    assert report["passed_over"] == {"mark compaction": 1}
+    assert report["skipped"] == {"mark compaction": 1}
     assert report["dropped"]["not a span, or a span without an id"]["number"] == 2
 
 

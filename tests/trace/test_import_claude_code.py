@@ -1321,7 +1321,7 @@ def test_rows_of_unknown_types_are_counted_and_stop_nothing(tmp_path: Path, main
 
     report = trace_of(tmp_path)["import_report"]
     assert report["unknown_kinds"] == {"(no type)": 1, "quantum": 1}
-    assert report["passed_over"] == {"file-history-snapshot": 1}
+    assert report["skipped"] == {"file-history-snapshot": 1}
     assert {what: entry["number"] for what, entry in report["dropped"].items()} == {
         "not an object": 1, "not JSON": 1, "user row without a message": 1, "cut off at the end": 1,
     }  # fmt: skip

@@ -400,7 +400,7 @@ def test_a_thread_in_two_files_is_read_once(tmp_path: Path, main: Codex) -> None
 
     trace = trace_of(tmp_path)
     assert by_agent(trace) == {"main": (660, 107, 440, 0, 2)}
-    assert trace["import_report"]["passed_over"]["row that another file of the thread has, too"] == 5
+    assert trace["import_report"]["skipped"]["row that another file of the thread has, too"] == 5
 
 
 # Who spawned whom
@@ -865,7 +865,7 @@ def test_compaction_is_passed_over_and_the_counter_goes_on(tmp_path: Path, main:
 
     trace = trace_of(tmp_path)
     assert by_agent(trace) == {"main": (120, 15, 0, 0, 0)}
-    assert trace["import_report"]["passed_over"]["compacted"] == 1
+    assert trace["import_report"]["skipped"]["compacted"] == 1
     assert of_type(trace, "human_intervention") == ["user human_intervention > main"]
 
 

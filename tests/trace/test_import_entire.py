@@ -193,7 +193,7 @@ def test_codex_lines_without_ids_are_known_by_their_times(tmp_path: Path) -> Non
 
     (trace,) = traces(tmp_path)
     assert of_type(trace, "inference") == ["main inference", "main inference"]
-    assert trace["import_report"]["passed_over"] == {"copy of a line": 3}
+    assert trace["import_report"]["skipped"] == {"copy of a line": 3}
 
 
 def test_a_transcript_beside_the_one_that_it_condenses_is_left_out(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_links_that_lead_out_and_folders_that_may_not_be_read_are_told(
     found = logs.find(str(inside))
 
     assert [file.name for file in found.files] == ["open/x.jsonl"]
-    assert found.passed_over == [
+    assert found.skipped == [
         f"2 links lead out of {str(inside)!r}: not followed",
         f"1 folder, {str(inside / 'closed')!r}, cannot be read: Permission denied",
     ]

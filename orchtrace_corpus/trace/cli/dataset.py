@@ -131,7 +131,7 @@ def build(
         )
         raise
     for path in paths:
-        for note in logs.find(path).passed_over:
+        for note in logs.find(path).skipped:
             session.output.note(f"corpus: {note}")
     for line in render.outcome(outcome):
         session.output.note(line)

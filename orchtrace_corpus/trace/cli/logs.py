@@ -156,7 +156,7 @@ def find_sessions(session: Session, paths: Sequence[str], form: str) -> list["im
         raise DataFileError(f"{quote_path(paths[0])} holds traces already, not logs", hint)
     if not result.sessions:
         importers.refuse(paths, result)
-    _report_skipped(session, result.passed_over, [*result.traces, *result.others])
+    _report_skipped(session, result.skipped, [*result.traces, *result.others])
     return result.sessions
 
 
@@ -224,7 +224,7 @@ def find_inputs(session: Session, paths: Sequence[str], form: str = "", *, is_lo
         unknown = [file for file in result.others if not importers.is_binary(head(file))]
         if not traces and (is_log or not unknown + result.traces):
             importers.refuse(other_paths, result)
-    _report_skipped(session, result.passed_over, [file for file in result.others if file not in unknown])
+    _report_skipped(session, result.skipped, [file for file in result.others if file not in unknown])
     files_of_traces = sorted(result.traces + unknown, key=lambda file: file.path)
     return Inputs([*traces, *(file.path for file in files_of_traces)], result.sessions)
 

@@ -105,7 +105,9 @@ def find(paths: Sequence[str], form: str, dataset: str = "") -> SearchResult:
             unreadable.append((file.name, str(error)))
     skipped = len(by_format.pop("", ()))
     finished = [part for file in by_format.pop(TRACE, ()) for part in _parts(file)]
-    sources = [Source(name, tuple(group)) for name in by_format for group in importers.grouped(name, by_format[name])]
+    sources = [
+        Source(name, tuple(group)) for name in by_format for group in importers.group_files(name, by_format[name])
+    ]
     sources += finished
     if not sources:
         raise DataFileError(

@@ -79,8 +79,8 @@ class Importer(Protocol):
 
     It may offer more:
 
-    - `ties(opened)`, keys of a file: files with a key in common are one session. Without it, each file is one.
-    - `beside(opened)`, the further files of a session of which one file is named.
+    - `session_keys(opened)`, keys of a file: files with a key in common are one session. Without it, each file is one.
+    - `further_files(opened)`, the further files of a session of which one file is named.
     - `folders(file)`, the folders in which the sessions of a file ran, by trace id.
     - `original(file)`, the path of a log that the file only condenses: if that log is read, the file is not.
     - `TITLE`, what people call the format.
@@ -161,7 +161,7 @@ def importer(form: str) -> Importer:
 def _ties(form: str, opened: Opened) -> Sequence[str]:
     """Return the keys that a file shares with others of its session."""
     of_format = importer(form)
-    ties: Sequence[str] = of_format.ties(opened) if hasattr(of_format, "ties") else [opened.file.path]
+    ties: Sequence[str] = of_format.session_keys(opened) if hasattr(of_format, "session_keys") else [opened.file.path]
     return ties
 
 
@@ -176,7 +176,7 @@ class Sources(NamedTuple):
     sessions: list[Session]
     traces: list[LogFile]  # files of finished traces
     others: list[LogFile]  # files of neither
-    passed_over: list[str]  # a sentence for each reason why something was not read
+    skipped: list[str]  # a sentence for each reason why something was not read
 
 
 def sessions(paths: str | Sequence[str], form: str = "") -> list[Session]:
@@ -213,7 +213,7 @@ def find(paths: Sequence[str], form: str = "") -> Sources:
     searches = [logs.find(path, suffixes) for path in paths]
     waiting = [file for search in searches for file in search.files]
     named = {path for path in paths if os.path.isfile(path)}
-    further_paths: set[str] = set()  # the files that `beside` adds
+    further_paths: set[str] = set()  # the files that `further_files` adds
     known: set[tuple[int, int]] = set()
     folder_cache: dict[Hashable, str] = {}  # facts about folders, shared by the files
     by_format: dict[str, list[tuple[LogFile, Sequence[str]]]] = {}
@@ -240,8 +240,8 @@ def find(paths: Sequence[str], form: str = "") -> Sources:
                 by_format.setdefault(name, []).append((file, _ties(name, opened)))
                 if hasattr(of_format, "original"):
                     condensed[file.path] = os.path.realpath(of_format.original(file))
-                if file.path in named and hasattr(of_format, "beside"):
-                    further: Sequence[LogFile] = of_format.beside(opened)
+                if file.path in named and hasattr(of_format, "further_files"):
+                    further: Sequence[LogFile] = of_format.further_files(opened)
                     further_paths.update(file.path for file in further)
                     waiting += further
             elif file.path in further_paths:
@@ -262,14 +262,14 @@ def find(paths: Sequence[str], form: str = "") -> Sources:
     for name, files in by_format.items():
         groups = group_by_session((file, ties) for file, ties in files if file.path not in repeated)
         sessions += [Session(name, group) for group in groups if any(file.path not in further_paths for file in group)]
-    passed_over = [sentence for search in searches for sentence in search.passed_over]
+    skipped = [sentence for search in searches for sentence in search.skipped]
     if repeated:
         subject = "1 file condenses" if len(repeated) == 1 else f"{len(repeated):,} files condense"
-        passed_over.append(f"{subject} others that are read: left out")
+        skipped.append(f"{subject} others that are read: left out")
     for program, count in programs.items():
-        passed_over.append(f"{count:,} {'file is' if count == 1 else 'files are'} of {program}, which is not read")
-    passed_over += installed().refused if others else ()
-    return Sources([*sessions, *forbidden.values()], traces, others, passed_over)
+        skipped.append(f"{count:,} {'file is' if count == 1 else 'files are'} of {program}, which is not read")
+    skipped += installed().refused if others else ()
+    return Sources([*sessions, *forbidden.values()], traces, others, skipped)
 
 
 def refuse(paths: Sequence[str], found: Sources) -> NoReturn:
@@ -282,7 +282,7 @@ def refuse(paths: Sequence[str], found: Sources) -> NoReturn:
     raise DataFileError(f"{message} {_description(others[0])}", hint)
 
 
-def grouped(form: str, files: Iterable[LogFile]) -> Iterator[tuple[LogFile, ...]]:
+def group_files(form: str, files: Iterable[LogFile]) -> Iterator[tuple[LogFile, ...]]:
     """Yield the files of a format by session."""
     ties_of_files: list[tuple[LogFile, Sequence[str]]] = []
     folder_cache: dict[Hashable, str] = {}

@@ -247,7 +247,7 @@ class ImportReport(Struct):
         repaired: The number of records in which bytes that are not UTF-8 were replaced.
         out_of_order: The number of records that are earlier than the record before them.
         dropped: Records that were left out, by reason.
-        passed_over: The number of records without information on agents, calls or tokens, by kind.
+        skipped: The number of records without information on agents, calls or tokens, by kind.
         unknown_kinds: The number of records of kinds that the importer does not know, by kind.
         problems: Problems of the log, by `Problem`.
         token_ledger: How usage records were counted, by `LedgerLine`.
@@ -259,7 +259,7 @@ class ImportReport(Struct):
     repaired: int = 0
     out_of_order: int = 0
     dropped: dict[str, Occurrences] = {}
-    passed_over: dict[str, int] = {}
+    skipped: dict[str, int] = {}
     unknown_kinds: dict[str, int] = {}
     problems: dict[str, Occurrences] = {}
     token_ledger: dict[str, Line] = {}
@@ -274,9 +274,9 @@ class ImportReport(Struct):
         """Count a problem of the log, such as a sub-agent without a transcript."""
         _note(self.problems, problem, place)
 
-    def pass_over(self, kind: str) -> None:
+    def skip(self, kind: str) -> None:
         """Count a record of a kind without information on agents, calls or tokens."""
-        _count(self.passed_over, kind)
+        _count(self.skipped, kind)
 
     def note_unknown(self, kind: str) -> None:
         """Count a record of a kind that the importer does not know and leaves out."""
@@ -336,7 +336,7 @@ class ImportReport(Struct):
         del data["prices"]
         if not self.context_windows:
             del data["context_windows"]
-        kinds = {name: dict(sorted(data[name].items())) for name in ("passed_over", "unknown_kinds")}
+        kinds = {name: dict(sorted(data[name].items())) for name in ("skipped", "unknown_kinds")}
         return {**data, **kinds}
 
 

@@ -20,7 +20,7 @@ _MAX_SHOWN = 8
 _COPIES = "taken off: answers that another session of this import has (same message.id and requestId)"
 _KINDS = {
     "dropped": "Left out:",
-    "passed_over": "Skipped, because they say nothing about agents, calls or tokens:",
+    "skipped": "Skipped, because they say nothing about agents, calls or tokens:",
     "unknown_kinds": "Left out, because their kind is unknown:",
     "problems": "Problems:",
 }
@@ -53,7 +53,7 @@ class Tally:
         self._read += report.records_read
         self._repaired += report.repaired
         self._out_of_order += report.out_of_order
-        self._kinds["passed_over"].update(report.passed_over)
+        self._kinds["skipped"].update(report.skipped)
         self._kinds["unknown_kinds"].update(report.unknown_kinds)
         for name, drops in (("dropped", report.dropped), ("problems", report.problems)):
             for kind, drop in drops.items():

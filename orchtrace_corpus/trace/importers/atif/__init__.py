@@ -50,8 +50,8 @@ def recognises(beginning: Head) -> bool:
     return {"agent", "steps", "step_id", "source"} <= names
 
 
-def ties(opened: Opened) -> Sequence[str]:
-    """Return the files that a trajectory names; session ids are no ties: many programs use one for all."""
+def session_keys(opened: Opened) -> Sequence[str]:
+    """Return the files that a trajectory names; session ids are no keys: many programs use one for all."""
     further = _named_files(opened.file, opened.contents()) if _mentions_files(opened) else ()
     return [os.path.realpath(opened.file.path), *further]
 
@@ -71,7 +71,7 @@ def _mentions_files(opened: Opened) -> bool:
     return False
 
 
-def beside(opened: Opened) -> Sequence[LogFile]:
+def further_files(opened: Opened) -> Sequence[LogFile]:
     """Return the existing files that a trajectory names, and those that these name."""
     files: dict[str, LogFile] = {}
     waiting = deque([opened.file])

@@ -262,7 +262,7 @@ class Trajectory:
         known = counts(stated)
         is_paid = any(known) and (known[0] is not None or known[1] is not None)
         if step.llm_call_count == 0 and not is_paid:
-            self._report.pass_over("agent step without a model call")
+            self._report.skip("agent step without a model call")
             self.thread.add(steps.Note(time, place))
             return None
         if not is_paid and step.llm_call_count is None:

@@ -99,8 +99,8 @@ def _is_event(row: Mapping[str, Any]) -> bool:
     return row.keys() >= _EVENT or (row.get("type") in _CALLS and "agent_id" in row)
 
 
-def ties(opened: logs.Opened) -> Sequence[str]:
-    """Return what ties a log to others: the first message, since states and results repeat what the event log has."""
+def session_keys(opened: logs.Opened) -> Sequence[str]:
+    """Return the session keys of a log: the first message, since states and results repeat what the event log has."""
     text = opened.first().text
     if '"agent_states"' in text:  # in which what models were given comes before the messages
         thread = _THREAD.search(opened.contents())
@@ -219,10 +219,10 @@ class _Reading:
         for message in messages:
             self._take(message, place, time)
         if not messages and payload is None:
-            self._report.pass_over(masked(row.type) or "row without a message")
+            self._report.skip(masked(row.type) or "row without a message")
 
     def _note_copy(self, what: str, *, has_usage: bool) -> None:
-        self._report.pass_over(what)
+        self._report.skip(what)
         if has_usage:
             self._report.enter(LedgerLine.RESTATED)
 
@@ -281,7 +281,7 @@ class _Reading:
         if kind == "UserInputRequestedEvent":
             self._people[source] = time
         elif source == steps.USER and self._chat.give_task(steps.Note(time, place)):
-            self._report.pass_over("task of an agent that is a tool")
+            self._report.skip("task of an agent that is a tool")
         elif source in self._people:
             asked, self._people[source] = self._people[source], NO_TIME
             ref = run.privacy.reference(content)
@@ -299,13 +299,13 @@ class _Reading:
         elif kind in _ANSWERS and (said.usage or source.startswith(_MANAGERS)):
             self._answer(said, kind, content)
         elif kind == _HANDOFF and self._topology is Topology.SWARM:
-            self._report.pass_over(kind)
+            self._report.skip(kind)
         elif kind in _SILENT or kind in _ANSWERS:
             if source in run.agents:
                 note = run.note(source, time, place)
                 if not self._chat.is_inside_call(source):
                     self._chat.last = Utterance(source, note, run.privacy.reference(content))
-            self._report.pass_over(kind if kind in _SILENT else f"{kind} without a model")
+            self._report.skip(kind if kind in _SILENT else f"{kind} without a model")
         else:
             self._report.note_unknown(masked(f"message {kind}"[:100]))
 

@@ -45,8 +45,8 @@ def recognises(beginning: logs.Head) -> bool:
     return any(data.get("producer") == "copilot-agent" for data in starts)
 
 
-def ties(opened: logs.Opened) -> Sequence[str]:
-    """Return what ties a file to others: the session that it starts."""
+def session_keys(opened: logs.Opened) -> Sequence[str]:
+    """Return the session keys of a file: the session that it starts."""
     names = (text_field(row.data, "sessionId") for row in opened.rows(_Row) if row.kind == "session.start")
     return [next((f"session {name}" for name in names if name), os.path.realpath(opened.file.path))]
 
@@ -91,7 +91,7 @@ class _Reading:
             name, data = row.id, row.data
             if type(name) is str:
                 if name in seen:
-                    self._report.pass_over("event that repeats an earlier one")
+                    self._report.skip("event that repeats an earlier one")
                     continue
                 seen.add(name)
             kind = row.kind if type(row.kind) is str else ""
@@ -156,7 +156,7 @@ class _Reading:
         name, service = text_field(data, "messageId"), text_field(data, "apiCallId")
         name = name and f"message {name}"
         if name and name in self._seen:
-            self._report.pass_over("message that repeats an earlier one")
+            self._report.skip("message that repeats an earlier one")
             return
         self._seen.add(name)
         call = self._answers.get((event.agent, service)) if service else self._spent.pop(event.agent, None)

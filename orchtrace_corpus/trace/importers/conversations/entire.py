@@ -65,8 +65,8 @@ def _is_line(row: dict[str, Any]) -> bool:
     return row.keys() >= _LINE and type(row["v"]) is int and row["type"] in ("user", "assistant")
 
 
-def ties(opened: logs.Opened) -> Sequence[str]:
-    """Return what ties a file to others: the first message, which later checkpoints repeat."""
+def session_keys(opened: logs.Opened) -> Sequence[str]:
+    """Return the session keys of a file: the first message, which later checkpoints repeat."""
     row = next(iter(opened.head().rows), {})
     if not _is_line(row) or type(row.get("ts")) is not str:
         return [opened.file.path]
@@ -108,7 +108,7 @@ class _Reading:
             run.version = run.version or string(line.cli_version)
             is_new = self._seen.is_new((str(line.type), str(line.ts), str(line.id or line.tool_use_id)))
             if not is_new:
-                run.report.pass_over("copy of a line")
+                run.report.skip("copy of a line")
             if line.type == "assistant":
                 self._take_answer(line, place, is_new=is_new)
             elif line.type == "user" and is_new:
@@ -122,7 +122,7 @@ class _Reading:
     def _take_prompt(self, line: _Line, place: steps.Place) -> None:
         """Take a text of a person, or of the program; early versions write an empty line before results."""
         if not line.content:
-            self.run.report.pass_over("user line without a text")
+            self.run.report.skip("user line without a text")
             return
         texts = [text_field(part, "text") for part in objects(line.content)]
         text = ("\n".join(texts) or string(line.content)).lstrip()

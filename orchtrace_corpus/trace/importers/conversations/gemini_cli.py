@@ -38,8 +38,8 @@ def recognises(beginning: logs.Head) -> bool:
     return is_document or any(row.keys() >= _HEADER for row in beginning.rows)
 
 
-def ties(opened: logs.Opened) -> Sequence[str]:
-    """Return what ties a file to others: its session, and that of the parent, if it is of a sub-agent."""
+def session_keys(opened: logs.Opened) -> Sequence[str]:
+    """Return the session keys of a file: its session, and that of the parent, if it is of a sub-agent."""
     header = _header(opened)
     names = [f"session {header.session}"] if header.session else []
     path = opened.file.path
@@ -49,7 +49,7 @@ def ties(opened: logs.Opened) -> Sequence[str]:
     return names or [os.path.realpath(path)]
 
 
-def beside(opened: logs.Opened) -> Sequence[logs.LogFile]:
+def further_files(opened: logs.Opened) -> Sequence[logs.LogFile]:
     """Return the files of the sub-agents of a session, at every depth."""
     files: list[logs.LogFile] = []
     waiting = [_header(opened).session]
@@ -126,7 +126,7 @@ class _Reading:
                 for message in objects(mapping(row.get("$set", row)).get("messages")):
                     self._take_message(messages, message, place)
             elif "$rewindTo" in row and "type" not in row:
-                run.report.pass_over("$rewindTo")  # messages cut from the history were paid for
+                run.report.skip("$rewindTo")  # messages cut from the history were paid for
             elif "type" in row or not row.keys() >= _HEADER:
                 self._take_message(messages, row, place)
 

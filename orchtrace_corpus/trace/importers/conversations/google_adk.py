@@ -154,7 +154,7 @@ class _Session:
             if event is None or not event.author:
                 self._report.drop(Drop.NO_OBJECT, place.file, place.line)
             elif event.partial is True:
-                self._report.pass_over("partial event")
+                self._report.skip("partial event")
             else:
                 stamp = event.timestamp  # of any type if the event was decoded leniently
                 if type(stamp) is not float or not 0 < stamp <= LATEST:
@@ -209,11 +209,11 @@ class _Session:
             self._deliver(agent, branch)
         ref = self._refer(text)
         if usage is None and not calls and not error and self._paid and agent not in self._paid:
-            self._report.pass_over("event of an agent that is not a model")
+            self._report.skip("event of an agent that is not a model")
             self._say(agent, steps.Note(time, place), ref, branch)
             return
         if is_empty and usage is None and not error:
-            self._report.pass_over("event without content")  # such as a change of the state
+            self._report.skip("event without content")  # such as a change of the state
             return
         model = self._masked(event.model_version) if event.model_version else ""
         more = {"finish_reason": self._masked(event.finish_reason)} if event.finish_reason else None

@@ -70,12 +70,12 @@ def recognises(beginning: logs.Head) -> bool:
     return len(rows) < 2 and beginning.outline >= _STATE
 
 
-def ties(opened: logs.Opened) -> Sequence[str]:
-    """Return what ties a file to others: the folder of its session."""
+def session_keys(opened: logs.Opened) -> Sequence[str]:
+    """Return the session keys of a file: the folder of its session."""
     return [_folder(opened.file)]
 
 
-def beside(opened: logs.Opened) -> Sequence[logs.LogFile]:
+def further_files(opened: logs.Opened) -> Sequence[logs.LogFile]:
     """Return the files of all agents of a session of which one file is named."""
     folder = _folder(opened.file)
     agents, own = os.path.join(folder, "agents"), os.path.realpath(opened.file.path)

@@ -67,14 +67,14 @@ def _is_header(row: dict[str, Any]) -> bool:
     return row.get("type") == "session" and "cwd" in row and all(text_field(row, name) for name in ("id", "timestamp"))
 
 
-def ties(opened: logs.Opened) -> Sequence[str]:
-    """Return what ties a file to others: its session, which copies share and forks do not, and the parent's."""
+def session_keys(opened: logs.Opened) -> Sequence[str]:
+    """Return the session keys of a file: its session, which copies share and forks do not, and the parent's."""
     row = next(iter(opened.first().rows), {})
     above = [f"pi {session}" for session in _FOLDER.findall(os.path.realpath(opened.file.path))]
     return [f"pi {row['id']}" if _is_header(row) else opened.file.path, *above]
 
 
-def beside(opened: logs.Opened) -> Sequence[logs.LogFile]:
+def further_files(opened: logs.Opened) -> Sequence[logs.LogFile]:
     """Return the files of the sub-agents of a session of which one file is named."""
     path = os.path.realpath(opened.file.path)
     folder = path.removesuffix(_SUFFIX)
@@ -129,12 +129,12 @@ class _Reading:
             place = steps.Place(file.name, line)
             identity = (str(row.type), str(row.timestamp), *(str(message.get(name)) for name in _IDENTITY))
             if kind == "session" and key != ROOT:
-                run.report.pass_over("header of a sub-agent's session")
+                run.report.skip("header of a sub-agent's session")
             elif kind == "session":
                 run.name = run.name or string(row.id)
                 run.version = run.version or str(count(row.version) or 1)
             elif not self._seen.is_new(identity):
-                run.report.pass_over("copy of an entry")
+                run.report.skip("copy of an entry")
                 if message.get("role") == "assistant":
                     run.leave_out(LedgerLine.REPEATED_USAGE, _usage(message), caches_apart=True)
             elif kind in ("message", "message_end"):

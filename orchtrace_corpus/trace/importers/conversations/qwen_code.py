@@ -119,15 +119,15 @@ def recognises(beginning: logs.Head) -> bool:
     return is_ours and not program_of(beginning)
 
 
-def ties(opened: logs.Opened) -> Sequence[str]:
-    """Return what ties a file to others: the session that its rows name, or the parent session."""
+def session_keys(opened: logs.Opened) -> Sequence[str]:
+    """Return the session keys of a file: the session that its rows name, or the parent session."""
     rows = (row for beginning in (opened.first, opened.head) for row in beginning().rows)
     names = (text_field(row, "parentSessionId" if row.keys() >= _META else "sessionId") for row in rows)
     session = next(filter(None, names), "") or text_field(_meta(opened.contents()), "parentSessionId")
     return [f"session {session}" if session else os.path.realpath(opened.file.path)]
 
 
-def beside(opened: logs.Opened) -> Sequence[logs.LogFile]:
+def further_files(opened: logs.Opened) -> Sequence[logs.LogFile]:
     """Return the files of the sub-agents of `chats/<session>.jsonl`, which are in `subagents/<session>/`."""
     folder, name = os.path.split(os.path.realpath(opened.file.path))
     below = os.path.join(os.path.dirname(folder), "subagents", os.path.splitext(name)[0])
@@ -181,7 +181,7 @@ class _Reading:
         for line, row in logs.rows(file, self._report, _Row):
             place = steps.Place(name, line)
             if row.uuid and row.uuid in uuids:
-                self._report.pass_over("row that repeats an earlier one")
+                self._report.skip("row that repeats an earlier one")
                 if row.usage_metadata is not None:
                     run.leave_out(LedgerLine.REPEATED_USAGE, _usage(*map(mapping(row.usage_metadata).get, _COUNTS)))
                 continue
@@ -198,7 +198,7 @@ class _Reading:
                 event = row.system_payload.ui_event if row.system_payload else None
                 self._take_telemetry(event or _Telemetry(), agent, time, place)
             elif kind == "system" and (subtype in _SILENT or not subtype):
-                self._report.pass_over(f"system {subtype}".rstrip())
+                self._report.skip(f"system {subtype}".rstrip())
             elif kind not in ("user", "assistant", "tool_result"):
                 self._report.note_unknown(masked(f"{kind} {subtype}".strip()) or "(no type)")
             elif row.content is None:
@@ -282,7 +282,7 @@ class _Reading:
             elif kind == "tool_call":
                 self._settle_call(entry, answers.get(response), is_alone=entry.agent in alone)
             else:
-                self._report.pass_over(masked(f"telemetry {kind}"))
+                self._report.skip(masked(f"telemetry {kind}"))
         self._link()
         return run.trace()
 
@@ -329,7 +329,7 @@ class _Reading:
             run.call(entry.agent, key, tool, entry.begin, entry.place, event.function_args, by).id = masked(call_id)
             run.result(entry.agent, key, entry.end, entry.place, None, status, error)
         else:
-            self._report.pass_over("telemetry of a call without a row")
+            self._report.skip("telemetry of a call without a row")
 
     def _link(self) -> None:
         """Find the sub-agents of calls: by their descriptions, else by their names, in the order of the log."""

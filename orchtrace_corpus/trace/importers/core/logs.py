@@ -71,7 +71,7 @@ class Found(NamedTuple):
     """The logs in a folder."""
 
     files: list[LogFile]  # the files that may be logs
-    passed_over: list[str]  # sentences about entries that may hold logs and were not read, one for each reason
+    skipped: list[str]  # sentences about entries that may hold logs and were not read, one for each reason
 
 
 def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
@@ -118,24 +118,24 @@ def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
             elif is_log and os.path.exists(entry.path) and not os.path.isdir(entry.path):
                 irregular.append(masked_path(entry.path[above:]))
         waiting += reversed(folders)
-    passed_over = []
+    skipped = []
     if leading_out:
         lead = "1 link leads" if leading_out == 1 else f"{leading_out:,} links lead"
-        passed_over.append(f"{lead} out of {quote_path(path)}: not followed")
+        skipped.append(f"{lead} out of {quote_path(path)}: not followed")
     if irregular:
-        skipped = "1 entry that is not a regular file"
+        entries_skipped = "1 entry that is not a regular file"
         if len(irregular) > 1:
-            skipped = f"{len(irregular):,} entries that are not regular files"
+            entries_skipped = f"{len(irregular):,} entries that are not regular files"
         names = ", ".join(printable(name, limit=100) for name in irregular[:_MAX_NAMES])
         ending = ", …" if len(irregular) > _MAX_NAMES else ""
-        passed_over.append(f"skipped {skipped} ({names}{ending})")
+        skipped.append(f"skipped {entries_skipped} ({names}{ending})")
     if unread:
         which = "1 folder" if len(unread) == 1 else f"{len(unread):,} folders, the first"
-        passed_over.append(f"{which}, {quote_path(str(unread[0].filename))}, cannot be read: {unread[0].strerror}")
+        skipped.append(f"{which}, {quote_path(str(unread[0].filename))}, cannot be read: {unread[0].strerror}")
     if not files:
-        hint = " ".join((f"Logs end in {', '.join(suffixes)}.", *(f"{reason}." for reason in passed_over)))
+        hint = " ".join((f"Logs end in {', '.join(suffixes)}.", *(f"{reason}." for reason in skipped)))
         raise DataFileError(f"no log in {quote_path(path)}", hint)
-    return Found(files, passed_over)
+    return Found(files, skipped)
 
 
 def rows(
@@ -380,13 +380,13 @@ class Head:
 class Opened:
     """A file, opened once and read only as far as asked for; a context manager.
 
-    Its methods raise DataFileError if the file cannot be read. `of_folders` is a cache in which importers note facts
+    Its methods raise DataFileError if the file cannot be read. `folder_cache` is a cache in which importers note facts
     about folders of files that are read together.
     """
 
-    def __init__(self, file: LogFile, of_folders: dict[Hashable, str] | None = None) -> None:
+    def __init__(self, file: LogFile, folder_cache: dict[Hashable, str] | None = None) -> None:
         self.file = file
-        self.of_folders = {} if of_folders is None else of_folders
+        self.folder_cache = {} if folder_cache is None else folder_cache
         self._descriptor = -1
         self._data = b""
         self._start: Head | None = None

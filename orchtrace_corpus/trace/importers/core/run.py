@@ -245,7 +245,7 @@ class Run:
     def skip(self, kind: str, *, is_known: bool) -> None:
         """Count a row that says nothing about agents, calls or tokens, as far as its kind is known."""
         if is_known:
-            self.report.pass_over(masked(kind))
+            self.report.skip(masked(kind))
         else:
             self.report.note_unknown(masked(kind) or "(no type)")
 

@@ -69,7 +69,7 @@ def recognises(beginning: Head) -> bool:
     return any("atof_version" in row and row.get("kind") in ("scope", "mark") for row in beginning.rows[:5])
 
 
-def ties(opened: Opened) -> list[str]:
+def session_keys(opened: Opened) -> list[str]:
     """Return the ids of the first scopes in a file, which may be in other files, too."""
     return [opened.file.path, *dict.fromkeys(_IDS.findall(opened.head().text))]
 
@@ -98,7 +98,7 @@ class _ScopeReader:
         report, name = self._gathering.report, string(event.uuid)
         self._version = self._version or string(event.atof_version)
         if event.kind == "mark":
-            report.pass_over(masked(f"mark {string(event.name)}"[:80]))
+            report.skip(masked(f"mark {string(event.name)}"[:80]))
             return
         if event.kind != "scope" or event.scope_category not in ("start", "end") or not name:
             report.drop(Drop.NO_SPAN, file, line)

@@ -139,6 +139,6 @@ def _is_of_lines(file: LogFile) -> bool:
     return False
 
 
-def ties(opened: Opened) -> list[str]:
+def session_keys(opened: Opened) -> list[str]:
     """Return the ids of the first traces in a file: exporters divide a trace among files."""
     return [opened.file.path, *re.findall(r'"trace_?[iI]d"\s*:\s*"([^"]{1,100})"', opened.head().text)]

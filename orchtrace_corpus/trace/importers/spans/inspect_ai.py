@@ -279,7 +279,7 @@ class _SampleReader:
                 person = self._span(f"#{index}", around or root.id, Kind.PERSON, "", event)
                 person.end, person.output = person.start, self._reference(parts.decoded(event.input))
             elif string(kind) in _SILENT:
-                self._run.report.pass_over(str(kind))
+                self._run.report.skip(str(kind))
             else:
                 self._run.report.note_unknown(masked(f"event {str(kind)[:100]}"))
         moments = [moment for span in self._spans[1:] for moment in (span.start, span.end) if moment]

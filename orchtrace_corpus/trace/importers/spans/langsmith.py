@@ -22,7 +22,7 @@ from orchtrace_corpus.trace.importers.core.values import items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering
 from orchtrace_corpus.trace.importers.spans.files import items as items_of
-from orchtrace_corpus.trace.importers.spans.files import ties as ties
+from orchtrace_corpus.trace.importers.spans.files import session_keys as session_keys
 from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace

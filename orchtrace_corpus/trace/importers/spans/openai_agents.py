@@ -18,7 +18,9 @@ from orchtrace_corpus.trace.importers.core.values import items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering
 from orchtrace_corpus.trace.importers.spans.files import items as read_items
-from orchtrace_corpus.trace.importers.spans.files import ties as ties  # part of the interface of an importer
+from orchtrace_corpus.trace.importers.spans.files import (
+    session_keys as session_keys,
+)  # part of the interface of an importer
 from orchtrace_corpus.trace.importers.spans.span import Kind, Span
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace

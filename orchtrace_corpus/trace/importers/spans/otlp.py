@@ -21,7 +21,7 @@ from orchtrace_corpus.trace.importers.core.usage import Usage
 from orchtrace_corpus.trace.importers.core.values import count, first_text, items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import Gathering, records
-from orchtrace_corpus.trace.importers.spans.files import ties as ties
+from orchtrace_corpus.trace.importers.spans.files import session_keys as session_keys
 from orchtrace_corpus.trace.importers.spans.span import CHAIN, Call, Kind, Span, calls_of
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Trace

@@ -6,7 +6,13 @@ from typing import Any
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace.importers.conversations.claude_code import rows
-from orchtrace_corpus.trace.importers.conversations.claude_code.rows import Part, Reading, beside, recognises, ties
+from orchtrace_corpus.trace.importers.conversations.claude_code.rows import (
+    Part,
+    Reading,
+    further_files,
+    recognises,
+    session_keys,
+)
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import current_answers
@@ -17,7 +23,7 @@ from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine,
 from orchtrace_corpus.trace.model.terms import Status, TokenBasis
 from orchtrace_corpus.trace.model.trace import Tokens, Trace
 
-__all__ = ["beside", "read", "recognises", "ties"]
+__all__ = ["further_files", "read", "recognises", "session_keys"]
 
 _LEAD = "team-lead"  # the name among teammates of the agent that the user talks to
 _MAX_SAME_TASK = 100  # the most spawns with the same task among which one of the same name is searched

@@ -334,8 +334,8 @@ class Source(NamedTuple):
     run: str = ""  # the workflow of the file, if it has one
 
 
-def beside(opened: logs.Opened) -> list[logs.LogFile]:
-    """Return the files that may be transcripts of a session's sub-agents, which their ties decide.
+def further_files(opened: logs.Opened) -> list[logs.LogFile]:
+    """Return the files that may be transcripts of a session's sub-agents; their keys decide.
 
     They are in `SESSION/` for `SESSION.jsonl`, or `agent-ID.jsonl` in its own folder.
     """
@@ -405,8 +405,8 @@ def _openings(opened: logs.Opened) -> list[Opening]:
     return [row for row in opened.rows(Opening) if row.kind in ("user", "assistant")]
 
 
-def ties(opened: logs.Opened) -> list[str]:
-    """Return the ties of a file to others of its session.
+def session_keys(opened: logs.Opened) -> list[str]:
+    """Return the session keys of a file.
 
     Sub-agents belong to the session in whose folder they are, or else to the one that their rows name. A session
     that goes on in a second file, which repeats rows of the first or names its session, is one session.
@@ -688,7 +688,7 @@ class Reading:
             if spent:
                 self.report.enter(LedgerLine.REPEATED_ROW, **spent)
             else:
-                self.report.pass_over("row that repeats an earlier one")
+                self.report.skip("row that repeats an earlier one")
         elif kind == "assistant":
             self._take_assistant(Entry(row, message, thread, time, place))
         else:  # what goes to the model: results of calls, and text of a person or of the program
@@ -710,7 +710,7 @@ class Reading:
         if kind == "progress" and text_field(row.data, "type") == "agent_progress":
             self._take_progress(row, time, place)
             return
-        self.report.pass_over(kind)
+        self.report.skip(kind)
         if time == NO_TIME and (kind != "system" or row.subtype != "turn_duration"):
             return
         if kind == "progress" and text_field(row.data, "type") == "bash_progress":  # says how long a command has run
@@ -732,11 +732,11 @@ class Reading:
         self.progress.setdefault(key, string(row.parent_tool_use))
         inner = row.data.get("message")
         if not key or key in self._agents_with_files or not isinstance(inner, dict):
-            self.report.pass_over("progress")
+            self.report.skip("progress")
             return
         copy = lenient(inner, Line)
         if copy is None or copy.kind not in ("assistant", "user"):
-            self.report.pass_over("progress")
+            self.report.skip("progress")
             return
         inner_time = moment(copy.timestamp)
         self.relayed.add(key)
@@ -753,7 +753,7 @@ class Reading:
         if tokens:  # of an answer in several rows, the last one counts
             spent[text_field(message, "id") or string(row.uuid), string(row.request_id)] = tokens
         else:
-            self.report.pass_over("row copied from another session")
+            self.report.skip("row copied from another session")
 
     def _name_run(self, row: Line) -> None:
         if not self.run.name:
@@ -1004,7 +1004,7 @@ class Reading:
             elif speaker in (Speaker.PERSON, Speaker.COMMAND) and thread.is_root:
                 thread.add(steps.UserInput(time, place, ref=self._privacy.reference(text or prompt), waited=False))
         else:
-            self.report.pass_over("attachment")
+            self.report.skip("attachment")
 
 
 def _note_run_time(tool_call: steps.ToolCall, result: Result, seconds: float, tolerance: float) -> None:

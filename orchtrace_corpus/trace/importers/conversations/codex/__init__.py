@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from orchtrace_corpus.trace.importers.conversations.codex import rows
 from orchtrace_corpus.trace.importers.conversations.codex.rollout import LEAD_NAME, LEAD_PATH, Rollout, Spawn
-from orchtrace_corpus.trace.importers.conversations.codex.rows import recognises, ties
+from orchtrace_corpus.trace.importers.conversations.codex.rows import recognises, session_keys
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
@@ -13,7 +13,7 @@ from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.model.terms import Status
 from orchtrace_corpus.trace.model.trace import Trace
 
-__all__ = ["read", "recognises", "ties"]
+__all__ = ["read", "recognises", "session_keys"]
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:

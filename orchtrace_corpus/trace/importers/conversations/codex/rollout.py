@@ -224,7 +224,7 @@ def merge_copies(files: Sequence[logs.LogFile], report: ImportReport) -> Iterato
         for before, row in pairwise(own):
             if row.gaps and (followed[before.mark] != row.mark or (before.mark, row.mark) in whole):
                 filled.update(row.gaps)
-                report.pass_over("unreadable line whose row another file of the thread has")
+                report.skip("unreadable line whose row another file of the thread has")
         for drop, dropped in of_file.dropped.items():
             for index in range(dropped.number - filled[Drop(drop)]):
                 file, _, line = dropped.for_example[min(index, len(dropped.for_example) - 1)].rpartition(":")
@@ -245,7 +245,7 @@ def _insert(merged: list[Row], rows: Sequence[Row], report: ImportReport) -> lis
             result.append(row)
             continue
         if row.line is not None:
-            report.pass_over("row that another file of the thread has, too")
+            report.skip("row that another file of the thread has, too")
         if index >= at:
             result += merged[at : index + 1]
             at = index + 1
@@ -397,16 +397,16 @@ class Rollout:
                     sign = "" if event in _NEUTRAL_EVENTS else "row"
             elif kind == "turn_context":
                 self._model = masked(string(payload.model)) or self._model
-                report.pass_over(kind)
+                report.skip(kind)
                 sign = "turn" if self._is_own_turn(payload) else ""
             elif kind == "session_meta":
-                report.pass_over(kind)
+                report.skip(kind)
                 sign = "meta" if string(payload.id) not in ("", self.meta.id) else ""
             elif kind == "inter_agent_communication":  # which later versions write as an item
                 self._take_message(payload, at)
                 sign = "row"
             elif string(kind) in _SILENT:
-                report.pass_over(kind)
+                report.skip(kind)
             else:
                 report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
             if sign and youngest is not None and (time <= youngest or sign in ("meta", "turn")):
@@ -457,7 +457,7 @@ class Rollout:
         elif kind == "agent_message":
             self._take_message(payload, at)
         elif kind in _SILENT_ITEMS:
-            self._run.report.pass_over(kind)
+            self._run.report.skip(kind)
         else:
             self._run.report.note_unknown(masked(f"response_item {kind}"))
 
@@ -484,10 +484,10 @@ class Rollout:
                 self._continue_answer(at).note_text(text, self._privacy)
         elif kind in ("task_started", "turn_started"):
             self._turns[string(payload.turn_id)] = at.time
-            self._run.report.pass_over(kind)
+            self._run.report.skip(kind)
         elif kind in ("task_complete", "turn_complete"):
             self._end_turn(payload, at)
-            self._run.report.pass_over(kind)
+            self._run.report.skip(kind)
         elif kind == "turn_aborted":
             self._end_turn(payload, at)
             if not self.meta.parent:
@@ -514,7 +514,7 @@ class Rollout:
         elif kind == "web_search_end" and self._hosted_calls:
             self._end_hosted_call(self._hosted_calls.pop(0), "completed", at)
         elif kind in _SILENT_EVENTS:
-            self._run.report.pass_over(kind)
+            self._run.report.skip(kind)
         else:
             self._run.report.note_unknown(masked(f"event_msg {kind}"))
         return False
@@ -724,7 +724,7 @@ class Rollout:
             self._odd += 1
             return False
         if total is None and last is None:
-            self._run.report.pass_over("token_count without usage")
+            self._run.report.skip("token_count without usage")
             return False
         before, last_before = self._before
         has_moved = last != last_before if total is None else total != before

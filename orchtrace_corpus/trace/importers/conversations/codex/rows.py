@@ -63,8 +63,8 @@ def first_meta(opened: logs.Opened) -> Meta:
     return Meta(thread, created=instant(string(payload.get("timestamp"))), **known)
 
 
-def ties(opened: logs.Opened) -> list[str]:
-    """Return what ties a rollout to others: its own thread, and those that spawned or forked it."""
+def session_keys(opened: logs.Opened) -> list[str]:
+    """Return the session keys of a rollout: its own thread, and those that spawned or forked it."""
     thread = first_meta(opened)
     return [opened.file.path, *filter(None, (thread.id, thread.parent, thread.forked))]
 

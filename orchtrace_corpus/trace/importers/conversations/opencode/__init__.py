@@ -56,17 +56,17 @@ def recognises(beginning: logs.Head) -> bool:
     return is_likely and (_EXPORT.match(beginning.text) is not None or beginning.has_any(_MEMBERS))
 
 
-def ties(opened: logs.Opened) -> Sequence[str]:
-    """Return what ties a file to others: its session, the one above it, and the database its folder was moved to."""
+def session_keys(opened: logs.Opened) -> Sequence[str]:
+    """Return the session keys of a file: its session, the one above it, and the database its folder was moved to."""
     path, text = opened.file.path, opened.first().text
     if text.startswith(_SQLITE):
         return [os.path.realpath(path)]
     folder = os.path.dirname(os.path.realpath(path) if os.path.islink(path) else path)
-    database = opened.of_folders.get(("database", folder))
+    database = opened.folder_cache.get(("database", folder))
     if database is None:
-        above, _, _ = os.path.join(_real(folder, opened.of_folders), "").rpartition(f"{os.sep}storage{os.sep}")
+        above, _, _ = os.path.join(_real(folder, opened.folder_cache), "").rpartition(f"{os.sep}storage{os.sep}")
         database = os.path.join(above, "opencode.db") if above else ""
-        database = opened.of_folders["database", folder] = database if os.path.isfile(database) else ""
+        database = opened.folder_cache["database", folder] = database if os.path.isfile(database) else ""
     about = text.partition('"messages"')[0] if _EXPORT.match(text) else text  # an export has those of one session
     return [*(_SESSION.findall(about) or [os.path.realpath(path)]), *filter(None, [database])]
 
@@ -375,7 +375,7 @@ class Store:
         """Take a message, whose parts may be known already."""
         known = self._session(row.session).messages.get(row.id)
         if known is not None and known.row is not None:
-            self.report.pass_over("record that another file has, too")
+            self.report.skip("record that another file has, too")
             return
         message = self._message(row.id, row.session, place)
         message.row, message.place, message.created = row, place, moment_ms((row.time or _NO_TIMES).created)
@@ -387,7 +387,7 @@ class Store:
         if owner is None or owner.id != row.message_id or self._last_session != row.session:
             owner = self._message(row.message_id, row.session, place)
         if row.id in owner.parts:
-            self.report.pass_over("record that another file has, too")
+            self.report.skip("record that another file has, too")
             return
         owner.parts[row.id] = row
         if kind == "tool":
@@ -395,7 +395,7 @@ class Store:
         elif kind == "text" or kind == "reasoning":
             row.text = self._privacy.reference(row.text)
         elif kind in _SILENT:
-            self.report.pass_over(kind)
+            self.report.skip(kind)
         elif kind != "step-finish":
             self.report.note_unknown(masked(f"part {kind}"))
 
