@@ -126,7 +126,7 @@ def import_log(form: str, ending: str) -> Target:
                     if imported.trace is not None:
                         run = Run(TraceView(imported.trace))
                         for definition in DEFINITIONS.values():
-                            run.once(definition.compute)
+                            run.measure(definition.compute)
                         diagnose(run.view)
             except CorpusError:
                 return

@@ -22,7 +22,7 @@ from orchtrace_corpus.trace.diagnosis.lever import Lever, biggest_lever
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Origin
 from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
-from orchtrace_corpus.trace.measures.shared_answers import Shared
+from orchtrace_corpus.trace.measures.shared_answers import SharedAnswers
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.page.tables import Tables
 from orchtrace_corpus.trace.render.doctor import as_data as figures
@@ -619,13 +619,15 @@ def test_the_dearest_session_comes_first_and_unpriced_ones_stand_by_their_tokens
         run("cheap", 1, 5, 0.05),
     ]
 
-    table = overview([summarize(one) for one in runs], Shared(), has_prices=True, most=10)
+    table = overview([summarize(one) for one in runs], SharedAnswers(), has_prices=True, most=10)
 
     assert [row[0] for row in table.rows] == ["many", "dear", "few", "cheap", "long", "short", "all"]
     assert [name.strip() for name in table.columns[-2:]] == ["tokens", "USD"]
     assert [
         name.strip()
-        for name in overview([summarize(one) for one in runs], Shared(), has_prices=True, most=1, width=40).columns
+        for name in overview(
+            [summarize(one) for one in runs], SharedAnswers(), has_prices=True, most=1, width=40
+        ).columns
     ] == ["session", "time", "tokens", "USD"]
     assert [str(row[-2]).strip() for row in table.rows] == [
         "10,000,000", "5", "4", "5", "", "", "10,000,014+"
@@ -645,7 +647,7 @@ def test_a_session_that_goes_on_in_another_file_long_after_says_so_in_its_log_an
         return made(*events, trace_id=name)
 
     late, soon = run("one", 7300), run("one", 40)
-    table = overview([summarize(one, "a.jsonl") for one in (late, soon)], Shared(), has_prices=False, most=10)
+    table = overview([summarize(one, "a.jsonl") for one in (late, soon)], SharedAnswers(), has_prices=False, most=10)
 
     assert "Log       1 x another file of the session, an hour or more later (c.jsonl:1)\n" in shown(late)
     assert "another file" not in shown(soon)
@@ -659,8 +661,8 @@ def test_a_sum_with_something_unknown_in_it_is_a_least() -> None:
 
     runs = [run("whole", 7, 7), run("part", 5, None), run("nothing", None, None)]
 
-    table = overview([summarize(one) for one in runs], Shared(), has_prices=False, most=10)
-    whole = overview([summarize(one) for one in runs[:1] * 2], Shared(), has_prices=False, most=10)
+    table = overview([summarize(one) for one in runs], SharedAnswers(), has_prices=False, most=10)
+    whole = overview([summarize(one) for one in runs[:1] * 2], SharedAnswers(), has_prices=False, most=10)
 
     assert [(row[0], str(row[-1]).strip()) for row in table.rows] == [
         ("whole", "7"), ("part", "5+"), ("nothing", ""), ("all", "12+"),
@@ -678,7 +680,7 @@ def test_a_run_of_tokens_without_a_price_makes_every_cost_a_least() -> None:
         {"known": known, "at_least": is_least, "by_agent": 0, "by_model": 0, "by_tool": 0, "stated": None}
         for known, is_least in ((1.5, False), (None, True))
     ]
-    table = overview([summarize(one) for one in runs], Shared(), has_prices=True, most=10)
+    table = overview([summarize(one) for one in runs], SharedAnswers(), has_prices=True, most=10)
     assert [str(row[-2]).strip() for row in table.rows] == ["1.50", "", "1.50+"]
 
 

@@ -750,7 +750,7 @@ def test_what_measures_share_is_computed_once() -> None:
         calls.append(1)
         return Measure(1.0)
 
-    assert run.once(counted) is run.once(counted)
+    assert run.measure(counted) is run.measure(counted)
     assert len(calls) == 1
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
-from orchtrace_corpus.trace.measures.shared_answers import Shared
+from orchtrace_corpus.trace.measures.shared_answers import SharedAnswers
 from tests.conftest import run_corpus
 from tests.trace.conversationlogs import SESSION, Claude, ledger, of_type, problems, text, tokens, trace_of
 
@@ -191,7 +191,7 @@ def test_of_copies_that_differ_the_larger_counts_in_any_order(tmp_path: Path) ->
         read.append((one.trace, one.answers))
     taken_off = set()
     for order in permutations(read):
-        shared = Shared()
+        shared = SharedAnswers()
         for trace, ids in order:
             shared.add(trace, ids)
         taken_off.add((shared.answers, shared.tokens))

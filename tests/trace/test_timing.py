@@ -111,7 +111,7 @@ def test_the_counted_parts_of_the_chain_do_not_overlap_and_lie_within_their_even
 @given(documents())
 def test_each_event_of_the_chain_was_released_by_the_one_before(document: dict[str, Any]) -> None:
     times, chain = chain_of(document)
-    ended, by_then = times.ended
+    ended, by_then = times.ended_events
 
     def acts(number: int) -> str:
         return times.graph.events[number].agent

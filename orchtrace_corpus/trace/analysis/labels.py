@@ -81,25 +81,25 @@ def labels(trace: Trace | TraceView, step_indices: Collection[int] | None = None
 
 def _rules_by_type(view: TraceView) -> dict[int, tuple[str, ...]]:
     """Return the rules that fire on events because of their type and fields, at most one for each sub-decision."""
-    events, of_type = view.graph.events, view.graph.of_type
+    events, indices_by_type = view.graph.events, view.graph.indices_by_type
     rules: dict[int, tuple[str, ...]] = {}
-    for index in of_type.get(_SPAWN, ()):
+    for index in indices_by_type.get(_SPAWN, ()):
         rules[index] = ("spawn", "spawn-target") if events[index].role or events[index].content_ref else ("spawn",)
-    for index in of_type.get(_MESSAGE, ()):
+    for index in indices_by_type.get(_MESSAGE, ()):
         event = events[index]
         if event.target:
             is_down = view.lineage.is_above(event.sender or event.agent, event.target)
             rules[index] = ("send-down",) if is_down else ("message",)
-    for index in of_type.get(_DECISION, ()):
+    for index in indices_by_type.get(_DECISION, ()):
         if events[index].target or events[index].tool:
             rules[index] = ("decide-target",)
-    rules.update(dict.fromkeys(of_type.get(_AGGREGATE, ()), ("aggregate",)))
-    rules.update(dict.fromkeys(of_type.get(_STOP, ()), ("stop",)))
-    for index in of_type.get(_DESPAWN, ()):
+    rules.update(dict.fromkeys(indices_by_type.get(_AGGREGATE, ()), ("aggregate",)))
+    rules.update(dict.fromkeys(indices_by_type.get(_STOP, ()), ("stop",)))
+    for index in indices_by_type.get(_DESPAWN, ()):
         event = events[index]
         if event.target not in ("", event.agent) and not event.inferred:
             rules[index] = ("end-other",)
-    for index in of_type.get(_SAFETY, ()):
+    for index in indices_by_type.get(_SAFETY, ()):
         if events[index].status in (Status.ERROR, Status.CANCELLED):
             rules[index] = ("abort",)
     return rules
@@ -107,7 +107,7 @@ def _rules_by_type(view: TraceView) -> dict[int, tuple[str, ...]]:
 
 def _joins(graph: Graph, step_indices: Collection[int]) -> set[int]:
     """Return the steps, other than aggregates, that the return of another agent leads to."""
-    aggregates = set(graph.of_type.get(_AGGREGATE, ()))
+    aggregates = set(graph.indices_by_type.get(_AGGREGATE, ()))
     joins = set()
     for source, target, edge in zip(graph.sources, graph.targets, graph.edges, strict=True):
         if target not in step_indices or target in aggregates or graph.agents[source] == graph.agents[target]:
@@ -121,8 +121,8 @@ def _last_steps(view: TraceView, step_indices: set[int]) -> Iterator[int]:
     """Yield the last steps of agents without a parent and without a stop; a step that an act follows does not count."""
     parents, stops = view.lifecycle.parents, view.lifecycle.stops
     last: dict[str, int] = {}
-    agents, of_type = view.graph.agents, view.graph.of_type
-    acting = step_indices.union(*[of_type.get(kind, ()) for kind in _ACTS])
+    agents, indices_by_type = view.graph.agents, view.graph.indices_by_type
+    acting = step_indices.union(*[indices_by_type.get(kind, ()) for kind in _ACTS])
     for index in view.sequence:
         if index in acting and (agent := agents[index]) not in parents and agent not in stops:
             last[agent] = index

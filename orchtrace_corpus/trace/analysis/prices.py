@@ -29,7 +29,7 @@ from orchtrace_corpus.base.findings import printable, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import Mapping as MappingNode
 from orchtrace_corpus.base.yamlfile.reader import Node, Scalar, YamlFile, read
-from orchtrace_corpus.trace.measures.measure import ASKED
+from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES
 from orchtrace_corpus.trace.model.import_report import ImportReport, has_all_costs, report_of
 from orchtrace_corpus.trace.model.terms import SECONDS
 from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind
@@ -240,7 +240,7 @@ def apply(prices: AnyPrices, trace: Trace) -> None:
         tokens = event.tokens
         if not isinstance(tokens, Tokens) or event.copied_context:
             continue
-        is_whole = event.type not in ASKED or (tokens.input is not None and tokens.output is not None)
+        is_whole = event.type not in ANSWER_TYPES or (tokens.input is not None and tokens.output is not None)
         amounts, moment = by_kind(tokens), moment_of(event.t)
         if is_whole and amounts and not any(amounts.values()):
             event.cost_usd = 0.0  # whatever the price is

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
-from orchtrace_corpus.trace.measures.measure import ASKED
+from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES
 from orchtrace_corpus.trace.model.events import total
 from orchtrace_corpus.trace.model.terms import EdgeType, EventType
 from orchtrace_corpus.trace.model.trace import Event, Tokens, Trace
@@ -170,7 +170,7 @@ class _Team:
         if not event.copied_context:
             if isinstance(event.tokens, Tokens) and event.tokens.is_known:
                 self.tokens += total(event.tokens)
-            elif kind in ASKED:
+            elif kind in ANSWER_TYPES:
                 self.without_tokens += 1
             if event.cost_usd is not None:
                 self.cost_usd = (self.cost_usd or 0.0) + event.cost_usd

@@ -103,7 +103,7 @@ def column_values(table: str, rows: Sequence[Row]) -> list[list[Any]]:
 
 def _trace_rows(context: RowContext) -> Iterator[Row]:
     trace = context.trace
-    measures = {name: context.once(definition.compute) for name, definition in COMPUTED.items()}
+    measures = {name: context.measure(definition.compute) for name, definition in COMPUTED.items()}
     decisions = [label.decision for label in context.labels]
     sources = [event.source for event in trace.events if event.source]
     source = sources[0] if sources else _NO_SOURCE

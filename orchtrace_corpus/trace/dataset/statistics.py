@@ -15,8 +15,8 @@ from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.dataset.columns import COMPUTED, DECISIONS
 from orchtrace_corpus.trace.dataset.tables import Answer, schema
-from orchtrace_corpus.trace.measures.ledger import COUNTED, KINDS
-from orchtrace_corpus.trace.measures.measure import ASKED
+from orchtrace_corpus.trace.measures.ledger import COUNTED_KINDS, KINDS
+from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES
 from orchtrace_corpus.trace.model.terms import Decision, Unit
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class ModelUsage(NamedTuple):
     @property
     def total(self) -> int:
         """Return the sum of all tokens; reasoning tokens are part of the output."""
-        return sum(token or 0 for token in self.tokens[:COUNTED])
+        return sum(token or 0 for token in self.tokens[: len(COUNTED_KINDS)])
 
 
 class Outlier(NamedTuple):
@@ -290,7 +290,7 @@ def models(traces: "ir.Table", events: "ir.Table", copies: "ir.Table", by: Seque
         asked=events.model.fill_null(""),
         cost=events.cost_usd,
         has_tokens=has_tokens,
-        lacks=~has_tokens & events.type.isin(sorted(ASKED)),
+        lacks=~has_tokens & events.type.isin(sorted(ANSWER_TYPES)),
     )
     spent = spent.filter(spent.has_tokens | spent.lacks | spent.cost.notnull()).anti_join(copies, ["trace", "number"])
     spent = spent.join(traces.select("trace", *_groups(traces, by), unsure=traces.tokens.isnull()), "trace")

@@ -35,7 +35,7 @@ from orchtrace_corpus.trace.dataset.columns import (
     column_values,
 )
 from orchtrace_corpus.trace.dataset.folder import ANSWERS, COPIES
-from orchtrace_corpus.trace.measures.ledger import COUNTED, KINDS
+from orchtrace_corpus.trace.measures.ledger import COUNTED_KINDS, KINDS
 from orchtrace_corpus.trace.model.store import InvalidTraceError
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.view import TraceView
@@ -55,7 +55,7 @@ JOIN events USING (trace, number) JOIN traces USING (trace)
 WHERE NOT copied_context
 QUALIFY row_number() OVER (
     PARTITION BY answer
-    ORDER BY {" + ".join(f"coalesce({kind}, 0)::HUGEINT" for kind in _KINDS[:COUNTED])} DESC,
+    ORDER BY {" + ".join(f"coalesce({kind}, 0)::HUGEINT" for kind in _KINDS[: len(COUNTED_KINDS)])} DESC,
         {", ".join(f"{column} DESC NULLS LAST" for column in (*_KINDS, "cost_usd", "events.model"))},
         trace_id, event, trace, number
 ) > 1

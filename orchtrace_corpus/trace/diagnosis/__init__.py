@@ -180,7 +180,9 @@ def _children(team: Sequence[AgentSpan]) -> dict[str, tuple[AgentSpan, ...]]:
 def _assumed_events(times: Timing) -> frozenset[int]:
     """Return the events that represent the whole life of an agent without records: their duration is assumed."""
     graph = times.graph
-    lives = {index for index in graph.of_type.get(EventType.INFERENCE, ()) if stands_for_life(graph.events[index])}
+    lives = {
+        index for index in graph.indices_by_type.get(EventType.INFERENCE, ()) if stands_for_life(graph.events[index])
+    }
     recorded = {
         event.agent for index, event in enumerate(graph.events) if times.works[index] > 0 and index not in lives
     }
@@ -202,7 +204,7 @@ def _parallelism(times: Timing, view: TraceView, assumed: frozenset[int]) -> val
         profile.get(1, 0.0) / elapsed,
         profile.get(0, 0.0) / elapsed,
         sum(times.works),
-        sum(times.works[index] for index in times.graph.of_type.get(EventType.TOOL_CALL, ())),
+        sum(times.works[index] for index in times.graph.indices_by_type.get(EventType.TOOL_CALL, ())),
         sum(times.works[index] for index in assumed),
         sum(times.works[open_call.event] for open_call in view.open_calls),
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.analysis.marks import Marks
 from orchtrace_corpus.trace.dataset.columns import DECISIONS, ROWS, TABLES, RowContext
-from orchtrace_corpus.trace.measures.measure import ASKED
+from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES
 from orchtrace_corpus.trace.model.terms import Decision, EventType, Status
 from orchtrace_corpus.trace.view import TraceView
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 Facts: TypeAlias = Mapping[str, Any]
 """The columns of a trace in the table `traces`, and the counts of its events that `COUNTS` names."""
 
-_ASKED = ", ".join(f"'{kind.value}'" for kind in sorted(ASKED))
+_ANSWER_TYPES = ", ".join(f"'{kind.value}'" for kind in sorted(ANSWER_TYPES))
 COUNTS = {
     "calls": "type = 'tool_call' AND NOT copied_context",
     "messages": "type = 'message' AND NOT copied_context",
     "spawns": "type = 'spawn' AND NOT copied_context",
     "statuses": "type IN ('tool_call', 'tool_result', 'inference') AND status <> 'unknown'",
-    "answers": f"type IN ({_ASKED}) AND NOT copied_context",
-    "named_answers": f"type IN ({_ASKED}) AND NOT copied_context AND model IS NOT NULL",
+    "answers": f"type IN ({_ANSWER_TYPES}) AND NOT copied_context",
+    "named_answers": f"type IN ({_ANSWER_TYPES}) AND NOT copied_context AND model IS NOT NULL",
 }
 """Counts of events by the condition in SQL under which an event counts."""
 
@@ -306,9 +306,9 @@ def facts_of(marks: Marks, outcome: "Outcome | None", view: TraceView) -> dict[s
         "calls": counts[EventType.TOOL_CALL],
         "messages": counts[EventType.MESSAGE],
         "spawns": counts[EventType.SPAWN],
-        "answers": sum(counts[kind] for kind in ASKED),
+        "answers": sum(counts[kind] for kind in ANSWER_TYPES),
         "named_answers": sum(
-            event.type in ASKED and bool(event.model) and not event.copied_context for event in events
+            event.type in ANSWER_TYPES and bool(event.model) and not event.copied_context for event in events
         ),
         "statuses": sum(event.type in with_status and event.status is not Status.UNKNOWN for event in events),
     }

@@ -8,7 +8,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.analysis.labels import labels
 from orchtrace_corpus.trace.diagnosis.findings import FindingKind, cost, find
 from orchtrace_corpus.trace.measures.definitions import DEFINITIONS, measure
-from orchtrace_corpus.trace.measures.measure import ASKED
+from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES
 from orchtrace_corpus.trace.model.terms import EventType, Unit
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.view import TraceView
@@ -95,7 +95,7 @@ def structure(trace: Trace | TraceView, names: Mapping[str, str] = MappingProxyT
     models: Counter[str] = Counter()
     for event in trace.events:
         model = event.model
-        if not model and event.type in ASKED:
+        if not model and event.type in ANSWER_TYPES:
             model = declared.get(event.agent, "")
         if model:
             models[model] += 1

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.measures.measure import ASKED
+from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, report_of
 from orchtrace_corpus.trace.model.trace import Tokens
 from orchtrace_corpus.trace.view import TraceView
@@ -72,7 +72,7 @@ def contexts(view: TraceView) -> tuple[Context, ...]:
         sizes = {
             index: size
             for index in agent.events
-            if events[index].type in ASKED
+            if events[index].type in ANSWER_TYPES
             and not events[index].copied_context
             and isinstance(tokens := events[index].tokens, Tokens)
             and (size := (tokens.input or 0) + (tokens.cache_read or 0) + (tokens.cache_write or 0))

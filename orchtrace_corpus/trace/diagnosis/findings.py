@@ -10,7 +10,7 @@ from itertools import islice, takewhile
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.diagnosis.contexts import Context, contexts
-from orchtrace_corpus.trace.measures.measure import ASKED
+from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES
 from orchtrace_corpus.trace.model.events import CLOSING_TOOLS, total
 from orchtrace_corpus.trace.model.terms import SECONDS, AgentKind, EventType, Status
 from orchtrace_corpus.trace.model.trace import Event, Tokens
@@ -163,7 +163,7 @@ class _Team:
             self._outgoing.setdefault(source, []).append(target)
         # The begins of the steps of each agent whose work the log shows, in ascending order.
         self._steps: dict[str, list[float]] = {}
-        for agent, indices in self._times.by_agent.items():
+        for agent, indices in self._times.indices_by_agent.items():
             steps = [n for n in indices if self._events[n].type in WORKING and not self._is_stand_in(n)]
             if steps:
                 self._steps[agent] = [self._times.starts[n] for n in steps]
@@ -208,7 +208,7 @@ class _Team:
 
     def _last_end(self, agent: str) -> float:
         """Return the end of an agent's last step; -1 if it has none."""
-        finished = self._times.finished.get(agent, ())
+        finished = self._times.indices_by_end.get(agent, ())
         return max((self._times.ends[n] for n in finished if self._events[n].type in WORKING), default=-1.0)
 
     def _causes(self, indices: Iterable[int]) -> set[int]:
@@ -217,7 +217,7 @@ class _Team:
             source
             for index in indices
             for source in self._times.incoming[index]
-            if self._events[source].type in ASKED and self._events[source].agent == self._events[index].agent
+            if self._events[source].type in ANSWER_TYPES and self._events[source].agent == self._events[index].agent
         }
 
     def _answers_awaited(self, messages: Iterable[int]) -> set[int]:
@@ -227,7 +227,7 @@ class _Team:
             return set()
         awaited = set()
         for index in messages:
-            of_sender, start = self._times.by_agent[self._events[index].agent], self._times.starts[index]
+            of_sender, start = self._times.indices_by_agent[self._events[index].agent], self._times.starts[index]
             later = islice(of_sender, bisect_left(of_sender, start, key=self._times.starts.__getitem__), None)
             next_step = next((other for other in later if other != index and self._events[other].type in WORKING), -1)
             if next_step in open_calls:
@@ -286,7 +286,7 @@ class _Team:
 
     def _outputs(self, agent: str) -> Iterator[int]:
         """Yield the messages, returns and stops of an agent, and its events with edges to agents not below it."""
-        for index in self._times.by_agent.get(agent, ()):
+        for index in self._times.indices_by_agent.get(agent, ()):
             event = self._events[index]
             is_message = event.type is EventType.MESSAGE and event.target not in (agent, "")
             if is_message or event.type in (EventType.RETURN, EventType.STOP):
@@ -375,7 +375,7 @@ class _Team:
         """
         starts, ends = self._times.starts, self._times.ends
         free = -1.0  # the end of its last step; below 0 while nothing is begun
-        for index in self._times.by_agent.get(agent_span.agent, ()):
+        for index in self._times.indices_by_agent.get(agent_span.agent, ()):
             kind = self._events[index].type
             if kind in WORKING and 0 <= free < starts[index]:
                 yield free, starts[index]
@@ -394,7 +394,7 @@ class _Team:
         """
         waits_by_pair: dict[tuple[str, str], list[tuple[float, int]]] = {}
         starts, ends, incoming = self._times.starts, self._times.ends, self._times.incoming
-        for agent, indices in self._times.by_agent.items():
+        for agent, indices in self._times.indices_by_agent.items():
             if agent in self._people:
                 continue
             free = -1.0  # the end of all that it had begun; below 0 before its first event and after a return or stop
@@ -414,19 +414,19 @@ class _Team:
 
     def _of_type(self, kind: EventType) -> list[int]:
         """Return the indices of the events of a type that are on the clock, by time."""
-        on_clock = [n for n in self._times.graph.of_type.get(kind, ()) if n not in self._times.off_clock]
+        on_clock = [n for n in self._times.graph.indices_by_type.get(kind, ()) if n not in self._times.off_clock]
         return sorted(on_clock, key=self._times.starts.__getitem__)
 
     def _work_below(self, agent: str) -> Iterator[int]:
         """Yield the indices of the events of an agent and of all agents below it."""
-        yield from self._times.by_agent.get(agent, ())
+        yield from self._times.indices_by_agent.get(agent, ())
         place = self._places.get(agent)
         if place is None:
             return
         spans = self._view.agents
         depth = spans[place].depth
         for span in takewhile(lambda span: span.depth > depth, islice(spans, place + 1, None)):
-            yield from self._times.by_agent.get(span.agent, ())
+            yield from self._times.indices_by_agent.get(span.agent, ())
 
     def _is_stand_in(self, index: int) -> bool:
         """Return True if the importer made up an event to represent an agent without records."""

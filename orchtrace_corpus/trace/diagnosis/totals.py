@@ -12,9 +12,9 @@ from msgspec import UNSET, Struct
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.diagnosis.values import Summary
-from orchtrace_corpus.trace.measures.ledger import COUNTED, KINDS, declared_models, spent_more
-from orchtrace_corpus.trace.measures.measure import ASKED
-from orchtrace_corpus.trace.measures.shared_answers import Shared, Spent
+from orchtrace_corpus.trace.measures.ledger import COUNTED_KINDS, declared_models, may_have_spent_more
+from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES
+from orchtrace_corpus.trace.measures.shared_answers import AnswerUsage, SharedAnswers
 from orchtrace_corpus.trace.model.import_report import ImportReport, report_of
 from orchtrace_corpus.trace.model.terms import SECONDS, Unit
 from orchtrace_corpus.trace.model.trace import Event, Tokens, Trace
@@ -93,7 +93,7 @@ class _Cell(Struct):
     costs_more: bool = False
     work: Intervals = []
 
-    def subtract(self, copy: Spent) -> None:
+    def subtract(self, copy: AnswerUsage) -> None:
         """Subtract an answer that was added twice."""
         self.answers -= 1
         if copy.tokens.is_known:
@@ -158,7 +158,7 @@ class Totals:
     """
 
     def __init__(self, zone: tzinfo | None = None) -> None:
-        self.shared = Shared()
+        self.shared = SharedAnswers()
         self._days = _Days(zone)
         self._sessions: list[_Session] = []
         self._cells: dict[_Key, _Cell] = {}
@@ -200,7 +200,9 @@ class Totals:
     def _models(self, view: TraceView) -> dict[int, str]:
         """Return the model of each answer by the index of its event; empty if it is unknown."""
         events, declared = view.trace.events, declared_models(view.trace)
-        answers = [n for kind in ASKED for n in view.graph.of_type.get(kind, ()) if not events[n].copied_context]
+        answers = [
+            n for kind in ANSWER_TYPES for n in view.graph.indices_by_type.get(kind, ()) if not events[n].copied_context
+        ]
         return {n: events[n].model or declared.get(events[n].agent, "") for n in sorted(answers)}
 
     def _by_day_and_model(self, view: TraceView, models: Mapping[int, str], session: int) -> dict[_Key, list[int]]:
@@ -318,7 +320,7 @@ class Totals:
     def _total(self, name: str, group: "_Group") -> Total:
         cells = group.cells.values()
         sessions = {key.session for key in group.cells} | {session for session, _, _ in group.work}
-        tokens = {kind: sum(getattr(cell, kind) for cell in cells) for kind in KINDS[:COUNTED]}
+        tokens = {kind: sum(getattr(cell, kind) for cell in cells) for kind in COUNTED_KINDS}
         return Total(
             name,
             len({key.session for key, cell in group.cells.items() if cell.answers}),
@@ -364,7 +366,7 @@ def _cell(events: Sequence[Event]) -> _Cell:
         int(sum([tokens.cache_write or 0 for tokens in spent])),
         len(costs),
         sum([round(usd * _NANO) for usd in costs]),
-        any(map(spent_more, events)),
+        any(map(may_have_spent_more, events)),
         len(costs) < len(spent),
     )
 

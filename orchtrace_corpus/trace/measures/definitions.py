@@ -63,7 +63,7 @@ def measure(trace: Trace | TraceView, names: Iterable[str] = ()) -> dict[str, Me
     require_known(chosen)
     view = TraceView.of(trace)
     run = Run(view)
-    measures = {name: run.once(DEFINITIONS[name].compute) for name in chosen or DEFINITIONS}
+    measures = {name: run.measure(DEFINITIONS[name].compute) for name in chosen or DEFINITIONS}
     if not view.open_calls:
         return measures
     run_if_waiting = Run(view, view.timing_if_waiting)
@@ -71,7 +71,7 @@ def measure(trace: Trace | TraceView, names: Iterable[str] = ()) -> dict[str, Me
         if definition.name not in measures:
             continue
         if_working = measures[definition.name]
-        if_waiting = run_if_waiting.once(definition.compute)
+        if_waiting = run_if_waiting.measure(definition.compute)
         if if_working.value is None:  # a bound must hold in both cases: waits give the smaller one
             measures[definition.name] = if_working._replace(at_least=if_waiting.at_least)
         elif if_waiting.value != if_working.value:

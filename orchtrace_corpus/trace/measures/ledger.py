@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.measures.measure import ASKED, Definition, Measure, Run, cite
+from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES, Definition, Measure, Run, cite
 from orchtrace_corpus.trace.model.events import roles_of, total
 from orchtrace_corpus.trace.model.terms import EdgeType, EventType, TokenBasis
 from orchtrace_corpus.trace.view import TraceView
@@ -23,8 +23,8 @@ GROUPINGS = ("agent", "role", "model", "type", "tool")
 KINDS = ("input", "output", "cache_read", "cache_write", "reasoning")
 """The kinds of tokens; `reasoning` is a part of `output`."""
 
-COUNTED = 4
-"""The first four kinds add up to all tokens."""
+COUNTED_KINDS = KINDS[:4]
+"""The kinds that add up to all tokens: all but `reasoning`."""
 
 
 class Entry(NamedTuple):
@@ -107,13 +107,13 @@ def _by_tool(trace: Trace) -> list[Entry]:
             Entry(
                 tool,
                 len(events),
-                sum(event.type in ASKED and not (event.tokens and event.tokens.is_known) for event in events),
+                sum(event.type in ANSWER_TYPES and not (event.tokens and event.tokens.is_known) for event in events),
                 by_kind,
                 sum(total(tokens) / parts for tokens, parts in spent) if spent else None,
                 sum_known([event.cost_usd / parts for event, parts in shares if event.cost_usd is not None]),
                 spawned_tokens,
                 spawned_cost,
-                any(spent_more(event) for event, _ in shares),
+                any(may_have_spent_more(event) for event, _ in shares),
             )
         )
     return entries
@@ -206,7 +206,7 @@ def _events_by_name(trace: Trace, by: str) -> Iterator[tuple[str, Event]]:
     for event in trace.events:
         if not event.copied_context:
             name = field(event)
-            if not name and (by == "role" or event.type in ASKED):
+            if not name and (by == "role" or event.type in ANSWER_TYPES):
                 name = by_agent.get(event.agent, "")
             yield str(name), event
 
@@ -238,18 +238,18 @@ def _entry(name: str, events: list[Event]) -> Entry:
     return Entry(
         name,
         len(events),
-        sum(event.type in ASKED for event in without_tokens),
+        sum(event.type in ANSWER_TYPES for event in without_tokens),
         {kind: sum_known([getattr(tokens, kind) for tokens in spent]) for kind in KINDS},
         float(sum(map(total, spent))) if spent else None,
         sum_known([event.cost_usd for event in events]),
-        at_least=any(map(spent_more, events)),
+        at_least=any(map(may_have_spent_more, events)),
     )
 
 
-def spent_more(event: Event) -> bool:
+def may_have_spent_more(event: Event) -> bool:
     """Return True if an event is a model answer whose tokens are unknown or only a placeholder."""
     is_known = bool(event.tokens and event.tokens.is_known)
-    return event.token_basis is TokenBasis.PLACEHOLDER or (event.type in ASKED and not is_known)
+    return event.token_basis is TokenBasis.PLACEHOLDER or (event.type in ANSWER_TYPES and not is_known)
 
 
 def sum_known(values: Iterable[float | None]) -> float | None:
@@ -262,7 +262,7 @@ def tokens(run: Run) -> Measure:
     """All tokens of the events, each counted once."""
     from orchtrace_corpus.trace.model.import_report import accounts_for_all, has_all_tokens
 
-    missing = [index for kind in ASKED if kind in run.spending for index in run.spending[kind].missing]
+    missing = [index for kind in ANSWER_TYPES if kind in run.spending for index in run.spending[kind].missing]
     known = sum_known(spent.tokens for spent in run.spending.values() if spent.events > len(spent.missing))
     is_all = has_all_tokens(run.trace)
     if missing and not accounts_for_all(run.trace):
@@ -282,7 +282,10 @@ def cost(run: Run) -> Measure:
     if stated is None:
         return Measure(None, "no event has a cost")
     answers = [
-        index for kind in ASKED for index in run.times.graph.of_type.get(kind, ()) if not events[index].copied_context
+        index
+        for kind in ANSWER_TYPES
+        for index in run.times.graph.indices_by_type.get(kind, ())
+        if not events[index].copied_context
     ]
     without_cost = sorted(index for index in answers if events[index].cost_usd is None)
     if without_cost:

@@ -64,7 +64,7 @@ class Run:
         self.view = view
         self._measures: dict[Callable[[Run], Measure], Measure] = {}
 
-    def once(self, compute: Callable[[Run], Measure]) -> Measure:
+    def measure(self, compute: Callable[[Run], Measure]) -> Measure:
         """Return a measure of this run, computed on first use."""
         measure = self._measures.get(compute)
         if measure is None:
@@ -75,7 +75,7 @@ class Run:
     @Derived
     def people(self) -> frozenset[str]:
         """The people of the run, as the function `people` finds them."""
-        is_possible = self.trace.agents or _HUMAN in self.times.graph.of_type
+        is_possible = self.trace.agents or _HUMAN in self.times.graph.indices_by_type
         return people(self.trace) if is_possible else frozenset()
 
     @Derived
@@ -86,7 +86,7 @@ class Run:
     @Derived
     def spending(self) -> dict[EventType, Spending]:
         """The tokens of the events of each type that occurs, without copied events."""
-        by_type = {kind: Spending() for kind in self.times.graph.of_type}
+        by_type = {kind: Spending() for kind in self.times.graph.indices_by_type}
         for index, event in enumerate(self.trace.events):
             if not event.copied_context:
                 spent = by_type[event.type]
@@ -140,7 +140,7 @@ class Definition(NamedTuple):
     is_bounded: bool = False
 
 
-ASKED = frozenset({EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE})
+ANSWER_TYPES = frozenset({EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE})
 """The types of events that are a model's answer, and so have tokens."""
 
 _VISIBLE_ACTS = frozenset({EventType.MESSAGE, EventType.TOOL_CALL, EventType.RETURN})
@@ -167,11 +167,11 @@ def steps(trace: Trace, persons: Collection[str] | None = None) -> list[int]:
     events = trace.events
     if persons is None:
         persons = people(trace)
-    with_answers = {event.agent for event in events if event.type in ASKED}
+    with_answers = {event.agent for event in events if event.type in ANSWER_TYPES}
     indices = [
         index
         for index, event in enumerate(events)
-        if event.type in (ASKED if event.agent in with_answers else _VISIBLE_ACTS)
+        if event.type in (ANSWER_TYPES if event.agent in with_answers else _VISIBLE_ACTS)
         and not (event.copied_context or event.warm_up)
     ]
     return [index for index in indices if events[index].agent not in persons] if persons else indices

@@ -24,7 +24,7 @@ _RESULTS = (EventType.AGGREGATE, EventType.RETURN)
 
 def duplicate_call_rate(run: Run) -> Measure:
     """The share of tool calls that repeat an earlier one: same tool, same content. Returning a result is not a call."""
-    events = [run.trace.events[index] for index in run.times.graph.of_type.get(_TOOL_CALL, ())]
+    events = [run.trace.events[index] for index in run.times.graph.indices_by_type.get(_TOOL_CALL, ())]
     calls = [event for event in events if not event.copied_context and event.tool not in CLOSING_TOOLS]
     if not calls:
         return Measure(None, "no tool is called")
@@ -59,8 +59,8 @@ def late_steps(run: Run) -> tuple[int | None, list[int]]:
     The first is None if there is no return or aggregate, so that it is unknown when the result was ready.
     """
     events, starts, ends = run.trace.events, run.times.starts, run.times.ends
-    of_type = run.times.graph.of_type
-    results = [n for kind in _RESULTS for n in of_type.get(kind, ()) if not events[n].copied_context]
+    indices_by_type = run.times.graph.indices_by_type
+    results = [n for kind in _RESULTS for n in indices_by_type.get(kind, ()) if not events[n].copied_context]
     if not results:
         return None, []
     # With waits for people taken out, results of different moments may have equal times: the moments then decide.

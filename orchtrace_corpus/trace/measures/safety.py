@@ -46,7 +46,7 @@ def _reach(run: Run, indices: frozenset[int]) -> float:
 def _at_most(run: Run) -> float | None:
     """Return the reach if every unmarked tool result is untrusted; None if all results are marked."""
     events = run.trace.events
-    results = run.times.graph.of_type.get(EventType.TOOL_RESULT, ())
+    results = run.times.graph.indices_by_type.get(EventType.TOOL_RESULT, ())
     unmarked = [result for result in results if not isinstance(events[result].trusted, bool)]
     if not unmarked:
         return None
@@ -129,7 +129,7 @@ def time_to_containment(run: Run) -> Measure:
     for call in tainted:
         if call.outcome is Outcome.REFUSED:
             candidates += [gate for gate in call.gates if times.starts[gate] >= times.starts[call.event]]
-    for index in times.graph.of_type.get(EventType.HUMAN, ()):
+    for index in times.graph.indices_by_type.get(EventType.HUMAN, ()):
         if events[index].status is Status.CANCELLED:
             candidates.append(index)
     candidates += _ends_of_reached(run)
@@ -145,7 +145,7 @@ def _ends_of_reached(run: Run) -> Sequence[int]:
     influence, times, events = run.view.influence, run.times, run.trace.events
     ends: dict[str, int] = {}
     for kind in (EventType.DESPAWN, EventType.STOP):
-        for index in times.graph.of_type.get(kind, ()):
+        for index in times.graph.indices_by_type.get(kind, ()):
             agent = events[index].target if kind is EventType.DESPAWN else events[index].agent
             ends[agent or events[index].agent] = index
     reached = {times.graph.agents[index] for index in influence.in_context} & influence.members
@@ -169,8 +169,8 @@ def gate_coverage(run: Run) -> Measure:
     if not calls:
         return Measure(None, "no call with side effects")
     covered = [call for call in calls if call.gates]
-    of_type = run.times.graph.of_type
-    if EventType.HUMAN not in of_type and EventType.SAFETY not in of_type:
+    indices_by_type = run.times.graph.indices_by_type
+    if EventType.HUMAN not in indices_by_type and EventType.SAFETY not in indices_by_type:
         return Measure(None, "no gate is in the trace")
     if not covered and not records_approvals(run.trace):
         return Measure(None, "this log does not record granted approvals")
@@ -222,7 +222,7 @@ def _unmarked(run: Run) -> Measure | None:
     """Return an unknown measure if no content is marked as trusted or untrusted; else None."""
     if run.view.untrusted:
         return None
-    results = run.times.graph.of_type.get(EventType.TOOL_RESULT, ())
+    results = run.times.graph.indices_by_type.get(EventType.TOOL_RESULT, ())
     if results and all(isinstance(run.trace.events[result].trusted, bool) for result in results):
         return None
     return Measure(None, _UNMARKED)

@@ -12,7 +12,7 @@ _COPYING = frozenset(("claude-code",))
 """The programs that copy answers when a session is forked or resumed."""
 
 
-class Spent(Struct, frozen=True):
+class AnswerUsage(Struct, frozen=True):
     """The tokens and the cost of one answer.
 
     Attributes:
@@ -28,7 +28,7 @@ class Spent(Struct, frozen=True):
     place: tuple[object, ...] = ()
 
 
-class Shared:
+class SharedAnswers:
     """Finds copies of answers, so that a sum counts each answer once, in whatever order sessions are added.
 
     Copies of an answer may differ if a log was cut off: the copy with the most tokens counts.
@@ -41,14 +41,14 @@ class Shared:
     """
 
     def __init__(self) -> None:
-        self._answers_by_key: dict[int, Spent] = {}
+        self._answers_by_key: dict[int, AnswerUsage] = {}
         self.answers = self.without_ids = 0
         self.tokens = 0.0
         self.usd: float | None = None
 
     def add(
         self, trace: Trace, ids: Mapping[int, str], places: Mapping[int, tuple[object, ...]] | None = None
-    ) -> list[Spent]:
+    ) -> list[AnswerUsage]:
         """Add the answers of a session.
 
         Args:
@@ -68,7 +68,7 @@ class Shared:
                 continue
             counted += 1
             place = places.get(index, ()) if places else ()
-            answer = Spent(event.tokens, event.model, event.cost_usd, place)
+            answer = AnswerUsage(event.tokens, event.model, event.cost_usd, place)
             key = hash(answer_id)  # a hash takes less memory than the id
             earlier = answers.get(key)
             if earlier is not None:
@@ -86,7 +86,7 @@ class Shared:
         return copies
 
 
-def _order(spent: Spent) -> tuple[object, ...]:
+def _order(spent: AnswerUsage) -> tuple[object, ...]:
     """Return the sort key of copies of an answer, of which the largest counts; datasets use the same order."""
     by_kind = (-1 if count is None else count for count in astuple(spent.tokens))
     return total(spent.tokens), *by_kind, spent.usd or 0.0, spent.model, spent.place

@@ -34,7 +34,7 @@ def critical_steps(run: Run) -> Measure:
         steps.setdefault(events[step].agent, []).append((run.times.starts[step], step))
     for steps_of_agent in steps.values():
         steps_of_agent.sort()
-    born = {agent: indices[0] for agent, indices in run.times.by_agent.items()}
+    born = {agent: indices[0] for agent, indices in run.times.indices_by_agent.items()}
     born.update({agent: spawns[0] for agent, spawns in run.view.lifecycle.spawns.items()})
     stages: dict[str, dict[int, int]] = {}
     most = max([len(steps_of_agent) for steps_of_agent in steps.values()], default=0)
@@ -73,7 +73,7 @@ def critical_step_path(run: Run) -> Measure:
 
 def agent_count(run: Run) -> Measure:
     """The number of agents that act; people are none, nor are tools that act under their own names."""
-    return Measure(float(len(run.times.by_agent.keys() - run.people - acting_tools(run.trace))))
+    return Measure(float(len(run.times.indices_by_agent.keys() - run.people - acting_tools(run.trace))))
 
 
 def delegation_depth(run: Run) -> Measure:
@@ -87,8 +87,8 @@ def width(run: Run) -> Measure:
     People do not count as agents.
     """
     starts, ends = run.times.starts, run.times.ends
-    first = {agent: starts[indices[0]] for agent, indices in run.times.by_agent.items()}
-    last = {agent: ends[indices[-1]] for agent, indices in run.times.finished.items()}
+    first = {agent: starts[indices[0]] for agent, indices in run.times.indices_by_agent.items()}
+    last = {agent: ends[indices[-1]] for agent, indices in run.times.indices_by_end.items()}
     for agent, spawns in run.view.lifecycle.spawns.items():
         first[agent] = min(first.get(agent, starts[spawns[0]]), starts[spawns[0]])
         last[agent] = max(last.get(agent, 0.0), max([ends[spawn] for spawn in spawns]))
@@ -104,7 +104,7 @@ def width(run: Run) -> Measure:
 def fan_out(run: Run) -> Measure:
     """Spawns by decision that spawns: the event of the same agent that leads to a spawn, or the same instant."""
     events, times = run.trace.events, run.times
-    spawns = times.graph.of_type.get(_SPAWN, [])
+    spawns = times.graph.indices_by_type.get(_SPAWN, [])
     if not spawns:
         return Measure(None, "nothing is spawned")
     decisions: dict[int, int | tuple[str, float]] = {}
@@ -132,7 +132,7 @@ def message_density(run: Run) -> Measure:
     """Messages between agents by step."""
     if not run.steps:
         return Measure(None, "no step is logged")
-    indices = run.times.graph.of_type.get(_MESSAGE, ())
+    indices = run.times.graph.indices_by_type.get(_MESSAGE, ())
     messages = sum(not run.trace.events[index].copied_context for index in indices)
     return Measure(messages / len(run.steps))
 

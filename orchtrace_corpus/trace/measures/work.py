@@ -43,7 +43,7 @@ def span(run: Run) -> Measure:
 def waited(run: Run) -> Measure:
     """Time in which the run waited for people: found in the trace, else as stated; 0 if nobody is seen to intervene."""
     events, stated = run.trace.events, run.trace.excluded_human_wait_s
-    interventions = run.times.graph.of_type.get(_HUMAN, ())
+    interventions = run.times.graph.indices_by_type.get(_HUMAN, ())
     without_end = [index for index in interventions if events[index].t_end is None]
     if interventions and not without_end:
         return Measure(run.times.waited)
@@ -59,7 +59,7 @@ def waited(run: Run) -> Measure:
 
 def elapsed(run: Run) -> Measure:
     """Tp: from the first event to the last, without waits for people as far as they are known."""
-    times, wait = run.times, run.once(waited)
+    times, wait = run.times, run.measure(waited)
     more_waited = max((wait.value or 0.0) - times.waited, 0.0)  # the stated wait that `times` does not exclude yet
     duration = times.elapsed - more_waited
     if times.unknown and not any(times.works):
@@ -79,12 +79,12 @@ def elapsed(run: Run) -> Measure:
 
 def parallelism(run: Run) -> Measure:
     """T1 / Tinf: the number of agents that the run could have kept busy on average."""
-    return _ratio(run.once(worked), run.once(span), "no work takes time")
+    return _ratio(run.measure(worked), run.measure(span), "no work takes time")
 
 
 def speed_up(run: Run) -> Measure:
     """T1 / Tp: how much faster the run was than one agent after another."""
-    work, time = run.once(worked), run.once(elapsed)
+    work, time = run.measure(worked), run.measure(elapsed)
     if work.at_least is not None and time.value:
         return Measure(None, work.reason, at_least=work.at_least / time.value)
     return _ratio(work, time, "the run takes no time")
@@ -138,15 +138,15 @@ def max_concurrency(run: Run) -> Measure:
 
 def efficiency(run: Run) -> Measure:
     """T1 / (P * Tp): the share of the time of P agents that was worked."""
-    most, time = run.once(max_concurrency), run.once(elapsed)
+    most, time = run.measure(max_concurrency), run.measure(elapsed)
     if most.value is None or time.value is None:
         return Measure(None, most.reason or time.reason)
-    return _ratio(run.once(worked), Measure(most.value * time.value), "nothing was worked on")
+    return _ratio(run.measure(worked), Measure(most.value * time.value), "nothing was worked on")
 
 
 def brent_bound(run: Run) -> Measure:
     """(T1 - Tinf) / P + Tinf: what P agents that never idle would have needed at most."""
-    total, path, most = run.once(worked), run.once(span), run.once(max_concurrency)
+    total, path, most = run.measure(worked), run.measure(span), run.measure(max_concurrency)
     if total.value is None or path.value is None or not most.value:
         return Measure(None, total.reason or path.reason or "nothing was worked on")
     return Measure((total.value - path.value) / most.value + path.value)

@@ -252,7 +252,7 @@ def _figures(run: Diagnosis) -> tuple[Headline, ...]:
 
 def _legend(runs: Sequence[Diagnosis]) -> Iterator[LegendEntry]:
     """Yield the legend of all that occurs in the timelines of the runs."""
-    types = {kind for run in runs for kind in run.view.graph.of_type}
+    types = {kind for run in runs for kind in run.view.graph.indices_by_type}
     entries = (
         (types & (WORKING - {EventType.TOOL_CALL}), "key model", "", "model"),
         (EventType.TOOL_CALL in types, "key tool", "", "tool"),

@@ -225,8 +225,8 @@ def _arrows(diagnosis: Diagnosis, agents: Mapping[str, int]) -> Iterator[tuple[i
     """
     view, times = diagnosis.view, diagnosis.view.timing
     graph, events, parents = times.graph, view.trace.events, view.lifecycle.parents
-    targets = {index: events[index].target for kind in _ARROWS for index in graph.of_type.get(kind, ())}
-    for index in graph.of_type.get(EventType.RETURN, ()):
+    targets = {index: events[index].target for kind in _ARROWS for index in graph.indices_by_type.get(kind, ())}
+    for index in graph.indices_by_type.get(EventType.RETURN, ()):
         targets[index] = targets[index] or parents.get(events[index].agent, "")
     arrivals: dict[int, float] = {}
     for source, later in zip(graph.sources, graph.targets, strict=True):
@@ -239,7 +239,7 @@ def _arrows(diagnosis: Diagnosis, agents: Mapping[str, int]) -> Iterator[tuple[i
         if arrival is None:
             arrival = times.starts[index]
             if events[index].type is EventType.SPAWN:
-                own_events = times.by_agent.get(target, [])
+                own_events = times.indices_by_agent.get(target, [])
                 following = bisect_left(own_events, arrival, key=times.starts.__getitem__)
                 if following < len(own_events):
                     arrival = times.starts[own_events[following]]
@@ -253,7 +253,7 @@ def wait_intervals(diagnosis: Diagnosis) -> Iterator[WaitInterval]:
     waits = {(wait.agent, event): wait for wait in diagnosis.between.waits for event in wait.events}
     for agent in dict.fromkeys(wait.agent for wait in diagnosis.between.waits):
         free_since = -1.0
-        for index in times.by_agent[agent]:
+        for index in times.indices_by_agent[agent]:
             if wait := waits.get((agent, index)):
                 awaited = [n for n in times.incoming[index] if events[n].agent == wait.awaited]
                 until = max(min(ends[n], starts[index]) for n in awaited)
@@ -275,7 +275,7 @@ def _replay(
         tokens.append(None if state.without_tokens > without_tokens else _whole(state.tokens - spent))
         spent, without_tokens = state.tokens, state.without_tokens
     calls: dict[str, int] = {}
-    for index in view.graph.of_type.get(EventType.TOOL_CALL, ()):
+    for index in view.graph.indices_by_type.get(EventType.TOOL_CALL, ()):
         event = view.trace.events[index]
         calls.setdefault(event.call_id or event.id, place[index])
     live, opened, in_flight = state.changes if state is not None else ((), (), ())

@@ -9,7 +9,7 @@ from orchtrace_corpus.trace.diagnosis import perhaps_waiting
 from orchtrace_corpus.trace.diagnosis.lever import biggest_lever
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, ProblemKind, Summary
 from orchtrace_corpus.trace.measures.ledger import sum_known
-from orchtrace_corpus.trace.measures.shared_answers import Shared
+from orchtrace_corpus.trace.measures.shared_answers import SharedAnswers
 from orchtrace_corpus.trace.render import findings
 from orchtrace_corpus.trace.render.imports import answers_without_ids
 from orchtrace_corpus.trace.render.names import break_lines, counted, duration, money, names_in, one_line, quantity
@@ -229,7 +229,7 @@ def _turn(wait: TurnWait, diagnosis: Diagnosis) -> dict[str, Any]:
 
 def overview(
     summaries: Sequence[Summary],
-    shared: Shared,
+    shared: SharedAnswers,
     *,
     has_prices: bool,
     most: int,
@@ -350,7 +350,7 @@ def _sum(name: str, summaries: Sequence[Summary]) -> Summary:
     )
 
 
-def _sum_without_copies(name: str, summaries: Sequence[Summary], shared: Shared) -> Summary:
+def _sum_without_copies(name: str, summaries: Sequence[Summary], shared: SharedAnswers) -> Summary:
     """Return the sum of several runs, in which an answer that several of them have counts once."""
     total = _sum(name, summaries)
     tokens = None if total.tokens is None else total.tokens - shared.tokens
@@ -358,7 +358,7 @@ def _sum_without_copies(name: str, summaries: Sequence[Summary], shared: Shared)
     return total._replace(tokens=tokens, cost_usd=usd)
 
 
-def sums(summaries: Sequence[Summary], shared: Shared) -> dict[str, Any]:
+def sums(summaries: Sequence[Summary], shared: SharedAnswers) -> dict[str, Any]:
     """Return the sums over runs for programs; each answer counts once, and unknown figures are null."""
     total = _sum_without_copies("all", summaries, shared)
     return {

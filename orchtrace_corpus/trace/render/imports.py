@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import wrap
-from orchtrace_corpus.trace.measures.shared_answers import Shared
+from orchtrace_corpus.trace.measures.shared_answers import SharedAnswers
 from orchtrace_corpus.trace.model.import_report import ImportReport, Outcome, Prices, report_of
 from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind
 from orchtrace_corpus.trace.render import ledger as trace_ledger
@@ -43,7 +43,7 @@ class Tally:
         self._shares: dict[str, dict[str, Row]] = {"session": {}, "agent": {}, "model": {}}
         self._unknown: Counter[str] = Counter()
         self._prices: Prices | None = None
-        self._shared = Shared()
+        self._shared = SharedAnswers()
 
     def add(self, trace: Trace, answers: Mapping[int, str]) -> None:
         """Add the import report of a trace; `answers` are the ids of its answers, by the indices of their events."""
@@ -171,7 +171,7 @@ class Tally:
             yield without_hour(sorted(self._prices.without_hour))
 
 
-def answers_without_ids(shared: Shared) -> Iterator[str]:
+def answers_without_ids(shared: SharedAnswers) -> Iterator[str]:
     """Yield a remark on sums over sessions if some answers have no ids by which copies are recognised."""
     if shared.without_ids:
         verb, pronoun = ("has", "it") if shared.without_ids == 1 else ("have", "them")

@@ -8,7 +8,7 @@ from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of, has_statuses, perhaps_waiting
 from orchtrace_corpus.trace.diagnosis.lever import Lever, biggest_lever
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Problem, ProblemKind, Stretch
-from orchtrace_corpus.trace.measures.measure import ASKED
+from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES
 from orchtrace_corpus.trace.model.terms import Excluded
 from orchtrace_corpus.trace.model.trace import Event, Tokens
 from orchtrace_corpus.trace.render import findings
@@ -220,7 +220,7 @@ class Sentences:
     def _call(self, index: int) -> str:
         event = self._run.view.trace.events[index]
         name = self._name(event.agent)
-        return name if event.type in ASKED else unbroken(f"{_tool(event.tool)} of {name}")
+        return name if event.type in ANSWER_TYPES else unbroken(f"{_tool(event.tool)} of {name}")
 
     def _turns(self) -> Iterator[tuple[str, str]]:
         """Yield sentences on the waits and the sleep that follow from the stated durations of turns."""
@@ -362,7 +362,7 @@ class Sentences:
     def _start(self, event: Event) -> float:
         """Return the time from the begin of the run to an event."""
         times = self._run.view.timing
-        index = next(n for n in times.graph.of_type[event.type] if times.graph.events[n] is event)
+        index = next(n for n in times.graph.indices_by_type[event.type] if times.graph.events[n] is event)
         return max(times.starts[index] - times.begin, 0.0)
 
     def _log(self) -> Iterator[tuple[str, str]]:
@@ -407,4 +407,4 @@ def _tool(name: str) -> str:
 def _act(event: Event) -> str:
     if activity_of(event) is Activity.TOOL:
         return _tool(event.tool)
-    return "model" if event.type in ASKED else event.type.value.replace("_", " ")
+    return "model" if event.type in ANSWER_TYPES else event.type.value.replace("_", " ")

@@ -12,7 +12,7 @@ from math import inf, log
 
 from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.findings import quote
-from orchtrace_corpus.trace.measures.measure import ASKED, cite
+from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES, cite
 from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.rewards.terms import FAILED, Function, Score, Team, paid, refused, share_of
 
@@ -51,7 +51,7 @@ def team_speed_up(team: Team, options: Options) -> Score:
 def _speed_up_stated(team: Team) -> Score:
     from orchtrace_corpus.trace.measures.work import elapsed
 
-    time, baseline = team.once(elapsed), team.trace.baseline
+    time, baseline = team.measure(elapsed), team.trace.baseline
     single = baseline.wall_clock_s if baseline else None
     if not single:
         return refused("no single agent's run is declared: give `baseline.wall_clock_s` with --outcomes")
@@ -69,7 +69,7 @@ def parallel_share(team: Team, options: Options) -> Score:  # noqa: ARG001  (all
     events, starts, ends = team.trace.events, team.times.starts, team.times.ends
     lives: dict[str, list[tuple[float, float, int]]] = {}
     for child, spawns_of_child in team.spawned.items():
-        finished, despawns = team.times.finished.get(child, ()), team.view.lifecycle.despawns.get(child, ())
+        finished, despawns = team.times.indices_by_end.get(child, ()), team.view.lifecycle.despawns.get(child, ())
         for spawn, next_spawn in zip(spawns_of_child, [*spawns_of_child[1:], None], strict=True):
             place = bisect_left(despawns, events[spawn].t, key=lambda despawn: events[despawn].t)
             last = team.returned.get(spawn, despawns[place] if place < len(despawns) else None)
@@ -111,7 +111,7 @@ def taken_up(team: Team, options: Options) -> Score:  # noqa: ARG001
     """Return the share of spawned subtasks whose agent acts."""
     if not team.spawns:
         return refused(_NO_SPAWN)
-    events, acting = team.trace.events, team.times.by_agent
+    events, acting = team.trace.events, team.times.indices_by_agent
     return share_of([spawn for spawn in team.spawns if events[spawn].target in acting], team.spawns)
 
 
@@ -234,7 +234,7 @@ def usd(team: Team, options: Options) -> Score:
             continue
         if event.cost_usd is not None:
             spent[index] = event.cost_usd
-        elif event.type in ASKED:
+        elif event.type in ANSWER_TYPES:
             missing.append(index)
     if missing or not spent:
         where = f": {cite(team.trace, missing)}" if missing else ""
@@ -270,7 +270,7 @@ def critical_steps(team: Team, options: Options) -> Score:  # noqa: ARG001
     """Return the Critical Steps: the steps of the main agent plus, for each stage, those of its longest sub-agent."""
     from orchtrace_corpus.trace.measures.team import critical_steps as measure_critical_steps
 
-    measure = team.once(measure_critical_steps)
+    measure = team.measure(measure_critical_steps)
     return Score(measure.value, measure.reason)
 
 

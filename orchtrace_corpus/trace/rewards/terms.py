@@ -5,7 +5,7 @@ from math import fsum, inf
 
 from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.measures.measure import ASKED, Run
+from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES, Run
 from orchtrace_corpus.trace.model.events import roles_of, total
 from orchtrace_corpus.trace.model.terms import AgentKind, EventType, Status
 from orchtrace_corpus.trace.view import Derived
@@ -152,7 +152,7 @@ class Team(Run):
     def agents(self) -> list[str]:
         """The agents that act, in the order of their first event."""
         people = self.people
-        return [agent for agent in self.times.by_agent if agent not in people] if people else list(self.times.by_agent)
+        return [agent for agent in self.times.indices_by_agent if agent not in people]
 
     @Derived
     def outcomes(self) -> dict[str, float]:
@@ -166,7 +166,7 @@ class Team(Run):
     def of_type(self, kind: EventType) -> list[int]:
         """Return the indices of the events of a type, without copied events."""
         graph = self.times.graph
-        indices = graph.of_type.get(kind, ())
+        indices = graph.indices_by_type.get(kind, ())
         if not graph.copied:
             return list(indices)
         return [index for index in indices if index not in graph.copied]
@@ -180,7 +180,7 @@ class Team(Run):
     def spawned(self) -> dict[str, list[int]]:
         """The indices of the spawns of each agent, by time."""
         copied, spawns = self.times.graph.copied, self.view.lifecycle.spawns
-        if copied.isdisjoint(self.times.graph.of_type.get(_SPAWN, ())):
+        if copied.isdisjoint(self.times.graph.indices_by_type.get(_SPAWN, ())):
             return dict(spawns)
         kept = {agent: [index for index in indices if index not in copied] for agent, indices in spawns.items()}
         return {agent: indices for agent, indices in kept.items() if indices}
@@ -292,7 +292,7 @@ class Team(Run):
                 continue
             if event.tokens and event.tokens.is_known:
                 spent[index] = float(total(event.tokens))
-            elif event.type in ASKED:
+            elif event.type in ANSWER_TYPES:
                 missing.append(index)
         return spent, missing
 

@@ -18,7 +18,7 @@ _TEMPORAL = EdgeType.TEMPORAL
 
 def check_spawns(view: TraceView) -> Iterator[Problem]:
     """A spawn names an agent, this agent acts, and the spawner is its parent."""
-    events, spawns = view.graph.events, view.graph.of_type.get(_SPAWN, ())
+    events, spawns = view.graph.events, view.graph.indices_by_type.get(_SPAWN, ())
     acting = set(view.graph.agents) if spawns else set()
     declared = {agent.id: agent.parent for agent in view.trace.agents if agent.parent}
     spawned_by: dict[str, set[str]] = {}
@@ -117,7 +117,7 @@ def check_lifecycles(view: TraceView) -> Iterator[Problem]:
 
 def check_returns(view: TraceView) -> Iterator[Problem]:
     """A return goes to an ancestor of its sender, while that ancestor lives."""
-    returns = view.graph.of_type.get(_RETURN)
+    returns = view.graph.indices_by_type.get(_RETURN)
     if not returns:
         return
     skew, events, lifecycle = view.trace.clock.skew, view.graph.events, view.lifecycle
@@ -144,7 +144,7 @@ def check_returns(view: TraceView) -> Iterator[Problem]:
 
 def check_stops(view: TraceView) -> Iterator[Problem]:
     """An agent does not act after its stop, except to be despawned or spawned again."""
-    if _STOP not in view.graph.of_type:
+    if _STOP not in view.graph.indices_by_type:
         return
     skew, events, spawns = view.trace.clock.skew, view.trace.events, view.lifecycle.spawns
     stops = view.lifecycle.stops
@@ -164,7 +164,7 @@ def check_stops(view: TraceView) -> Iterator[Problem]:
 def check_aggregates(view: TraceView) -> Iterator[Problem]:
     """An aggregate has inputs: at least one edge that is not temporal leads to it."""
     graph = view.graph
-    aggregates = graph.of_type.get(_AGGREGATE)
+    aggregates = graph.indices_by_type.get(_AGGREGATE)
     if not aggregates:
         return
     last_edges = dict(zip(graph.targets, graph.edges, strict=True))  # fast: one edge to each event mostly decides

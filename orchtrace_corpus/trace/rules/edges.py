@@ -144,7 +144,7 @@ def check_joins(view: TraceView) -> Iterator[Problem]:
     graph, events = view.graph, view.graph.events
     if len(graph.edges) < len(view.trace.edges) or len(graph.indices) < len(events):
         return  # other rules report unknown and repeated ids; the missing edges could be those checked here
-    spawns, returns = graph.of_type.get(_SPAWN, ()), graph.of_type.get(_RETURN, ())
+    spawns, returns = graph.indices_by_type.get(_SPAWN, ()), graph.indices_by_type.get(_RETURN, ())
     following = dict(zip(graph.sources, graph.targets, strict=True)) if spawns or returns else {}
     unjoined = [n for n in spawns if n not in following or events[following[n]].agent != events[n].target]
     agent = graph.agents.__getitem__
@@ -247,11 +247,11 @@ def _last_in_line(
 
 def check_calls(view: TraceView) -> Iterator[Problem]:
     """Each result belongs to one earlier call of the same tool. A call has at most one result; none is a warning."""
-    events, of_type = view.trace.events, view.graph.of_type
+    events, indices_by_type = view.trace.events, view.graph.indices_by_type
     calls: dict[str, int] = {}
     results: dict[str, int] = {}
     for noun, kind, by_id in (("call", _TOOL_CALL, calls), ("result", _TOOL_RESULT, results)):
-        for index in of_type.get(kind, ()):
+        for index in indices_by_type.get(kind, ()):
             call_id = events[index].call_id
             if call_id and by_id.setdefault(call_id, index) != index:
                 message = f"call_id {quote(call_id)} is that of the {noun} $.events[{by_id[call_id]}], too"

@@ -70,7 +70,7 @@ def check_costs(view: TraceView) -> Iterator[Problem]:
     trace, graph = view.trace, view.graph
     events = trace.events
     spent = graph.tokens
-    calls, messages = graph.of_type.get(_TOOL_CALL, []), graph.of_type.get(_MESSAGE, [])
+    calls, messages = graph.indices_by_type.get(_TOOL_CALL, []), graph.indices_by_type.get(_MESSAGE, [])
     if graph.copied:
         spent = [event.tokens for event in events if event.tokens and not event.copied_context]
         calls = [index for index in calls if index not in graph.copied]

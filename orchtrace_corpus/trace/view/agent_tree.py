@@ -46,7 +46,7 @@ def agent_tree(trace: Trace, times: Timing, parents: Mapping[str, str]) -> list[
     indices_of: dict[str, list[int]] = {}
     begin: dict[str, float] = {}
     roles, events, starts, ends = roles_of(trace), trace.events, times.starts, times.ends
-    spawns = set(times.graph.of_type.get(_SPAWN, ()))
+    spawns = set(times.graph.indices_by_type.get(_SPAWN, ()))
     for index in times.sequence:
         agent = times.graph.agents[index]
         if agent in indices_of:

@@ -32,7 +32,7 @@ class Graph(NamedTuple):
         times: When each event began, in the unit of the trace's clock.
         ends: When each event ended; None if the event does not say.
         agents: The agent of each event.
-        of_type: The indices of the events of each type that occurs, in ascending order.
+        indices_by_type: The indices of the events of each type that occurs, in ascending order.
         copied: The indices of the events that are copied context.
         seqs: The `seq` of each event; empty if no event has one other than 0.
         named_parents: For each event that names its agent's parent, that parent.
@@ -48,7 +48,7 @@ class Graph(NamedTuple):
     times: list[float]
     ends: list[float | None]
     agents: list[str]
-    of_type: Mapping[EventType, list[int]]
+    indices_by_type: Mapping[EventType, list[int]]
     copied: frozenset[int]
     seqs: Sequence[float | None]
     named_parents: Mapping[int, str]
@@ -77,11 +77,11 @@ def build_graph(trace: Trace) -> Graph:
     except KeyError:
         edges = [edge for edge in edges if edge.src in indices and edge.dst in indices]
         sources, targets = [indices[edge.src] for edge in edges], [indices[edge.dst] for edge in edges]
-    of_type: defaultdict[EventType, list[int]] = defaultdict(list)
+    indices_by_type: defaultdict[EventType, list[int]] = defaultdict(list)
     for index, kind in enumerate(types):
-        of_type[kind].append(index)
+        indices_by_type[kind].append(index)
     return Graph(
-        events, indices, sources, targets, edges, times, ends, agents, of_type,
+        events, indices, sources, targets, edges, times, ends, agents, indices_by_type,
         frozenset([index for index, is_copied in enumerate(copied) if is_copied] if True in copied else ()),
         seqs if any(seqs) else (),
         {index: name for index, name in enumerate(parents) if name} if any(parents) else {},

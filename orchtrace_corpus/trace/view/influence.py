@@ -202,12 +202,12 @@ def _fewest_changes(
 def effectful_calls(trace: Trace, graph: Graph) -> tuple[EffectfulCall, ...]:
     """Return the calls with side effects, each with its gates and their decision."""
     events = graph.events
-    indices = [n for n in graph.of_type.get(EventType.TOOL_CALL, ()) if is_effectful(trace, events[n].tool)]
+    indices = [n for n in graph.indices_by_type.get(EventType.TOOL_CALL, ()) if is_effectful(trace, events[n].tool)]
     if not indices:
         return ()
     results_by_id = {
         events[index].call_id: events[index]
-        for index in graph.of_type.get(EventType.TOOL_RESULT, ())
+        for index in graph.indices_by_type.get(EventType.TOOL_RESULT, ())
         if events[index].call_id
     }
     results_by_edge: dict[int, Event] = {}

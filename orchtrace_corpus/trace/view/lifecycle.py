@@ -56,7 +56,7 @@ def lifecycle(trace: Trace, graph: Graph) -> Lifecycle:
 def _by_agent(graph: Graph, kind: EventType, agent_of: Callable[[Event], str]) -> dict[str, list[int]]:
     """Return the indices of the events of one type by the agent that they begin or end, each list by time."""
     by_agent: dict[str, list[int]] = {}
-    for index in graph.of_type.get(kind, ()):
+    for index in graph.indices_by_type.get(kind, ()):
         if agent := agent_of(graph.events[index]):
             by_agent.setdefault(agent, []).append(index)
     return {agent: sort_by_time(indices, graph.events) for agent, indices in by_agent.items()}

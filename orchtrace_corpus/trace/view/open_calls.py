@@ -67,7 +67,7 @@ class Cause(StrEnum):
     """The reason why a call counts as open."""
 
     LONG = "long"
-    ASKED = "asked"
+    ANSWER_TYPES = "asked"
     ANSWER = "answer"
     UNFINISHED = "unfinished"
 
@@ -90,7 +90,7 @@ class OpenCall(NamedTuple):
 def open_calls(times: Timing) -> tuple[OpenCall, ...]:
     """Return the open calls of a run: those of tools, then those of models, each by index."""
     works, events, settled = times.works, times.graph.events, times.stated.settled
-    tool_calls = [index for index in times.graph.of_type.get(EventType.TOOL_CALL, ()) if works[index] > 0]
+    tool_calls = [index for index in times.graph.indices_by_type.get(EventType.TOOL_CALL, ()) if works[index] > 0]
     asked = _asked(times)
     candidates = tool_calls
     if not asked:
@@ -112,7 +112,7 @@ def open_calls(times: Timing) -> tuple[OpenCall, ...]:
             continue
         usual = _median_of_others(by_tool[event.tool], works[index])
         if index in asked:
-            opened.append(OpenCall(index, Cause.ASKED, usual))
+            opened.append(OpenCall(index, Cause.ANSWER_TYPES, usual))
         elif times.unit == "s" and _is_long(event.tool, works[index], usual):
             opened.append(OpenCall(index, Cause.LONG, usual))
     return (*sorted(opened), *_open_answers(times))
@@ -123,7 +123,7 @@ def _open_answers(times: Timing) -> list[OpenCall]:
     works, events = times.works, times.graph.events
     if times.unit != "s":
         return []
-    indices = [n for kind in _ANSWERS for n in times.graph.of_type.get(kind, ()) if works[n] > ANSWER_SECONDS]
+    indices = [n for kind in _ANSWERS for n in times.graph.indices_by_type.get(kind, ()) if works[n] > ANSWER_SECONDS]
     indices = [n for n in indices if n not in times.stated.settled and events[n].inferred]
     slow = sorted(n for n in indices if works[n] > _longest_answer(events[n]))
     return [OpenCall(index, Cause.ANSWER, None) for index in slow]
@@ -167,8 +167,8 @@ def _asked(times: Timing) -> frozenset[int]:
     the intervention shows how long the call waited.
     """
     graph, works, starts, ends = times.graph, times.works, times.starts, times.ends
-    people = set(graph.of_type.get(EventType.HUMAN, ()))
-    guards = graph.of_type.get(EventType.SAFETY, ())
+    people = set(graph.indices_by_type.get(EventType.HUMAN, ()))
+    guards = graph.indices_by_type.get(EventType.SAFETY, ())
     if not people and not guards:
         return frozenset()
     pairs = [pair for pair in zip(graph.sources, graph.targets, strict=True) if pair[1] in people]

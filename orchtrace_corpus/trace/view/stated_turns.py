@@ -95,7 +95,7 @@ def settle(turns: Iterable[Turn], graph: Graph, clock: Clock, scale: float) -> S
     """Return the waits and the sleep that follow from turns; `scale` is the seconds in a unit of the trace's clock."""
     zero = min(graph.times)
     kinds = (EventType.HUMAN, EventType.TOOL_CALL, *_ANSWERS)
-    by_start = [n for kind in kinds for n in graph.of_type.get(kind, ()) if n not in graph.copied]
+    by_start = [n for kind in kinds for n in graph.indices_by_type.get(kind, ()) if n not in graph.copied]
     by_start.sort(key=clock.starts.__getitem__)
     starts = [clock.starts[n] for n in by_start]
     latest_ends = list(accumulate((clock.ends[n] for n in by_start), max))  # of all events up to each

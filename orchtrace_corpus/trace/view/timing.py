@@ -86,11 +86,11 @@ class Timing:
         starts, begins, ends = self.starts, self.begins, self.ends
         self.works = [0.0] * len(sequence)
         for kind in WORKING:
-            for index in graph.of_type.get(kind, ()):
+            for index in graph.indices_by_type.get(kind, ()):
                 self.works[index] = ends[index] - begins[index]
         for index in self.off_clock:
             self.works[index] = 0.0
-        lasting = [n for kind in _LASTING for n in graph.of_type.get(kind, ()) if finished[n] is None]
+        lasting = [n for kind in _LASTING for n in graph.indices_by_type.get(kind, ()) if finished[n] is None]
         self.unknown = sorted(index for index in {*lasting, *last_seen} if index not in self.off_clock)
         self._on_clock, self.begin, self.end = sequence, min(starts), max(ends)
         if self.off_clock:
@@ -134,7 +134,7 @@ class Timing:
         return incoming
 
     @cached_property
-    def by_agent(self) -> dict[str, list[int]]:
+    def indices_by_agent(self) -> dict[str, list[int]]:
         """The indices of each agent's events by start, without events off the clock."""
         by_agent: dict[str, list[int]] = {}
         for index in sorted(self._on_clock, key=self.starts.__getitem__):
@@ -142,9 +142,9 @@ class Timing:
         return by_agent
 
     @cached_property
-    def finished(self) -> dict[str, list[int]]:
+    def indices_by_end(self) -> dict[str, list[int]]:
         """The indices of each agent's events by end, then by start, without events off the clock."""
-        return {agent: sorted(indices, key=self.ends.__getitem__) for agent, indices in self.by_agent.items()}
+        return {agent: sorted(indices, key=self.ends.__getitem__) for agent, indices in self.indices_by_agent.items()}
 
     def with_waits(self, intervals: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
         """Yield intervals of the run's clock on the wall clock. Waits for people divide an interval into several."""
@@ -181,12 +181,12 @@ class Timing:
             else:
                 times.begins[index] = times.ends[index]
                 times.works[index] = 0.0
-        for name in ("finished", "ended"):  # the cached values that depend on the ends of events
+        for name in ("indices_by_end", "ended_events"):  # the cached values that depend on the ends of events
             times.__dict__.pop(name, None)
         return times
 
     @cached_property
-    def ended(self) -> tuple[list[int], list[int]]:
+    def ended_events(self) -> tuple[list[int], list[int]]:
         """The events that ended before a later event of their agent, and how many these are at each event.
 
         The first list has the indices of such events, in the order in which the sequence passes their end. The second
@@ -198,7 +198,7 @@ class Timing:
         counts: list[int] = []
         events, agents, starts, ends = self.graph.events, self.graph.agents, self.starts, self.ends
         has_begun = [False] * len(self.sequence)
-        waiting = {agent: indices[::-1] for agent, indices in self.finished.items()}
+        waiting = {agent: indices[::-1] for agent, indices in self.indices_by_end.items()}
         for index in self.sequence:
             queue = waiting.get(agents[index]) if index not in self.off_clock else None
             start = starts[index]
@@ -216,7 +216,7 @@ class Timing:
 
 def _waits_for_answers(graph: Graph, clock: Clock) -> dict[int, Intervals]:
     """Return when each call that asked a person waited for the answer, even if other calls worked at that time."""
-    people = {n for n in graph.of_type.get(_HUMAN, ()) if clock.ends[n] > clock.starts[n]}
+    people = {n for n in graph.indices_by_type.get(_HUMAN, ()) if clock.ends[n] > clock.starts[n]}
     waits: dict[int, Intervals] = {}
     if not people:
         return waits
@@ -237,12 +237,12 @@ def _wall_clock(graph: Graph, scale: float) -> tuple[list[float | None], Clock, 
         unfinished event, by index, when it was last seen, in seconds.
     """
     zero = min(graph.times)
-    calls, events, finished = graph.of_type.get(_TOOL_CALL, ()), graph.events, graph.ends
+    calls, events, finished = graph.indices_by_type.get(_TOOL_CALL, ()), graph.events, graph.ends
     with_result = [n for n in calls if (finished[n] is None or events[n].background) and events[n].call_id]
     blocked_until: dict[int, float] = {}
     if with_result:
         finished = finished.copy()
-        results = {events[n].call_id: graph.times[n] for n in graph.of_type.get(_TOOL_RESULT, ())}
+        results = {events[n].call_id: graph.times[n] for n in graph.indices_by_type.get(_TOOL_RESULT, ())}
         for index in with_result:
             result = results.get(events[index].call_id)
             if finished[index] is None:
@@ -277,12 +277,12 @@ def _waits(
     background call after its result. An unfinished call works at least until it was last seen.
     """
     starts, begins, ends, events = clock.starts, clock.begins, clock.ends, graph.events
-    people = [n for n in graph.of_type.get(_HUMAN, ()) if ends[n] > starts[n]]
+    people = [n for n in graph.indices_by_type.get(_HUMAN, ()) if ends[n] > starts[n]]
     if not people and not stated.people:
         return []
     working: list[tuple[float, float]] = []
-    talking = {events[index].target for index in graph.of_type.get(_HUMAN, ())} | talking
-    for index in graph.of_type.get(_TOOL_CALL, ()):
+    talking = {events[index].target for index in graph.indices_by_type.get(_HUMAN, ())} | talking
+    for index in graph.indices_by_type.get(_TOOL_CALL, ()):
         begin, end = begins[index], last_seen.get(index, ends[index])
         if end <= starts[index]:
             continue
@@ -292,7 +292,7 @@ def _waits(
             begin = max(begin, clock.blocked_until[index])
         working += without([(begin, end)], stated.people.get(index, ()))
     for kind in _MODEL_WORKS:
-        for index in graph.of_type.get(kind, ()):
+        for index in graph.indices_by_type.get(kind, ()):
             working += without([(starts[index], ends[index])], stated.people.get(index, ()))
     asking = [(starts[n], ends[n]) for n in people]
     asking += [interval for intervals in stated.people.values() for interval in intervals]
@@ -363,7 +363,7 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
             depends on adds only the time after that end.
     """
     agents, starts, incoming = times.graph.agents, times.begins, times.incoming
-    ended, ended_counts = times.ended
+    ended, ended_counts = times.ended_events
     place = 0
     stops = [begin + weight for begin, weight in zip(starts, weights, strict=True)] if overlapping else starts
     best, predecessor = [0.0] * len(weights), [-1] * len(weights)  # the heaviest path to each event; -1: none before
@@ -432,7 +432,7 @@ def critical_chain(times: Timing) -> Chain:
 
     last_of_agent: dict[str, int] = {}  # among each agent's events that have ended so far
     own_predecessor: dict[int, int] = {}  # the event of the same agent that ended last before each
-    ended, ended_counts = times.ended
+    ended, ended_counts = times.ended_events
     place = 0
     for index, ended_count in zip(times.sequence, ended_counts, strict=True):
         agent = events[index].agent
