@@ -18,9 +18,9 @@ def recognises(beginning: logs.Head) -> bool:
     return any("relay" in row and "agent" in row for row in beginning.rows)
 
 
-def session_keys(opened: logs.Opened) -> Sequence[str]:
+def session_keys(reader: logs.LogReader) -> Sequence[str]:
     """Return the session keys of a file, here its run: files with a key in common are one session."""
-    return [f"relay {row['relay']}" for row in opened.head().rows if "relay" in row][:1] or [opened.file.path]
+    return [f"relay {row['relay']}" for row in reader.head().rows if "relay" in row][:1] or [reader.file.path]
 
 
 def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:

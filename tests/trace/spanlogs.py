@@ -39,7 +39,9 @@ def imported(*paths: Path, form: str, keep_content: bool = False) -> list[dict[s
     module = MODULES[form]
     files = [LogFile(str(path), path.name) for path in paths]
     privacy = Privacy(b"salt", keep_content)
-    traces = [as_data(trace) for session in importers.grouped(form, files) for trace in module.read(session, privacy)]
+    traces = [
+        as_data(trace) for session in importers.group_files(form, files) for trace in module.read(session, privacy)
+    ]
     for each in traces:
         checked(each)
     return traces

@@ -14,7 +14,7 @@ import pytest
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core.identity import program_of
-from orchtrace_corpus.trace.importers.core.logs import LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import LogFile, LogReader
 from tests.conftest import run_corpus
 from tests.trace.conversationlogs import LOGS, SESSION, Claude, claude_usage, moment, text, trace_of, write
 
@@ -109,8 +109,8 @@ def written(path: Path, content: Content, *, indent: int | None) -> Path:
 
 def recognisers(path: Path) -> list[str]:
     """The formats whose importers take a file for theirs, by its first row or by its beginning."""
-    with Opened(LogFile(str(path), path.name)) as opened:
-        beginnings = opened.first(), opened.head()
+    with LogReader(LogFile(str(path), path.name)) as reader:
+        beginnings = reader.first(), reader.head()
         return [form for form in importers.FORMATS if any(map(importers.importer(form).recognises, beginnings))]
 
 
@@ -140,17 +140,17 @@ def test_each_of_our_logs_is_recognised_by_its_own_importer_alone(form: str) -> 
     for path in (path for one, path in OURS if one == form):
         expected = ([form],) if "agent-" not in path.name else ([form], [])
         assert recognisers(path) in expected, path
-        with Opened(LogFile(str(path), path.name)) as opened:
-            assert program_of(opened.head()) == "", path
+        with LogReader(LogFile(str(path), path.name)) as reader:
+            assert program_of(reader.head()) == "", path
 
 
 RECOGNISE = """
 import sys
 from orchtrace_corpus.trace import importers
-from orchtrace_corpus.trace.importers.core.logs import LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import LogFile, LogReader
 for path in sys.argv[1:]:
-    with Opened(LogFile(path, path)) as opened:
-        found = importers.recognise(opened)
+    with LogReader(LogFile(path, path)) as reader:
+        found = importers.recognise(reader)
     ends = tuple(f"importers.{folder}{one}" for folder in ("", "spans.", "conversations.") for one in importers.FORMATS)
     loaded = sorted(name.rpartition(".")[2] for name in sys.modules if name.endswith(ends))
     print(path, found, *loaded)

@@ -18,7 +18,7 @@ import orchtrace_corpus
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core.builder import as_data
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, LogReader
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.spans.events import write_events
@@ -148,8 +148,8 @@ def _import_mutated(tmp_path: Path, seeds: range) -> None:
         broken.write_bytes(_mutated(path, chance))
         try:
             with watched(tmp_path):
-                with Opened(LogFile(str(broken), broken.name)) as opened:
-                    importers.recognise(opened)
+                with LogReader(LogFile(str(broken), broken.name)) as reader:
+                    importers.recognise(reader)
                 traces = imported(broken, form=form)
             for trace in traces:
                 assert_ledger_adds_up(trace)

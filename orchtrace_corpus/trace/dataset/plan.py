@@ -20,7 +20,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.dataset.folder import FileState, SourceRecord, Unit
 from orchtrace_corpus.trace.importers.core import logs
-from orchtrace_corpus.trace.importers.core.logs import LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import LogFile, LogReader
 
 TRACE = "trace"
 """The format of finished traces; all other formats are formats of logs."""
@@ -119,12 +119,12 @@ def find(paths: Sequence[str], form: str, dataset: str = "") -> SearchResult:
 
 def _format_of(file: LogFile, form: str) -> str:
     """Return the given format of a file, or else its recognised format; empty if no format is recognised."""
-    with Opened(file) as opened:
+    with LogReader(file) as reader:
         if form:
             return form
-        if recognised := importers.recognise(opened):
+        if recognised := importers.recognise(reader):
             return recognised
-        head = opened.head().text
+        head = reader.head().text
     is_trace = head.lstrip()[:1] == "{" and all(f'"{name}"' in head for name in ("trace_id", "task_id", "events"))
     return TRACE if is_trace else ""
 

@@ -1,7 +1,7 @@
-"""Importers: logs that agent teams already write, as traces. One module for each format.
+"""Importers turn the logs of agent teams into traces. Each format has one module.
 
-Other packages add formats by the entry points `orchtrace_corpus.importers`, as docs/importers.md explains. These are
-looked up only for a file, or the name of a format, that is none of the built-in ones.
+Other packages add formats through the entry points `orchtrace_corpus.importers`, as docs/importers.md explains. They
+are loaded only if no built-in format recognises a file or has the given name.
 """
 
 import os
@@ -16,7 +16,7 @@ from orchtrace_corpus.base.findings import printable, quote, quote_path, suggest
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.identity import Answers, group_by_session, program_of
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, LogReader
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.model.decode import holds_traces, may_hold_traces
 from orchtrace_corpus.trace.model.trace import Trace
@@ -44,9 +44,13 @@ FORMATS: Mapping[str, str] = {
 """The built-in formats by name, with their titles. The first that recognises a file reads it."""
 
 ENTRY_POINTS = "orchtrace_corpus.importers"
-"""The group of entry points by which other packages add importers; the name of each is that of its format."""
+"""The group of entry points by which other packages add importers, each under the name of its format."""
 
-_MARKS: Mapping[str, Sequence[str]] = {
+_AUTOGEN_MARKERS = (
+    '"delivery_stage"', '"models_usage"', '"LLMCall"', '"LLMStreamEnd"', '{\\"message',
+    '\\"delivery_stage\\"', '\\"LLMCall\\"', '"agent_states"', '"llm_context"',
+)  # fmt: skip
+_MARKERS: Mapping[str, Sequence[str]] = {
     "conversations.claude_code": ('"userType"', '"leafUuid"'),
     "conversations.codex": ('"session_meta"', '"response_item"', '"event_msg"', '"turn_context"'),
     "spans.openai_agents": ('"trace.span"', '"workflow_name"', '"span_data"'),
@@ -55,10 +59,7 @@ _MARKS: Mapping[str, Sequence[str]] = {
     "atif": ('"schema_version"', '"step_id"'),
     "conversations.opencode": ("SQLite format 3\0", '"ses_', '"prt_'),
     "spans.inspect_ai": ("PK\3\4", '"eval_id"'),
-    "conversations.autogen": (
-        *('"delivery_stage"', '"models_usage"', '"LLMCall"', '"LLMStreamEnd"', '{\\"message'),
-        *('\\"delivery_stage\\"', '\\"LLMCall\\"', '"agent_states"', '"llm_context"'),
-    ),
+    "conversations.autogen": _AUTOGEN_MARKERS,
     "conversations.google_adk": ('"appName"', '"app_name"'),
     "conversations.who_and_when": ('"mistake_agent"', '"history"', '"question_ID"'),
     "conversations.gemini_cli": ('"projectHash"',),
@@ -67,31 +68,38 @@ _MARKS: Mapping[str, Sequence[str]] = {
     "spans.atof": ('"atof_version"',),
     "conversations.entire": ('"cli_version"',),
     "conversations.pi": ('"type":"session"', '"parentId"'),
-    "conversations.qwen_code": ('"parts"', '"systemPayload"', '"parentSessionId"'),  # last, as others have some, too
+    "conversations.qwen_code": (
+        '"parts"',
+        '"systemPayload"',
+        '"parentSessionId"',
+    ),  # last: files of other formats have these, too
 }
-"""By module: markers; the first bytes of its files mostly have one. Modules without one there are asked last."""
-_MODULES = {module.rpartition(".")[2]: module for module in _MARKS}
+"""The markers of each module's format: texts of which most of its files have one in their first bytes.
+
+Modules with a marker in a file are asked first if they recognise it, which avoids loading the others."""
+_MODULES = {module.rpartition(".")[2]: module for module in _MARKERS}
 
 
 @runtime_checkable
 class Importer(Protocol):
     """The interface of an importer: the module of a format, or the object of an entry point.
 
-    It may offer more:
+    These members are optional:
 
-    - `session_keys(opened)`, keys of a file: files with a key in common are one session. Without it, each file is one.
-    - `further_files(opened)`, the further files of a session of which one file is named.
-    - `folders(file)`, the folders in which the sessions of a file ran, by trace id.
-    - `original(file)`, the path of a log that the file only condenses: if that log is read, the file is not.
-    - `TITLE`, what people call the format.
-    - `SUFFIXES`, the endings of its files in folders read with `--from`, if not `logs.SUFFIXES`.
+    - `session_keys(reader)` returns keys of a file. Files with a key in common are one session. Without this function,
+      each file is a session.
+    - `further_files(reader)` returns the other files of a session. It is called for each file that the user names.
+    - `folders(file)` returns the folders in which the sessions of a file ran, by trace id.
+    - `original(file)` returns the path of the log that the file summarises. If that log is read, the file is not.
+    - `TITLE` is the title of the format.
+    - `SUFFIXES` are the endings of its files in folders read with `--from`; `logs.SUFFIXES` by default.
     """
 
     def recognises(self, beginning: Head) -> bool:
-        """Return True if a file that begins like this is of the format."""
+        """Return True if a file with this beginning has the format."""
 
     def read(self, files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-        """Return the traces of the files of a session; mostly one.
+        """Yield the traces of the files of a session, mostly one.
 
         Raises:
             DataFileError: A file cannot be read, or is no log of the format.
@@ -99,9 +107,9 @@ class Importer(Protocol):
 
 
 class Session(NamedTuple):
-    """Files of one trace or more, and their format, which is empty for a file without permission to read."""
+    """The files of a session, from which an importer makes one trace or more."""
 
-    form: str
+    form: str  # the name of their format; empty for a file without permission to read
     files: tuple[LogFile, ...]
 
 
@@ -109,7 +117,7 @@ class Installed(NamedTuple):
     """The importers that other packages have added."""
 
     importers: Mapping[str, Importer]  # by the names of their formats
-    refused: Sequence[str]  # a sentence for each that cannot be used
+    refused: Sequence[str]  # a sentence for each entry point that cannot be used
 
 
 @cache
@@ -117,23 +125,23 @@ def installed() -> Installed:
     """Return the importers that other packages have added."""
     from importlib.metadata import entry_points
 
-    found: dict[str, Importer] = {}
+    importers: dict[str, Importer] = {}
     refused = []
     for entry in entry_points(group=ENTRY_POINTS):
         subject = f"the importer {quote(entry.name)} of {quote(entry.value)} is not used"
-        if entry.name in FORMATS or entry.name in found:
+        if entry.name in FORMATS or entry.name in importers:
             refused.append(f"{subject}: there is another of this name")
             continue
         try:
-            offered = entry.load()
+            loaded = entry.load()
         except Exception as error:  # a broken module of another package does not stop the others
             refused.append(f"{subject}: {type(error).__name__}: {printable(str(error), limit=200)}")
             continue
-        if isinstance(offered, Importer) and not isinstance(offered, type):  # a class would need an instance
-            found[entry.name] = offered
+        if isinstance(loaded, Importer) and not isinstance(loaded, type):  # a class would need an instance
+            importers[entry.name] = loaded
         else:
             refused.append(f"{subject}: it lacks recognises or read")
-    return Installed(found, refused)
+    return Installed(importers, refused)
 
 
 def names() -> tuple[str, ...]:
@@ -149,20 +157,22 @@ def importer(form: str) -> Importer:
         CommandUseError: There is no such format.
     """
     if form in FORMATS:
-        own: Importer = import_module(f"orchtrace_corpus.trace.importers.{_MODULES[form]}")
-        return own
-    found = installed().importers.get(form)
-    if found is None:
+        module: Importer = import_module(f"orchtrace_corpus.trace.importers.{_MODULES[form]}")
+        return module
+    added = installed().importers.get(form)
+    if added is None:
         message = f"there is no log format {quote(form)}{suggestion(form, list(names()))}"
         raise CommandUseError(message, " ".join(f"{reason}." for reason in installed().refused))
-    return found
+    return added
 
 
-def _ties(form: str, opened: Opened) -> Sequence[str]:
-    """Return the keys that a file shares with others of its session."""
-    of_format = importer(form)
-    ties: Sequence[str] = of_format.session_keys(opened) if hasattr(of_format, "session_keys") else [opened.file.path]
-    return ties
+def _session_keys(form: str, reader: LogReader) -> Sequence[str]:
+    """Return the keys that a file shares with the other files of its session."""
+    module = importer(form)
+    if not hasattr(module, "session_keys"):
+        return [reader.file.path]
+    keys: Sequence[str] = module.session_keys(reader)
+    return keys
 
 
 def title(form: str) -> str:
@@ -171,16 +181,16 @@ def title(form: str) -> str:
 
 
 class Sources(NamedTuple):
-    """The sources in files and folders."""
+    """The sessions, traces and other files that a search for logs found."""
 
     sessions: list[Session]
-    traces: list[LogFile]  # files of finished traces
-    others: list[LogFile]  # files of neither
-    skipped: list[str]  # a sentence for each reason why something was not read
+    traces: list[LogFile]  # files that hold finished traces
+    others: list[LogFile]  # files that are neither logs nor traces
+    skipped: list[str]  # a sentence for each reason why files were not read
 
 
 def sessions(paths: str | Sequence[str], form: str = "") -> list[Session]:
-    """Return the sessions in files and folders; one session may be in several of them.
+    """Return the sessions in files and folders. A session may consist of several files.
 
     Args:
         paths: The file or folder, or several.
@@ -190,127 +200,148 @@ def sessions(paths: str | Sequence[str], form: str = "") -> list[Session]:
         CommandUseError: There is no such format.
         DataFileError: There is no log there, or no file is a log of any format.
     """
-    given = [paths] if isinstance(paths, str) else list(paths)
-    found = find(given, form)
-    return found.sessions if found.sessions else refuse(given, found)
+    if isinstance(paths, str):
+        paths = [paths]
+    sources = find(paths, form)
+    if not sources.sessions:
+        refuse(paths, sources)
+    return sources.sessions
 
 
 def find(paths: Sequence[str], form: str = "") -> Sources:
-    """Return the sources in files and folders. Each file is opened once.
+    """Return the sessions and traces in files and folders. Each file is opened once.
 
-    With a named file, further files of its session are read. A file that may not be read is a session without a
-    format, which `read` refuses, so that the others are read.
+    For a file that `paths` names, the further files of its session are found, too. A file without permission to read
+    becomes a session without a format. `read` raises the error for it, so that the other sessions are still read.
 
     Args:
         paths: The files and folders.
-        form: The format; else that of each file is recognised from its beginning.
+        form: The format of all files; if empty, the format of each file is recognised from its beginning.
 
     Raises:
         CommandUseError: There is no such format.
         DataFileError: There is no log there.
     """
-    suffixes = getattr(importer(form), "SUFFIXES", logs.SUFFIXES) if form else logs.SUFFIXES
+    suffixes: Sequence[str] = logs.SUFFIXES
+    if form:
+        suffixes = getattr(importer(form), "SUFFIXES", suffixes)
     searches = [logs.find(path, suffixes) for path in paths]
-    waiting = [file for search in searches for file in search.files]
-    named = {path for path in paths if os.path.isfile(path)}
-    further_paths: set[str] = set()  # the files that `further_files` adds
-    known: set[tuple[int, int]] = set()
+    queue = [file for search in searches for file in search.files]
+    named_paths = {path for path in paths if os.path.isfile(path)}
+    further_paths: set[str] = set()  # of files that `further_files` returned
+    seen: set[tuple[int, int]] = set()  # device and inode of each file so far: a file may have several paths
     folder_cache: dict[Hashable, str] = {}  # facts about folders, shared by the files
-    by_format: dict[str, list[tuple[LogFile, Sequence[str]]]] = {}
-    condensed: dict[str, str] = {}
+    files_by_format: dict[str, list[tuple[LogFile, Sequence[str]]]] = {}  # each file with its session keys
+    originals: dict[str, str] = {}  # by the path of a file that summarises a log: the real path of that log
     traces: list[LogFile] = []
     others: list[LogFile] = []
-    forbidden: dict[str, Session] = {}
-    programs = Counter[str]()
-    likely = ""
-    for file in waiting:  # which grows by the further files of a session
-        with Opened(file, folder_cache) as opened:
-            status = opened.status()
+    forbidden: dict[str, Session] = {}  # by real path
+    program_counts = Counter[str]()  # the number of files of each program without an importer
+    last_format = ""
+    for file in queue:  # it grows by the further files of sessions
+        with LogReader(file, folder_cache) as reader:
+            status = reader.status()
             if status is None:
                 forbidden.setdefault(os.path.realpath(file.path), Session("", (file,)))
                 continue
-            identity = status.st_dev, status.st_ino  # one file may have several paths
-            if identity in known:
+            identity = status.st_dev, status.st_ino
+            if identity in seen:
                 continue
-            known.add(identity)
-            if not form and may_hold_traces(opened.first().text) and holds_traces(file.path):
+            seen.add(identity)
+            if not form and may_hold_traces(reader.first().text) and holds_traces(file.path):
                 traces.append(file)
-            elif name := form or recognise(opened, likely):
-                likely, of_format = name, importer(name)
-                by_format.setdefault(name, []).append((file, _ties(name, opened)))
-                if hasattr(of_format, "original"):
-                    condensed[file.path] = os.path.realpath(of_format.original(file))
-                if file.path in named and hasattr(of_format, "further_files"):
-                    further: Sequence[LogFile] = of_format.further_files(opened)
-                    further_paths.update(file.path for file in further)
-                    waiting += further
+            elif name := form or recognise(reader, last_format):
+                last_format, module = name, importer(name)
+                files_by_format.setdefault(name, []).append((file, _session_keys(name, reader)))
+                if hasattr(module, "original"):
+                    originals[file.path] = os.path.realpath(module.original(file))
+                if file.path in named_paths and hasattr(module, "further_files"):
+                    further_files: Sequence[LogFile] = module.further_files(reader)
+                    further_paths.update(further.path for further in further_files)
+                    queue += further_files
             elif file.path in further_paths:
                 continue
-            elif may_hold_traces(opened.head().text):  # perhaps a broken trace
+            elif may_hold_traces(reader.head().text):  # perhaps a trace with errors, which its reader reports
                 traces.append(file)
             else:
                 others.append(file)
-                programs[program_of(opened.head())] += 1
-    del programs[""]  # of unknown programs
-    repeated = set[str]()  # files that condense others which are read, too
-    if condensed:
-        read_paths = {os.path.realpath(file.path) for files in by_format.values() for file, _ in files}
-        for path, original in condensed.items():
+                program_counts[program_of(reader.head())] += 1
+    del program_counts[""]  # of unknown programs
+    summaries = set[str]()  # paths of files that summarise a log that is read, too
+    if originals:
+        read_paths = {os.path.realpath(file.path) for files in files_by_format.values() for file, _ in files}
+        for path, original in originals.items():
             if original in read_paths and original != os.path.realpath(path):
-                repeated.add(path)
+                summaries.add(path)
     sessions: list[Session] = []
-    for name, files in by_format.items():
-        groups = group_by_session((file, ties) for file, ties in files if file.path not in repeated)
+    for name, files in files_by_format.items():
+        groups = group_by_session((file, keys) for file, keys in files if file.path not in summaries)
+        # further files that share no key with a file of `paths` belong to other sessions
         sessions += [Session(name, group) for group in groups if any(file.path not in further_paths for file in group)]
     skipped = [sentence for search in searches for sentence in search.skipped]
-    if repeated:
-        subject = "1 file condenses" if len(repeated) == 1 else f"{len(repeated):,} files condense"
+    if summaries:
+        subject = "1 file condenses" if len(summaries) == 1 else f"{len(summaries):,} files condense"
         skipped.append(f"{subject} others that are read: left out")
-    for program, count in programs.items():
-        skipped.append(f"{count:,} {'file is' if count == 1 else 'files are'} of {program}, which is not read")
-    skipped += installed().refused if others else ()
+    for program, count in program_counts.items():
+        subject = "1 file is" if count == 1 else f"{count:,} files are"
+        skipped.append(f"{subject} of {program}, which is not read")
+    if others:
+        skipped += installed().refused
     return Sources([*sessions, *forbidden.values()], traces, others, skipped)
 
 
-def refuse(paths: Sequence[str], found: Sources) -> NoReturn:
+def refuse(paths: Sequence[str], sources: Sources) -> NoReturn:
     """Raise the error that files and folders contain no log."""
-    others = found.others or found.traces  # traces, too, are no logs
-    first = "it" if len(others) == 1 else f"of {len(others):,} files the first, {quote_path(others[0].name)},"
-    message = f"{', '.join(map(quote_path, paths[:3]))} is not a log in a known format: {first}"
-    refusals = [f"{reason}." for reason in installed().refused]
-    hint = " ".join((f"Formats: {', '.join(names())}; --from names one.", *refusals))
-    raise DataFileError(f"{message} {_description(others[0])}", hint)
+    files = sources.others or sources.traces  # traces are no logs either
+    subject = "it"
+    if len(files) > 1:
+        subject = f"of {len(files):,} files the first, {quote_path(files[0].name)},"
+    named = ", ".join(map(quote_path, paths[:3]))
+    hint = f"Formats: {', '.join(names())}; --from names one."
+    for reason in installed().refused:
+        hint += f" {reason}."
+    raise DataFileError(f"{named} is not a log in a known format: {subject} {_description(files[0])}", hint)
 
 
 def group_files(form: str, files: Iterable[LogFile]) -> Iterator[tuple[LogFile, ...]]:
-    """Yield the files of a format by session."""
-    ties_of_files: list[tuple[LogFile, Sequence[str]]] = []
+    """Yield the files of each session; all files have the same format."""
+    keys_by_file: list[tuple[LogFile, Sequence[str]]] = []
     folder_cache: dict[Hashable, str] = {}
     for file in files:
-        with Opened(file, folder_cache) as opened:
-            ties_of_files.append((file, _ties(form, opened)))
-    yield from group_by_session(ties_of_files)
+        with LogReader(file, folder_cache) as reader:
+            keys_by_file.append((file, _session_keys(form, reader)))
+    yield from group_by_session(keys_by_file)
 
 
-def recognise(opened: Opened, likely: str = "") -> str:
-    """Return the format of a file, empty for none; `likely`, such as that of the file before, is tried first."""
-    if likely in FORMATS and importer(likely).recognises(opened.first()):
+def recognise(reader: LogReader, likely: str = "") -> str:
+    """Return the format of a file; empty if unknown.
+
+    Args:
+        reader: The file.
+        likely: The format that is tried first, such as that of the previous file; empty for none.
+    """
+    if likely in FORMATS and importer(likely).recognises(reader.first()):
         return likely
-    beginnings = opened.first, opened.head  # the first row is mostly enough
-    text = opened.first().text
-    marked = [name for name, module in _MODULES.items() if any(mark in text for mark in _MARKS[module])]
-    for beginning in beginnings:
+    text = reader.first().text
+    marked = [name for name, module in _MODULES.items() if any(marker in text for marker in _MARKERS[module])]
+    for beginning in (reader.first, reader.head):  # the first row is mostly enough
         for name in (*marked, *FORMATS):
             if importer(name).recognises(beginning()):
                 return name
-    added = installed().importers.items()
-    return next((name for begin in beginnings for name, module in added if module.recognises(begin())), "")
+    for beginning in (reader.first, reader.head):
+        for name, added in installed().importers.items():
+            if added.recognises(beginning()):
+                return name
+    return ""
 
 
 def format_of(data: bytes) -> str:
-    """Return the format of a log that begins with these bytes; empty for none."""
-    beginnings = logs.Head(data, 1), logs.Head(data, logs.HEAD_ROWS)
-    return next((name for beginning in beginnings for name in names() if importer(name).recognises(beginning)), "")
+    """Return the format of a log that begins with these bytes; empty if unknown."""
+    for beginning in (Head(data, max_rows=1), Head(data, logs.HEAD_ROWS)):
+        for name in names():
+            if importer(name).recognises(beginning):
+                return name
+    return ""
 
 
 def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> Iterator[Trace]:
@@ -319,7 +350,7 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
     Args:
         session: The session.
         privacy: How contents are referred to.
-        answers: Collects the ids of its answers, which show copies in other sessions.
+        answers: Where to note the ids of the session's answers, by which copies in other sessions are recognised.
 
     Raises:
         DataFileError: A file cannot be read, or is no log of the format.
@@ -334,7 +365,7 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
             try:
                 trace = next(traces, None)
             except logs.EmptyLogError:
-                for file in session.files:  # a truncated file has an error of its own
+                for file in session.files:  # for a truncated document, `logs.document` raises a better error
                     beginning = logs.head(file)
                     if not beginning.rows and beginning.text.lstrip()[:1] in ("{", "["):
                         logs.document(file)
@@ -345,29 +376,29 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
 
 
 class Imported(NamedTuple):
-    """The result of a session of a log: a trace, or the error that stopped it."""
+    """A trace of a session, or the error that ended its import."""
 
-    form: str  # the format of the log; empty if it may not be read
+    form: str  # the name of the format; empty for a file without permission to read
     files: tuple[str, ...]  # the paths of its files
     trace: Trace | None
     error: DataFileError | None = None
-    answers: Mapping[int, str] = {}  # the ids of its answers, by the index of their events
+    answers: Mapping[int, str] = {}  # the ids of the trace's answers, by the index of their events
 
 
 def import_sessions(sessions: Iterable[Session], privacy: Privacy) -> Iterator[Imported]:
-    """Yield the traces of sessions, one in memory at a time; an error of one does not stop the rest."""
+    """Yield the traces of sessions. An error in one session does not stop the rest."""
     for session in sessions:
         answers = Answers()
         files = tuple(file.path for file in session.files)
         try:
             for trace in read(session, privacy, answers):
                 yield Imported(session.form, files, trace, answers=answers.take(trace))
-        except DataFileError as error:
-            yield Imported(session.form, files, None, error.with_traceback(None))  # frames would keep it in memory
+        except DataFileError as error:  # without its traceback, whose frames would keep the session in memory
+            yield Imported(session.form, files, None, error.with_traceback(None))
 
 
 def is_binary(beginning: Head) -> bool:
-    """Return True if a file is not text, in UTF-8 or UTF-16."""
+    """Return True if a file is not text in UTF-8 or UTF-16."""
     return "\0" in beginning.text and not beginning.is_utf16
 
 
@@ -383,5 +414,6 @@ def _description(file: LogFile) -> str:
     if program := program_of(beginning):
         return f"is of {program}, which is not read"
     if beginning.rows:
-        return f"begins with an object of {', '.join(quote(masked(name)) for name in list(beginning.rows[0])[:5])}"
+        members = list(beginning.rows[0])[:5]
+        return f"begins with an object of {', '.join(quote(masked(name)) for name in members)}"
     return f"begins with {quote(masked(beginning.text)[:40])}"

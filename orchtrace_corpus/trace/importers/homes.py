@@ -1,7 +1,7 @@
-"""The folders where programs keep sessions, the newest sessions in them, and the project of each.
+"""Find the sessions that programs keep below the home folder, and the project folder of each session.
 
-Only names and times of files are read, and their beginnings for the folder that a session ran in, since folders grow
-large. Their paths below the home folder are the same on Linux, macOS and Windows.
+These folders grow large. So only names and times of files are read, and the beginning of a file for the folder in
+which its session ran. The paths below the home folder are the same on Linux, macOS and Windows.
 """
 
 import os
@@ -12,42 +12,52 @@ from contextlib import suppress
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.json_parts import decoded
-from orchtrace_corpus.trace.importers.core.logs import LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import LogFile, LogReader
 
-_HOMES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
-    "claude_code": ("CLAUDE_CONFIG_DIR", ".claude", "projects", ("*/*.jsonl",)),
-    "codex": ("CODEX_HOME", ".codex", "sessions", ("*/*/*/*.jsonl",)),
-    "qwen_code": ("", ".qwen", "projects", ("*/chats/*.jsonl",)),
-    "gemini_cli": ("", ".gemini", "tmp", ("*/chats/session-*.json", "*/chats/session-*.jsonl")),
-    "opencode": ("XDG_DATA_HOME", ".local/share", "opencode", ("opencode*.db",)),
-    "copilot_cli": ("COPILOT_HOME", ".copilot", "session-state", ("*/events.jsonl", "*.jsonl")),
-    "kimi_code": ("KIMI_CODE_HOME", ".kimi-code", "sessions", ("*/*/agents/main/wire.jsonl",)),
-    "pi": ("PI_CODING_AGENT_DIR", ".pi/agent", "sessions", ("*/*.jsonl",)),
+
+class _Home(NamedTuple):
+    """The place where a program keeps its sessions."""
+
+    variable: str  # the environment variable that names the program's folder; empty if there is none
+    default: str  # the path of the program's folder below the home folder, if the variable is not set
+    sessions: str  # the name of the folder of sessions in the program's folder
+    patterns: tuple[str, ...]  # the paths of the files with which sessions begin, below that folder
+
+
+_HOMES = {
+    "claude_code": _Home("CLAUDE_CONFIG_DIR", ".claude", "projects", ("*/*.jsonl",)),
+    "codex": _Home("CODEX_HOME", ".codex", "sessions", ("*/*/*/*.jsonl",)),
+    "qwen_code": _Home("", ".qwen", "projects", ("*/chats/*.jsonl",)),
+    "gemini_cli": _Home("", ".gemini", "tmp", ("*/chats/session-*.json", "*/chats/session-*.jsonl")),
+    "opencode": _Home("XDG_DATA_HOME", ".local/share", "opencode", ("opencode*.db",)),
+    "copilot_cli": _Home("COPILOT_HOME", ".copilot", "session-state", ("*/events.jsonl", "*.jsonl")),
+    "kimi_code": _Home("KIMI_CODE_HOME", ".kimi-code", "sessions", ("*/*/agents/main/wire.jsonl",)),
+    "pi": _Home("PI_CODING_AGENT_DIR", ".pi/agent", "sessions", ("*/*.jsonl",)),
 }
-"""By format: the variable that names the program's folder, its path below the home folder if that is not set, the
-folder of sessions in it, and the files with which sessions begin."""
+"""The homes by format."""
 
-_FIELDS = {"opencode": "directory"}
-_FIELDS |= dict.fromkeys(("claude_code", "codex", "qwen_code", "copilot_cli", "pi"), "cwd")
-"""The member that names the folder of a session; the first in a file counts."""
+_FOLDER_MEMBERS = {
+    "opencode": "directory", "claude_code": "cwd", "codex": "cwd", "qwen_code": "cwd", "copilot_cli": "cwd", "pi": "cwd"
+}  # fmt: skip
+"""The member of a log that names the folder of the session, by format. The first one in a file counts."""
 
 _LEVELS_UP = {"claude_code": 1, "qwen_code": 2, "gemini_cli": 2, "kimi_code": 4}
-"""The levels from the file of a session up to the folder of its project in the program's folder."""
+"""The number of folders from the file of a session up to the project's folder of sessions, by format."""
 
 _WORKTREES = re.compile(r"/\.claude/worktrees/.*")
 """The folder inside a project where Claude Code works on a branch."""
 
 
 class Recent(NamedTuple):
-    """The file with which a session begins; a database has all sessions of a program."""
+    """The file with which a session begins, or a database with all sessions of a program."""
 
-    form: str  # the format of its log
-    path: str  # the file
+    form: str  # the format of the log
+    path: str  # the path of the file
     modified: float  # when it was last written, in seconds since 1970
 
     @property
     def name(self) -> str:
-        """Return the name of the session, from the name of its file or folder."""
+        """Return the name of the session, which is part of the path."""
         folder, file = os.path.split(self.path)
         if file == "events.jsonl" and self.form == "copilot_cli":
             return os.path.basename(folder)
@@ -57,27 +67,26 @@ class Recent(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """Return the folder in which the session ran; empty if that is unknown."""
+        """Return the folder in which the session ran; empty if unknown."""
         return folder_of(self.form, self.path)
 
 
 def folders() -> dict[str, str]:
     """Return the folder of each program's sessions, which may not exist, by the format of its logs."""
-    home = os.path.expanduser("~")
-    return {
-        form: os.path.join(os.environ.get(variable) or os.path.join(home, *below.split("/")), inside)
-        for form, (variable, below, inside, _) in _HOMES.items()
-    }
+    user_folder = os.path.expanduser("~")
+    folders = {}
+    for form, home in _HOMES.items():
+        program_folder = os.environ.get(home.variable) or os.path.join(user_folder, *home.default.split("/"))
+        folders[form] = os.path.join(program_folder, home.sessions)
+    return folders
 
 
 def recent() -> list[Recent]:
     """Return the sessions below the home folder, the newest first, without transcripts of sub-agents."""
-    recent = [
-        Recent(form, path, modified)
-        for (form, folder), (*_, patterns) in zip(folders().items(), _HOMES.values(), strict=True)
-        for pattern in patterns
-        for path, modified in _logs(folder, pattern)
-    ]
+    recent = []
+    for form, folder in folders().items():
+        for pattern in _HOMES[form].patterns:
+            recent += [Recent(form, path, modified) for path, modified in _logs(folder, pattern)]
     database = os.environ.get("OPENCODE_DB", "")
     if database and os.path.isfile(database):
         recent.append(Recent("opencode", database, _modified(database)))
@@ -85,17 +94,17 @@ def recent() -> list[Recent]:
 
 
 def _logs(folder: str, pattern: str) -> Iterator[tuple[str, float]]:
-    """Yield the logs below a folder with the times at which they were last written."""
+    """Yield the paths of logs below a folder, each with the time of its last write in seconds since 1970."""
     from glob import escape, iglob
 
     for path in iglob(os.path.join(escape(folder), *pattern.split("/"))):
-        with suppress(FileNotFoundError):  # removed meanwhile
+        with suppress(FileNotFoundError):  # the file was removed meanwhile
             if not os.path.basename(path).startswith("agent-") and os.path.getsize(path):
                 yield path, _modified(path)
 
 
 def _modified(path: str) -> float:
-    """Return when a log was last written; of a database, when its write-ahead log was."""
+    """Return the time of the last write to a log, or to the write-ahead log of a database."""
     journal = f"{path}-wal"
     modified = os.path.getmtime(path)
     return max(modified, os.path.getmtime(journal)) if os.path.exists(journal) else modified
@@ -103,27 +112,28 @@ def _modified(path: str) -> float:
 
 def folder_of(form: str, path: str) -> str:
     """Return the folder in which the session of a file ran, from its rows or its path; empty if unknown."""
-    if form in _FIELDS:
-        with suppress(DataFileError), Opened(LogFile(path, os.path.basename(path))) as opened:
-            for beginning in (opened.first, opened.head):
-                if member := re.search(rf'"{_FIELDS[form]}"\s*:\s*("(?:[^"\\]|\\.)+")', beginning().text):
-                    return project_folder(decoded(member[1]) or member[1].strip('"'))
+    if form in _FOLDER_MEMBERS:
+        pattern = rf'"{_FOLDER_MEMBERS[form]}"\s*:\s*("(?:[^"\\]|\\.)+")'  # the value with its quotation marks
+        with suppress(DataFileError), LogReader(LogFile(path, os.path.basename(path))) as reader:
+            for beginning in (reader.first, reader.head):
+                if match := re.search(pattern, beginning().text):
+                    return project_folder(decoded(match[1]) or match[1].strip('"'))
     levels = _LEVELS_UP.get(form)
     parts = path.split(os.sep)
     if levels is None or len(parts) < levels + 2:
         return ""
-    sessions, folder = parts[-2 - levels], parts[-1 - levels]  # the folder of all sessions, and the project's in it
-    if sessions != _HOMES[form][2]:
+    folder = parts[-1 - levels]
+    if parts[-2 - levels] != _HOMES[form].sessions:  # the file is elsewhere
         return ""
     if form == "kimi_code":
         return re.sub(r"^wd_(.+)_[0-9a-f]{6,}$", r"\1", folder)
     if form == "gemini_cli":
         return folder
-    # these programs name the folder by the path of the project, with dashes for all but letters and digits
+    # Claude Code and Qwen Code name it by the path of the project, with dashes for all but letters and digits
     home = "".join(character if character.isalnum() else "-" for character in os.path.expanduser("~"))
     return folder.removeprefix(home).lstrip("-") or folder
 
 
 def project_folder(folder: str) -> str:
-    """Return the folder of the project that a session ran in, with slashes on every system."""
+    """Return the project folder of the folder in which a session ran, with slashes on every system."""
     return _WORKTREES.sub("", folder.replace("\\", "/"))

@@ -21,7 +21,7 @@ from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import families
 from orchtrace_corpus.trace.importers.core.json_parts import decoded
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, LogReader
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME
@@ -50,31 +50,31 @@ def recognises(beginning: Head) -> bool:
     return {"agent", "steps", "step_id", "source"} <= names
 
 
-def session_keys(opened: Opened) -> Sequence[str]:
+def session_keys(reader: LogReader) -> Sequence[str]:
     """Return the files that a trajectory names; session ids are no keys: many programs use one for all."""
-    further = _named_files(opened.file, opened.contents()) if _mentions_files(opened) else ()
-    return [os.path.realpath(opened.file.path), *further]
+    further = _named_files(reader.file, reader.contents()) if _mentions_files(reader) else ()
+    return [os.path.realpath(reader.file.path), *further]
 
 
-def _mentions_files(opened: Opened) -> bool:
+def _mentions_files(reader: LogReader) -> bool:
     """Return True if a trajectory names files; reading in pieces takes half the time of reading all at once."""
     buffer, at = bytearray(_OVERLAP + _PIECE_BYTES), 0
     piece = memoryview(buffer)[_OVERLAP:]
     try:
-        while size := opened.read_into(piece, at):
+        while size := reader.read_into(piece, at):
             if any(buffer.find(name, 0, _OVERLAP + size) >= 0 for name in _NAMING):
                 return True
             buffer[:_OVERLAP] = buffer[size : size + _OVERLAP]
             at += size
     except OSError as error:
-        raise DataFileError(f"cannot read {quote_path(opened.file.path)}: {error.strerror}") from error
+        raise DataFileError(f"cannot read {quote_path(reader.file.path)}: {error.strerror}") from error
     return False
 
 
-def further_files(opened: Opened) -> Sequence[LogFile]:
+def further_files(reader: LogReader) -> Sequence[LogFile]:
     """Return the existing files that a trajectory names, and those that these name."""
     files: dict[str, LogFile] = {}
-    waiting = deque([opened.file])
+    waiting = deque([reader.file])
     while waiting:
         file = waiting.popleft()
         for path in _named_files(file, logs.contents(file)):

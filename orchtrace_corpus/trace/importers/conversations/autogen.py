@@ -99,14 +99,14 @@ def _is_event(row: Mapping[str, Any]) -> bool:
     return row.keys() >= _EVENT or (row.get("type") in _CALLS and "agent_id" in row)
 
 
-def session_keys(opened: logs.Opened) -> Sequence[str]:
+def session_keys(reader: logs.LogReader) -> Sequence[str]:
     """Return the session keys of a log: the first message, since states and results repeat what the event log has."""
-    text = opened.first().text
+    text = reader.first().text
     if '"agent_states"' in text:  # in which what models were given comes before the messages
-        thread = _THREAD.search(opened.contents())
+        thread = _THREAD.search(reader.contents())
         text = thread[0].decode("utf-8", "replace") if thread else ""
     message = _ID.search(text)
-    return [f"autogen {message[1]}" if message else opened.file.path]
+    return [f"autogen {message[1]}" if message else reader.file.path]
 
 
 def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -168,8 +168,8 @@ class _Reading:
                     self._report.records_read += 1
                     yield part.line, part.value()
                 return
-        with logs.Opened(file) as opened:
-            first, text = next(iter(opened.first().rows or opened.head().rows), None), opened.head().text
+        with logs.LogReader(file) as reader:
+            first, text = next(iter(reader.first().rows or reader.head().rows), None), reader.head().text
         if first is None and _TEXT.search(text):
             for line, event in logs.events_of_text(file, self._report, _MARKS):
                 yield line, json_parts.lenient(event, _Event)

@@ -45,10 +45,10 @@ def recognises(beginning: logs.Head) -> bool:
     return any(data.get("producer") == "copilot-agent" for data in starts)
 
 
-def session_keys(opened: logs.Opened) -> Sequence[str]:
+def session_keys(reader: logs.LogReader) -> Sequence[str]:
     """Return the session keys of a file: the session that it starts."""
-    names = (text_field(row.data, "sessionId") for row in opened.rows(_Row) if row.kind == "session.start")
-    return [next((f"session {name}" for name in names if name), os.path.realpath(opened.file.path))]
+    names = (text_field(row.data, "sessionId") for row in reader.rows(_Row) if row.kind == "session.start")
+    return [next((f"session {name}" for name in names if name), os.path.realpath(reader.file.path))]
 
 
 def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:

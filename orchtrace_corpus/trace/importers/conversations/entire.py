@@ -65,11 +65,11 @@ def _is_line(row: dict[str, Any]) -> bool:
     return row.keys() >= _LINE and type(row["v"]) is int and row["type"] in ("user", "assistant")
 
 
-def session_keys(opened: logs.Opened) -> Sequence[str]:
+def session_keys(reader: logs.LogReader) -> Sequence[str]:
     """Return the session keys of a file: the first message, which later checkpoints repeat."""
-    row = next(iter(opened.head().rows), {})
+    row = next(iter(reader.head().rows), {})
     if not _is_line(row) or type(row.get("ts")) is not str:
-        return [opened.file.path]
+        return [reader.file.path]
     return [f"entire {row['agent']} {row['ts']} {json_parts.encoded(row['content'])[:_TIE_BYTES]!r}"]
 
 

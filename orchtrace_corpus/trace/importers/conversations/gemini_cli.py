@@ -38,22 +38,22 @@ def recognises(beginning: logs.Head) -> bool:
     return is_document or any(row.keys() >= _HEADER for row in beginning.rows)
 
 
-def session_keys(opened: logs.Opened) -> Sequence[str]:
+def session_keys(reader: logs.LogReader) -> Sequence[str]:
     """Return the session keys of a file: its session, and that of the parent, if it is of a sub-agent."""
-    header = _header(opened)
+    header = _header(reader)
     names = [f"session {header.session}"] if header.session else []
-    path = opened.file.path
+    path = reader.file.path
     if header.is_child:  # to follow the links of all folders above takes longer than to read the file
         path = os.path.realpath(path) if os.path.islink(path) else os.path.abspath(path)
         names.append(f"session {os.path.basename(os.path.dirname(path))}")
     return names or [os.path.realpath(path)]
 
 
-def further_files(opened: logs.Opened) -> Sequence[logs.LogFile]:
+def further_files(reader: logs.LogReader) -> Sequence[logs.LogFile]:
     """Return the files of the sub-agents of a session, at every depth."""
     files: list[logs.LogFile] = []
-    waiting = [_header(opened).session]
-    folder = os.path.dirname(os.path.realpath(opened.file.path))
+    waiting = [_header(reader).session]
+    folder = os.path.dirname(os.path.realpath(reader.file.path))
     names = set(waiting)
     while waiting:
         name = waiting.pop()
@@ -70,15 +70,15 @@ def further_files(opened: logs.Opened) -> Sequence[logs.LogFile]:
     return files
 
 
-def _header(opened: logs.Opened) -> _Header:
+def _header(reader: logs.LogReader) -> _Header:
     """Read the header of a file of lines, or the beginning of a document."""
-    rows = opened.first().rows or opened.head().rows
+    rows = reader.first().rows or reader.head().rows
     if rows and not rows[0].keys() >= _HEADER:
-        rows = opened.head().rows
+        rows = reader.head().rows
     if rows:
         row = next((row for row in rows if row.keys() >= _HEADER), None)
         return _Header(text_field(row, "sessionId"), text_field(row, "kind") == "subagent", is_document=False)
-    text = opened.head().text
+    text = reader.head().text
     marks = (re.search(rf'"{name}"\s*:\s*"([^"\\]{{1,200}})"', text) for name in ("sessionId", "kind"))
     session, kind = (mark[1] if mark else "" for mark in marks)
     return _Header(session, kind == "subagent", is_document=True)
@@ -88,8 +88,8 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the trace of a session."""
     headers = {}
     for file in files:
-        with logs.Opened(file) as opened:
-            headers[file] = _header(opened)
+        with logs.LogReader(file) as reader:
+            headers[file] = _header(reader)
     reading = _Reading(privacy, {header.session for header in headers.values() if not header.is_child})
     for file, header in sorted(headers.items(), key=lambda item: item[1].is_child):
         reading.take_file(file, header)

@@ -70,15 +70,15 @@ def recognises(beginning: logs.Head) -> bool:
     return len(rows) < 2 and beginning.outline >= _STATE
 
 
-def session_keys(opened: logs.Opened) -> Sequence[str]:
+def session_keys(reader: logs.LogReader) -> Sequence[str]:
     """Return the session keys of a file: the folder of its session."""
-    return [_folder(opened.file)]
+    return [_folder(reader.file)]
 
 
-def further_files(opened: logs.Opened) -> Sequence[logs.LogFile]:
+def further_files(reader: logs.LogReader) -> Sequence[logs.LogFile]:
     """Return the files of all agents of a session of which one file is named."""
-    folder = _folder(opened.file)
-    agents, own = os.path.join(folder, "agents"), os.path.realpath(opened.file.path)
+    folder = _folder(reader.file)
+    agents, own = os.path.join(folder, "agents"), os.path.realpath(reader.file.path)
     names = sorted(os.listdir(agents)) if os.path.isdir(agents) else []
     below = ["state.json", *(os.path.join("agents", name, "wire.jsonl") for name in names)]
     paths = [os.path.join(folder, name) for name in below]

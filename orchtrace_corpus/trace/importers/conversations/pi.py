@@ -67,16 +67,16 @@ def _is_header(row: dict[str, Any]) -> bool:
     return row.get("type") == "session" and "cwd" in row and all(text_field(row, name) for name in ("id", "timestamp"))
 
 
-def session_keys(opened: logs.Opened) -> Sequence[str]:
+def session_keys(reader: logs.LogReader) -> Sequence[str]:
     """Return the session keys of a file: its session, which copies share and forks do not, and the parent's."""
-    row = next(iter(opened.first().rows), {})
-    above = [f"pi {session}" for session in _FOLDER.findall(os.path.realpath(opened.file.path))]
-    return [f"pi {row['id']}" if _is_header(row) else opened.file.path, *above]
+    row = next(iter(reader.first().rows), {})
+    above = [f"pi {session}" for session in _FOLDER.findall(os.path.realpath(reader.file.path))]
+    return [f"pi {row['id']}" if _is_header(row) else reader.file.path, *above]
 
 
-def further_files(opened: logs.Opened) -> Sequence[logs.LogFile]:
+def further_files(reader: logs.LogReader) -> Sequence[logs.LogFile]:
     """Return the files of the sub-agents of a session of which one file is named."""
-    path = os.path.realpath(opened.file.path)
+    path = os.path.realpath(reader.file.path)
     folder = path.removesuffix(_SUFFIX)
     if folder == path or not os.path.isdir(folder):
         return []

@@ -119,17 +119,17 @@ def recognises(beginning: logs.Head) -> bool:
     return is_ours and not program_of(beginning)
 
 
-def session_keys(opened: logs.Opened) -> Sequence[str]:
+def session_keys(reader: logs.LogReader) -> Sequence[str]:
     """Return the session keys of a file: the session that its rows name, or the parent session."""
-    rows = (row for beginning in (opened.first, opened.head) for row in beginning().rows)
+    rows = (row for beginning in (reader.first, reader.head) for row in beginning().rows)
     names = (text_field(row, "parentSessionId" if row.keys() >= _META else "sessionId") for row in rows)
-    session = next(filter(None, names), "") or text_field(_meta(opened.contents()), "parentSessionId")
-    return [f"session {session}" if session else os.path.realpath(opened.file.path)]
+    session = next(filter(None, names), "") or text_field(_meta(reader.contents()), "parentSessionId")
+    return [f"session {session}" if session else os.path.realpath(reader.file.path)]
 
 
-def further_files(opened: logs.Opened) -> Sequence[logs.LogFile]:
+def further_files(reader: logs.LogReader) -> Sequence[logs.LogFile]:
     """Return the files of the sub-agents of `chats/<session>.jsonl`, which are in `subagents/<session>/`."""
-    folder, name = os.path.split(os.path.realpath(opened.file.path))
+    folder, name = os.path.split(os.path.realpath(reader.file.path))
     below = os.path.join(os.path.dirname(folder), "subagents", os.path.splitext(name)[0])
     names = sorted(os.listdir(below)) if os.path.isdir(below) else []
     paths = (os.path.join(below, name) for name in names if name.endswith(logs.SUFFIXES))

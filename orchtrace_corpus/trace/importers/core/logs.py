@@ -1,6 +1,7 @@
-"""Find and read log files: only inside the given paths, and no line that would take all memory.
+"""Find and read log files.
 
-A log may be cut off, mixed up or enormous. Parts that cannot be read are counted in the report.
+A log may be cut off, damaged or enormous. Only files inside the given paths are read, and lines that are too long are
+skipped. The report counts what could not be read.
 """
 
 import os
@@ -22,7 +23,7 @@ from orchtrace_corpus.base.files import check_regular, open_regular, regular_des
 from orchtrace_corpus.base.findings import printable, quote_path
 from orchtrace_corpus.base.json_syntax import exceeds_depth
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.importers.core import json_parts as parts
+from orchtrace_corpus.trace.importers.core import json_parts
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
 from orchtrace_corpus.trace.importers.core.times import LATEST, NO_TIME, instant
 from orchtrace_corpus.trace.importers.core.values import mapping
@@ -32,18 +33,19 @@ from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".db", ".eval")
 _CHUNK_BYTES = 128 * 1024
 _HEAD_BYTES = 256 * 1024
-_FIRST_BYTES = 8 * 1024  # most files tell their format within these
+_FIRST_BYTES = 8 * 1024  # enough to recognise the format of most files
 HEAD_ROWS = 50
 """The number of rows that are read to recognise the format of a file."""
 _SQLITE = b"SQLite format 3\0"
-_MARK = re.compile(rb'"((?:[^"\\]++|\\.)*+)"?(\s*+:)?|[{}\[\]]')  # a name with its colon, a text, a bracket
-_MOST_MARKS = 5_000  # the number of marks that are read to recognise the format of a document
-_MOST_NAMES = 4  # the number of names that are taken from it at once
+_TOKEN = re.compile(rb'"((?:[^"\\]++|\\.)*+)"?(\s*+:)?|[{}\[\]]')
+"""A token of JSON: a bracket, or a text; a text with a colon behind it is a member name."""
+_MAX_TOKENS = 5_000  # the tokens of a document that are read to recognise its format
+_NAMES_AT_ONCE = 4  # the member names that are read before they are compared
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_MAX_TORN_PARTS = 20  # of one line: after each the whole rest is searched
-_MAX_NAMES = 8  # of skipped entries in a message
+_MAX_TORN_PARTS = 20  # torn parts of one line; after each of them the rest of the line is searched
+_MAX_NAMES = 8  # names of skipped entries in a message
 _Shape = TypeVar("_Shape")
-_NOTHING = object()  # the value of a line that has none; `null` is one
+_NO_VALUE = object()  # stands for a line, or a part of it, that is not JSON (None is the value of `null`)
 
 
 class EmptyLogError(DataFileError):
@@ -54,48 +56,48 @@ class LogFile(NamedTuple):
     """A file that may be a log."""
 
     path: str
-    name: str  # its path below the given folder, or its file name, without private parts; for events and messages
+    name: str  # its path below the given folder, or its file name, masked; events and messages show it
 
     @property
     def stem(self) -> str:
-        """Return its file name without extension, masked."""
+        """Return the file name without extension, masked."""
         return masked_path(os.path.splitext(os.path.basename(self.path_text))[0])
 
     @property
     def path_text(self) -> str:
-        """Return its path in UTF-8, whatever bytes are in it: for names, not to open the file."""
+        """Return the path for names and messages: bytes that are not UTF-8 are escaped."""
         return self.path.encode("utf-8", "backslashreplace").decode()
 
 
-class Found(NamedTuple):
-    """The logs in a folder."""
+class FoundLogs(NamedTuple):
+    """The files in a folder that may be logs."""
 
-    files: list[LogFile]  # the files that may be logs
-    skipped: list[str]  # sentences about entries that may hold logs and were not read, one for each reason
+    files: list[LogFile]
+    skipped: list[str]  # a sentence for each reason why entries of the folder were skipped
 
 
-def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
-    """Return the file itself, or the files in a folder and below it whose names end in a suffix, by name.
+def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> FoundLogs:
+    """Return a file, or the files in a folder and its subfolders whose names end in a suffix, sorted by name.
 
-    Pipes, devices and links that lead out of the folder are skipped.
+    In a folder, pipes, devices and links that lead out of it are skipped.
 
     Raises:
         DataFileError: The path does not exist or is no regular file, or the folder has no such file.
     """
     if os.path.isfile(path):
-        return Found([LogFile(path, masked_path(os.path.basename(path)))], [])
+        return FoundLogs([LogFile(path, masked_path(os.path.basename(path)))], [])
     if not os.path.isdir(path):
         try:
             check_regular(path, os.stat(path).st_mode)
         except OSError as error:
             raise DataFileError(f"cannot read {quote_path(path)}: {error.strerror}") from error
-    inside = os.path.realpath(path) + os.sep
-    above = len(os.path.join(path, ""))
+    real_root = os.path.realpath(path) + os.sep
+    prefix_length = len(os.path.join(path, ""))
     endings = tuple(suffixes)
     files: list[LogFile] = []
-    unread: list[OSError] = []
-    leading_out = 0
-    irregular: list[str] = []
+    folder_errors: list[OSError] = []
+    outside_links = 0  # the number of links that lead out of the folder
+    irregular: list[str] = []  # the names of entries that are no regular files
     waiting = [path]
     while waiting:
         folders: list[str] = []
@@ -104,51 +106,55 @@ def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> Found:
             with os.scandir(waiting.pop()) as scanned:
                 entries = sorted(scanned, key=attrgetter("name"))
         except OSError as error:
-            unread.append(error)
+            folder_errors.append(error)
         for entry in entries:
-            is_link, is_log = entry.is_symlink(), entry.name.endswith(endings)
-            leads_out = is_link and not os.path.realpath(entry.path).startswith(inside)
-            is_file = is_log and (os.path.isfile(entry.path) if is_link else entry.is_file())
+            is_link = entry.is_symlink()
+            has_ending = entry.name.endswith(endings)
+            is_file = has_ending and (os.path.isfile(entry.path) if is_link else entry.is_file())
+            leads_out = is_link and not os.path.realpath(entry.path).startswith(real_root)
             if not is_link and entry.is_dir():
                 folders.append(entry.path)
             elif leads_out and (is_file or os.path.isdir(entry.path)):
-                leading_out += 1
+                outside_links += 1
             elif is_file:
-                files.append(LogFile(entry.path, masked_path(entry.path[above:])))
-            elif is_log and os.path.exists(entry.path) and not os.path.isdir(entry.path):
-                irregular.append(masked_path(entry.path[above:]))
-        waiting += reversed(folders)
+                files.append(LogFile(entry.path, masked_path(entry.path[prefix_length:])))
+            elif has_ending and os.path.exists(entry.path) and not os.path.isdir(entry.path):
+                irregular.append(masked_path(entry.path[prefix_length:]))
+        waiting += reversed(folders)  # the last one is read next
     skipped = []
-    if leading_out:
-        lead = "1 link leads" if leading_out == 1 else f"{leading_out:,} links lead"
-        skipped.append(f"{lead} out of {quote_path(path)}: not followed")
+    if outside_links:
+        subject = "1 link leads" if outside_links == 1 else f"{outside_links:,} links lead"
+        skipped.append(f"{subject} out of {quote_path(path)}: not followed")
     if irregular:
-        entries_skipped = "1 entry that is not a regular file"
+        what = "1 entry that is not a regular file"
         if len(irregular) > 1:
-            entries_skipped = f"{len(irregular):,} entries that are not regular files"
+            what = f"{len(irregular):,} entries that are not regular files"
         names = ", ".join(printable(name, limit=100) for name in irregular[:_MAX_NAMES])
         ending = ", …" if len(irregular) > _MAX_NAMES else ""
-        skipped.append(f"skipped {entries_skipped} ({names}{ending})")
-    if unread:
-        which = "1 folder" if len(unread) == 1 else f"{len(unread):,} folders, the first"
-        skipped.append(f"{which}, {quote_path(str(unread[0].filename))}, cannot be read: {unread[0].strerror}")
+        skipped.append(f"skipped {what} ({names}{ending})")
+    if folder_errors:
+        subject = "1 folder" if len(folder_errors) == 1 else f"{len(folder_errors):,} folders, the first"
+        first = folder_errors[0]
+        skipped.append(f"{subject}, {quote_path(str(first.filename))}, cannot be read: {first.strerror}")
     if not files:
-        hint = " ".join((f"Logs end in {', '.join(suffixes)}.", *(f"{reason}." for reason in skipped)))
+        hint = f"Logs end in {', '.join(suffixes)}."
+        for sentence in skipped:
+            hint += f" {sentence}."
         raise DataFileError(f"no log in {quote_path(path)}", hint)
-    return Found(files, skipped)
+    return FoundLogs(files, skipped)
 
 
 def rows(
     file: LogFile, report: ImportReport, shape: Any = Any, *, keep_others: bool = False
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the records of a JSON Lines file, each with its line, one in memory at a time; report other lines.
+    """Yield the records of a JSON Lines file, each with its line number, one in memory at a time.
 
     Args:
         file: The file.
-        report: Where lines that are no record are counted.
-        shape: The struct that records become, or `Raw`; members that it does not name are skipped undecoded, members of
-            another kind than its fields are lost.
-        keep_others: Yield records of another shape as objects instead.
+        report: The report that counts records and lines without a record.
+        shape: The type of the records: a struct, `Raw`, or `Any` for objects. Members without a field in the struct
+            are not decoded; members of a type that the field does not have are left out.
+        keep_others: True to yield a record that does not fit the struct as an object.
 
     Raises:
         DataFileError: The file cannot be read.
@@ -167,11 +173,11 @@ def rows(
                 if line.isspace():
                     continue
                 try:
-                    row = _NOTHING if exceeds_depth(line) else decode(line)
+                    row = _NO_VALUE if exceeds_depth(line) else decode(line)
                 except _UNDECODABLE:
                     values = _decode_leniently(line, report)
                 else:
-                    if type(row) is shape:  # as nearly all are
+                    if type(row) is shape:  # as nearly all rows
                         report.records_read += 1
                         yield line_number, row
                         continue
@@ -180,11 +186,11 @@ def rows(
                     if type(row) is dict:
                         report.records_read += 1
                         if shape is msgspec.Raw:
-                            row = msgspec.Raw(parts.encoded(row))
+                            row = msgspec.Raw(json_parts.encoded(row))
                         elif shape is not Any and not keep_others:
-                            row = parts.lenient(row, shape)
+                            row = json_parts.lenient(row, shape)
                         yield line_number, row
-                    elif row is not _NOTHING:
+                    elif row is not _NO_VALUE:
                         report.drop(Drop.NO_OBJECT, file.name, line_number)
                     else:
                         report.drop(Drop.NO_JSON if line.endswith(b"\n") else Drop.CUT_OFF, file.name, line_number)
@@ -193,7 +199,10 @@ def rows(
 
 
 def _decode_leniently(line: bytes, report: ImportReport) -> list[Any]:
-    """Return the values on a line that is no single value, `_NOTHING` for a torn part; bad UTF-8 is replaced."""
+    """Return the values of a line that does not decode; `_NO_VALUE` for a part that is not JSON.
+
+    Bytes that are not UTF-8 are replaced, and the objects of a line with several of them are separated.
+    """
     try:
         return [msgspec.json.decode(line)]
     except UnicodeDecodeError:
@@ -202,38 +211,39 @@ def _decode_leniently(line: bytes, report: ImportReport) -> list[Any]:
     except msgspec.DecodeError:
         return _decode_objects(line.decode("utf-8", "replace").strip())
     except RecursionError:
-        return [_NOTHING]
+        return [_NO_VALUE]
 
 
 def _decode_objects(line: str) -> list[Any]:
-    """Return the objects on one line, `_NOTHING` for a torn part.
+    """Return the objects of a line, `_NO_VALUE` for each part that is not JSON.
 
-    A program that was interrupted while it wrote a row continues on the same line. A row behind a torn one is found
-    because the rows of a log begin alike.
+    A program that is interrupted while it writes a row leaves the row torn, and writes the next row on the same line.
+    The next row is found by its first member, which all rows of a log have in common.
     """
     import json  # few logs have such lines
 
-    opening = line[: line.find(":") + 1]
+    opening = line[: line.find(":") + 1]  # such as `{"type":`
     if not opening.startswith("{"):
-        return [_NOTHING]
-    next_row = re.compile(rf"[^\s:,\[]\s*+{re.escape(opening)}")  # behind any of `:,[` it is the value of a member
+        return [_NO_VALUE]
+    next_row = re.compile(rf"[^\s:,\[]\s*+{re.escape(opening)}")  # after `:`, `,` or `[` it is a value inside a row
     scan = json.JSONDecoder().raw_decode
     values: list[Any] = []
-    at, torn = 0, 0
-    while at < len(line) and torn < _MAX_TORN_PARTS:
+    start = 0
+    torn_parts = 0
+    while start < len(line) and torn_parts < _MAX_TORN_PARTS:
         try:
-            end = scan(line, at)[1]
-            values.append(msgspec.json.decode(line[at:end].encode()))
+            _, end = scan(line, start)
+            values.append(msgspec.json.decode(line[start:end].encode()))
         except (ValueError, RecursionError):
-            values.append(_NOTHING)
-            torn += 1
-            row = next_row.search(line, at)
-            end = row.end() - len(opening) if row is not None else len(line)
-        at = end
-        while at < len(line) and line[at].isspace():
-            at += 1
-    if at < len(line):
-        values.append(_NOTHING)
+            values.append(_NO_VALUE)
+            torn_parts += 1
+            match = next_row.search(line, start)
+            end = len(line) if match is None else match.end() - len(opening)
+        start = end
+        while start < len(line) and line[start].isspace():
+            start += 1
+    if start < len(line):  # the rest, after too many torn parts
+        values.append(_NO_VALUE)
     return values
 
 
@@ -243,99 +253,116 @@ def contents(file: LogFile) -> bytes:
     Raises:
         DataFileError: The file cannot be read, or is too large.
     """
-    with Opened(file) as opened:
-        status = opened.status()
+    with LogReader(file) as reader:
+        status = reader.status()
         if status is not None and status.st_size > budget.MAX_DOCUMENT_BYTES:
             limit = f"{budget.MAX_DOCUMENT_BYTES >> 20} MiB"
             hint = f"Convert it to JSON Lines. {budget.how_to_raise('MAX_DOCUMENT_BYTES')}"
             raise DataFileError(f"{quote_path(file.name)} is larger than {limit}", hint)
-        return opened.contents()
+        return reader.contents()
 
 
-def document(file: LogFile) -> parts.Part:
-    """Return the value of a JSON file, undecoded.
+def document(file: LogFile) -> json_parts.Part:
+    """Return the undecoded value of a JSON file.
 
     Raises:
         DataFileError: The file cannot be read, is too large, or is no JSON.
     """
     try:
-        return parts.whole(contents(file))
+        return json_parts.whole(contents(file))
     except (msgspec.DecodeError, RecursionError) as error:
         raise DataFileError(f"{quote_path(file.name)} is not JSON: {error}") from error
 
 
-def documents(file: LogFile, report: ImportReport) -> Iterator[parts.Part]:
-    """Yield the objects of a file, undecoded: the document that it is, those of its array, or one on each line.
+def documents(file: LogFile, report: ImportReport) -> Iterator[json_parts.Part]:
+    """Yield the undecoded objects of a file: one document, the elements of an array, or one object on each line.
 
     Raises:
         DataFileError: The file cannot be read.
     """
     if not file.path.endswith(LINES):
         with suppress(msgspec.DecodeError, RecursionError):
-            top = parts.whole(contents(file))
-            yield from top.elements() if top.is_array else (top,)
+            whole = json_parts.whole(contents(file))
+            if whole.is_array:
+                yield from whole.elements()
+            else:
+                yield whole
             return
     for line, raw in rows(file, report, msgspec.Raw):
-        yield parts.Part(bytes(raw), raw, 0, line)
+        yield json_parts.Part(bytes(raw), raw, 0, line)
 
 
-_TIMES = ("time", "timestamp", "created", "ts", "@timestamp", "asctime", "datetime")
-"""The names that handlers give the time of a record."""
+_TIME_MEMBERS = ("time", "timestamp", "created", "ts", "@timestamp", "asctime", "datetime")
+"""The members in which logging handlers write the time of a record."""
 _ZONE = r"(?:Z|[+-]\d\d:?\d\d)$"
-_MAX_WRAPPERS = 3
-_MAX_PREFIX = 300
+_MAX_WRAPPERS = 3  # the most records around an event
+_MAX_PREFIX = 300  # the most characters before the JSON object in a text
 
 IsEvent = Callable[[Mapping[str, Any]], bool]
 
 
 def event_in(
-    record: Mapping[str, Any], is_event: IsEvent, marks: Sequence[str], depth: int = 0
+    record: Mapping[str, Any], is_event: IsEvent, markers: Sequence[str], depth: int = 0
 ) -> tuple[dict[str, Any], float]:
-    """Return the event inside a record, as an object or as a text, and the record's time; empty if it has none.
+    """Return the event inside the record of a logging handler, and its time; an empty object if there is no event.
 
-    `marks` are words of which each event has one, `depth` is the number of records around this one.
+    Args:
+        record: The record. The event is one of its members, an object or JSON in a text, or inside another record.
+        is_event: A function that returns True for an event.
+        markers: Texts of which each event has one.
+        depth: The number of records around this one.
     """
     for value in record.values():
         inner = mapping(value)
-        if type(value) is str and any(map(value.__contains__, marks)):
-            prefix = 0 if depth else max(value.find('{"', 0, _MAX_PREFIX), 0)
-            inner = mapping(parts.decoded(value[prefix:]))
+        if type(value) is str and any(marker in value for marker in markers):
+            start = 0
+            if depth == 0:  # a handler may write a prefix, such as a time
+                start = max(value.find('{"', 0, _MAX_PREFIX), 0)
+            inner = mapping(json_parts.decoded(value[start:]))
         if is_event(inner):
             return inner, _time_of(record)
         if inner and depth < _MAX_WRAPPERS:
-            event, time = event_in(inner, is_event, marks, depth + 1)
+            event, time = event_in(inner, is_event, markers, depth + 1)
             if event:
-                return event, time if time != NO_TIME else _time_of(record)
+                if time == NO_TIME:
+                    time = _time_of(record)
+                return event, time
     return {}, NO_TIME
 
 
 def _time_of(record: Mapping[str, Any]) -> float:
-    """Return the time of a record; `NO_TIME` for a clock time without a zone."""
-    for name in _TIMES:
+    """Return the time of a record in seconds since 1970; `NO_TIME` if it has none, or only one without a time zone."""
+    for name in _TIME_MEMBERS:
         value = record.get(name)
-        value = value.get("timestamp") if type(value) is dict else value
+        if type(value) is dict:
+            value = value.get("timestamp")
         if type(value) is str and not re.search(_ZONE, value):
             continue
         is_milliseconds = isinstance(value, (float, int)) and value > LATEST
-        if (time := instant(value, 1_000 if is_milliseconds else 1)) is not None:
+        time = instant(value, per_second=1_000 if is_milliseconds else 1)
+        if time is not None:
             return time
     return NO_TIME
 
 
-def events_of_text(file: LogFile, report: ImportReport, marks: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects at the ends of lines, each with its line; report torn events, by the `marks` that all have."""
+def events_of_text(file: LogFile, report: ImportReport, markers: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects at the ends of lines of text, each with its line number.
+
+    A line with one of `markers` but without an object is reported as a torn event.
+    """
     with open_regular(file.path) as handle:
-        for line, text in enumerate(iter(lambda: handle.readline(budget.MAX_LINE_BYTES), b""), 1):
-            event = parts.decoded(text[max(text.find(b'{"'), 0) :])
+        for line_number, line in enumerate(iter(lambda: handle.readline(budget.MAX_LINE_BYTES), b""), 1):
+            start = max(line.find(b'{"'), 0)
+            event = json_parts.decoded(line[start:])
             if type(event) is dict:
                 report.records_read += 1
-                yield line, event
-            elif any(f'"{mark}"'.encode() in text for mark in marks):
-                report.drop(Drop.NO_JSON if text.endswith(b"\n") else Drop.CUT_OFF, file.name, line)
+                yield line_number, event
+            elif any(f'"{marker}"'.encode() in line for marker in markers):
+                report.drop(Drop.NO_JSON if line.endswith(b"\n") else Drop.CUT_OFF, file.name, line_number)
 
 
 def object_lines(file: LogFile) -> int:
-    """Count the lines of a log that are objects, whole or not; other lines are output of programs."""
+    """Return the number of lines that begin like an object; other lines are output of programs."""
     try:
         with open_regular(file.path) as handle:
             return sum(line.lstrip()[:1] == b"{" for line in iter(lambda: handle.readline(budget.MAX_LINE_BYTES), b""))
@@ -344,55 +371,66 @@ def object_lines(file: LogFile) -> int:
 
 
 class Head:
-    """The beginning of a file, by which its format is recognised; `text` is its first bytes as text."""
+    """The beginning of a file, by which its format is recognised.
 
-    def __init__(self, data: bytes, most_rows: int) -> None:
-        self._data, self.text = data, data.decode("utf-8", "replace")
-        self._most_rows = most_rows
-        self._known: set[str] = set()  # of the outline, so far
-        self._further: Iterator[str] | None = None
+    Attributes:
+        text: The beginning as text.
+    """
+
+    def __init__(self, data: bytes, max_rows: int) -> None:
+        self.text = data.decode("utf-8", "replace")
+        self._data = data
+        self._max_rows = max_rows
+        self._outline: set[str] = set()  # the names of the outline that `has_any` has read so far
+        self._unread_names: Iterator[str] | None = None  # the other names of the outline; None before the first call
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """Return its first records if it is JSON Lines."""
-        return _first_rows(self._data, dict[str, Any], self._most_rows)
+        """Return the first records of a JSON Lines file; none of other files."""
+        return _first_rows(self._data, dict[str, Any], self._max_rows)
 
     @cached_property
     def outline(self) -> frozenset[str]:
-        """Return the first member names of a document, in its outer three levels; for JSON Lines those of the rows."""
-        return frozenset(_outlined(self._data, self.rows))
+        """Return the member names of the first rows, or of the outer three levels of a document."""
+        return frozenset(_outline_names(self._data, self.rows))
 
     def has_any(self, groups: Iterable[Set[str]]) -> bool:
-        """Return True if the outline has all names of one of these groups; it is made only as far as needed."""
-        self._further = further = self._further or _outlined(self._data, self.rows)
-        while names := set(islice(further, _MOST_NAMES)):
-            self._known |= names
-            if any(map(self._known.issuperset, groups)):
+        """Return True if the outline has all names of one of these groups. It is read only as far as needed."""
+        if self._unread_names is None:
+            self._unread_names = _outline_names(self._data, self.rows)
+        while True:
+            names = set(islice(self._unread_names, _NAMES_AT_ONCE))
+            self._outline |= names
+            if any(map(self._outline.issuperset, groups)):
                 return True
-        return any(map(self._known.issuperset, groups))
+            if not names:
+                return False
 
     @property
     def is_utf16(self) -> bool:
-        """Return True if it is text in UTF-16, which no log is."""
+        """Return True if the file is text in UTF-16, which no importer reads."""
         return self._data.startswith((BOM_UTF16_LE, BOM_UTF16_BE, b"{\0", b"\0{", b"[\0", b"\0["))
 
 
-class Opened:
-    """A file, opened once and read only as far as asked for; a context manager.
+class LogReader:
+    """A context manager that opens a file on first use, and reads only as much of it as is asked for.
 
-    Its methods raise DataFileError if the file cannot be read. `folder_cache` is a cache in which importers note facts
-    about folders of files that are read together.
+    Its methods raise DataFileError if the file cannot be read.
+
+    Attributes:
+        file: The file.
+        folder_cache: Facts about folders, which importers keep for the other files that are read together.
     """
 
     def __init__(self, file: LogFile, folder_cache: dict[Hashable, str] | None = None) -> None:
         self.file = file
         self.folder_cache = {} if folder_cache is None else folder_cache
         self._descriptor = -1
-        self._data = b""
-        self._start: Head | None = None
-        self._whole: Head | None = None
+        self._data = b""  # the bytes that were read so far
+        self._first_head: Head | None = None
+        self._head: Head | None = None
 
-    def __enter__(self) -> "Opened":
+    def __enter__(self) -> "LogReader":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -402,55 +440,56 @@ class Opened:
     def status(self) -> os.stat_result | None:
         """Return the status of the file; None if it cannot be opened."""
         try:
-            self._first(0)
+            self._read(0)
         except DataFileError:
             return None
         return self._status
 
-    def _first(self, most: int) -> bytes:
+    def _read(self, max_bytes: int) -> bytes:
+        """Return the first bytes of the file, without a byte order mark."""
         try:
             if self._descriptor < 0:
-                self._descriptor = regular_descriptor(self.file.path)  # takes less time than an object
+                self._descriptor = regular_descriptor(self.file.path)  # faster than a file object
                 self._status = os.fstat(self._descriptor)
-            end = min(most, self._status.st_size or most)  # files of /proc have no size
+            end = min(max_bytes, self._status.st_size or max_bytes)  # files of /proc have the size 0
             while len(self._data) < end and (piece := os.read(self._descriptor, end - len(self._data))):
                 self._data += piece
         except OSError as error:
             raise DataFileError(f"cannot read {quote_path(self.file.path)}: {error.strerror}") from error
-        return self._data[:most].removeprefix(BOM_UTF8)
+        return self._data[:max_bytes].removeprefix(BOM_UTF8)
 
     def first(self) -> "Head":
-        """Return its first row and little more, which is mostly enough to recognise the format."""
-        if self._start is None:
-            self._start = Head(self._first(_FIRST_BYTES), 1)
-        return self._start
+        """Return the first row or the first kilobytes, which is mostly enough to recognise the format."""
+        if self._first_head is None:
+            self._first_head = Head(self._read(_FIRST_BYTES), max_rows=1)
+        return self._first_head
 
     def head(self) -> "Head":
-        """Return its beginning."""
-        if self._whole is None:
-            data = self._first(_HEAD_BYTES)
-            if data.startswith(_SQLITE):  # whose tables may still be in its write-ahead log alone
+        """Return the first `HEAD_ROWS` rows or the first `_HEAD_BYTES` bytes."""
+        if self._head is None:
+            data = self._read(_HEAD_BYTES)
+            if data.startswith(_SQLITE):  # its tables may still be only in the write-ahead log
                 with suppress(OSError, DataFileError), open_regular(f"{self.file.path}-wal") as journal:
                     data += journal.read(_HEAD_BYTES)
-            self._whole = Head(data, HEAD_ROWS)
-        return self._whole
+            self._head = Head(data, HEAD_ROWS)
+        return self._head
 
     def contents(self) -> bytes:
-        """Return all of its bytes, up to the limit for documents."""
-        return self._first(budget.MAX_DOCUMENT_BYTES)
+        """Return all bytes of the file, up to the limit for documents."""
+        return self._read(budget.MAX_DOCUMENT_BYTES)
 
-    def read_into(self, piece: memoryview, at: int) -> int:
-        """Fill a piece of memory with the bytes of the file from a place on, and return their number."""
-        self._first(0)
+    def read_into(self, buffer: memoryview, start: int) -> int:
+        """Fill a buffer with the bytes of the file from a position on, and return their number."""
+        self._read(0)
         with FileIO(self._descriptor, closefd=False) as handle:
-            handle.seek(at)
-            size = handle.readinto(piece)
-            handle.seek(len(self._data))
+            handle.seek(start)
+            size = handle.readinto(buffer)
+            handle.seek(len(self._data))  # `_read` continues there
         return size or 0
 
     def rows(self, shape: type[_Shape]) -> list[_Shape]:
-        """Return the first records of a JSON Lines file as structs of a shape."""
-        return _first_rows(self._first(_HEAD_BYTES), shape, HEAD_ROWS)
+        """Return the first records of a JSON Lines file as structs."""
+        return _first_rows(self._read(_HEAD_BYTES), shape, HEAD_ROWS)
 
 
 def head(file: LogFile) -> Head:
@@ -459,25 +498,27 @@ def head(file: LogFile) -> Head:
     Raises:
         DataFileError: The file cannot be read.
     """
-    with Opened(file) as opened:
-        return opened.head()
+    with LogReader(file) as reader:
+        return reader.head()
 
 
-def _outlined(data: bytes, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the names of an outline in order."""
+def _outline_names(data: bytes, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the member names of the first rows, or of the outer three levels of a document without rows."""
     for row in rows[:5]:
         yield from row
+    if rows:
+        return
     depth = 0
-    for mark in islice(_MARK.finditer(data), 0 if rows else _MOST_MARKS):
-        if mark.lastindex is None:
-            depth += 1 if mark[0] in b"{[" else -1
-        elif mark.lastindex == 2 and depth <= 3:
-            yield mark[1].decode("utf-8", "replace")
+    for token in islice(_TOKEN.finditer(data), _MAX_TOKENS):
+        if token.lastindex is None:  # a bracket
+            depth += 1 if token[0] in b"{[" else -1
+        elif token.lastindex == 2 and depth <= 3:  # a name with its colon
+            yield token[1].decode("utf-8", "replace")
 
 
-def _first_rows(data: bytes, shape: type[_Shape], most: int) -> list[_Shape]:
+def _first_rows(data: bytes, shape: type[_Shape], max_rows: int) -> list[_Shape]:
     first_rows = []
-    for line in data.split(b"\n", most)[:most]:
+    for line in data.split(b"\n", max_rows)[:max_rows]:
         if not line.rstrip().endswith(b"}") or exceeds_depth(line):  # cut off, or no object
             continue
         try:

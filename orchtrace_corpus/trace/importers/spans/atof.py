@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 
 from orchtrace_corpus.trace.importers.core import values
 from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, decoded
-from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, Opened, rows
+from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, LogReader, rows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
@@ -69,9 +69,9 @@ def recognises(beginning: Head) -> bool:
     return any("atof_version" in row and row.get("kind") in ("scope", "mark") for row in beginning.rows[:5])
 
 
-def session_keys(opened: Opened) -> list[str]:
+def session_keys(reader: LogReader) -> list[str]:
     """Return the ids of the first scopes in a file, which may be in other files, too."""
-    return [opened.file.path, *dict.fromkeys(_IDS.findall(opened.head().text))]
+    return [reader.file.path, *dict.fromkeys(_IDS.findall(reader.head().text))]
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:

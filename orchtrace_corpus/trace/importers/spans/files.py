@@ -14,7 +14,7 @@ from orchtrace_corpus.base.files import open_regular
 from orchtrace_corpus.base.findings import quote, quote_path
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.json_parts import Part, encoded
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, LogReader
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.spans.span import Bundle
@@ -139,6 +139,6 @@ def _is_of_lines(file: LogFile) -> bool:
     return False
 
 
-def session_keys(opened: Opened) -> list[str]:
+def session_keys(reader: LogReader) -> list[str]:
     """Return the ids of the first traces in a file: exporters divide a trace among files."""
-    return [opened.file.path, *re.findall(r'"trace_?[iI]d"\s*:\s*"([^"]{1,100})"', opened.head().text)]
+    return [reader.file.path, *re.findall(r'"trace_?[iI]d"\s*:\s*"([^"]{1,100})"', reader.head().text)]

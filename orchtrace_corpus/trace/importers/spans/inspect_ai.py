@@ -15,7 +15,7 @@ from msgspec import Struct
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.trace.importers.core import json_parts as parts
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, Opened, document
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, LogReader, document
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import instant
@@ -99,8 +99,8 @@ def recognises(beginning: Head) -> bool:
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the samples."""
     for file in files:
-        with Opened(file) as opened:
-            is_archive = opened.first().text.startswith(_ZIP)
+        with LogReader(file) as reader:
+            is_archive = reader.first().text.startswith(_ZIP)
         is_empty, failures = True, list[DataFileError]()
         for about, where, line, sample in _archived(file, failures) if is_archive else _documented(file):
             if sample is None:

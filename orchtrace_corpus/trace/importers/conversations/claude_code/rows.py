@@ -334,12 +334,12 @@ class Source(NamedTuple):
     run: str = ""  # the workflow of the file, if it has one
 
 
-def further_files(opened: logs.Opened) -> list[logs.LogFile]:
+def further_files(reader: logs.LogReader) -> list[logs.LogFile]:
     """Return the files that may be transcripts of a session's sub-agents; their keys decide.
 
     They are in `SESSION/` for `SESSION.jsonl`, or `agent-ID.jsonl` in its own folder.
     """
-    path = opened.file.path
+    path = reader.file.path
     folder, name = os.path.split(path)
     session, ending = os.path.splitext(path)
     if ending not in logs.SUFFIXES or name.startswith(_AGENT):
@@ -388,8 +388,8 @@ def source(file: logs.LogFile, openings: Sequence[Opening] | None = None) -> Sou
     if below < 0:
         if not name.startswith("agent-"):
             if openings is None:
-                with logs.Opened(file) as opened:
-                    openings = _openings(opened)
+                with logs.LogReader(file) as reader:
+                    openings = _openings(reader)
             agents = {string(row.agent_id) if row.is_sidechain is True else "" for row in openings}
             agent = agents.pop() if len(agents) == 1 else ""
         return Source(file, Part.AGENT if agent else Part.MAIN, masked_path(name), agent)
@@ -400,23 +400,23 @@ def source(file: logs.LogFile, openings: Sequence[Opening] | None = None) -> Sou
     return Source(file, Part.META if name.endswith(".meta.json") else Part.AGENT, shown, agent, run)
 
 
-def _openings(opened: logs.Opened) -> list[Opening]:
+def _openings(reader: logs.LogReader) -> list[Opening]:
     """Return the rows of the conversation among the first of a file."""
-    return [row for row in opened.rows(Opening) if row.kind in ("user", "assistant")]
+    return [row for row in reader.rows(Opening) if row.kind in ("user", "assistant")]
 
 
-def session_keys(opened: logs.Opened) -> list[str]:
+def session_keys(reader: logs.LogReader) -> list[str]:
     """Return the session keys of a file.
 
     Sub-agents belong to the session in whose folder they are, or else to the one that their rows name. A session
     that goes on in a second file, which repeats rows of the first or names its session, is one session.
     """
-    file = opened.file
+    file = reader.file
     folder, _, name = file.path.replace(os.sep, "/").rpartition("/")
     inside = folder.split("/")
     if "subagents" in inside:
         return ["/".join(inside[: inside.index("subagents")])]
-    openings = _openings(opened)
+    openings = _openings(reader)
     part = source(file, openings).part
     if part is Part.RUN:
         return ["/".join(inside[:-1])]

@@ -7,7 +7,7 @@ from orchtrace_corpus.trace.importers.conversations.codex import rows
 from orchtrace_corpus.trace.importers.conversations.codex.rollout import LEAD_NAME, LEAD_PATH, Rollout, Spawn
 from orchtrace_corpus.trace.importers.conversations.codex.rows import recognises, session_keys
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, Opened
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, LogReader
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.model.terms import Status
@@ -21,8 +21,8 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     run = Run("codex", privacy)
     threads: dict[str, tuple[rows.Meta, list[LogFile]]] = {}
     for file in sorted(files, key=rows.shown):
-        with Opened(file) as opened:
-            meta = rows.first_meta(opened)
+        with LogReader(file) as reader:
+            meta = rows.first_meta(reader)
         threads.setdefault(meta.id, (meta, []))[1].append(file)
     sources = {source for meta, _ in threads.values() for source in (meta.parent, meta.forked)}
     rollouts = [Rollout(own, meta, run, is_source=meta.id in sources) for meta, own in threads.values()]

@@ -44,10 +44,10 @@ def recognises(beginning: logs.Head) -> bool:
     return any(text_field(row, "type") in _ROW_TYPES and isinstance(row.get("payload"), dict) for row in beginning.rows)
 
 
-def first_meta(opened: logs.Opened) -> Meta:
+def first_meta(reader: logs.LogReader) -> Meta:
     """Read the first `session_meta` of a rollout; a rollout without one is a thread by its file name."""
-    file, kind = opened.file, "session_meta"
-    beginning = (row for begin in (opened.first, opened.head) for row in begin().rows)
+    file, kind = reader.file, "session_meta"
+    beginning = (row for begin in (reader.first, reader.head) for row in begin().rows)
     first = next((row for row in beginning if row.get("type") == kind), None)
     if first is None:  # it may be longer than a head
         further = islice(logs.rows(file, ImportReport()), logs.HEAD_ROWS)
@@ -63,10 +63,10 @@ def first_meta(opened: logs.Opened) -> Meta:
     return Meta(thread, created=instant(string(payload.get("timestamp"))), **known)
 
 
-def session_keys(opened: logs.Opened) -> list[str]:
+def session_keys(reader: logs.LogReader) -> list[str]:
     """Return the session keys of a rollout: its own thread, and those that spawned or forked it."""
-    thread = first_meta(opened)
-    return [opened.file.path, *filter(None, (thread.id, thread.parent, thread.forked))]
+    thread = first_meta(reader)
+    return [reader.file.path, *filter(None, (thread.id, thread.parent, thread.forked))]
 
 
 def shown(file: logs.LogFile) -> str:

@@ -56,17 +56,17 @@ def recognises(beginning: logs.Head) -> bool:
     return is_likely and (_EXPORT.match(beginning.text) is not None or beginning.has_any(_MEMBERS))
 
 
-def session_keys(opened: logs.Opened) -> Sequence[str]:
+def session_keys(reader: logs.LogReader) -> Sequence[str]:
     """Return the session keys of a file: its session, the one above it, and the database its folder was moved to."""
-    path, text = opened.file.path, opened.first().text
+    path, text = reader.file.path, reader.first().text
     if text.startswith(_SQLITE):
         return [os.path.realpath(path)]
     folder = os.path.dirname(os.path.realpath(path) if os.path.islink(path) else path)
-    database = opened.folder_cache.get(("database", folder))
+    database = reader.folder_cache.get(("database", folder))
     if database is None:
-        above, _, _ = os.path.join(_real(folder, opened.folder_cache), "").rpartition(f"{os.sep}storage{os.sep}")
+        above, _, _ = os.path.join(_real(folder, reader.folder_cache), "").rpartition(f"{os.sep}storage{os.sep}")
         database = os.path.join(above, "opencode.db") if above else ""
-        database = opened.folder_cache["database", folder] = database if os.path.isfile(database) else ""
+        database = reader.folder_cache["database", folder] = database if os.path.isfile(database) else ""
     about = text.partition('"messages"')[0] if _EXPORT.match(text) else text  # an export has those of one session
     return [*(_SESSION.findall(about) or [os.path.realpath(path)]), *filter(None, [database])]
 
@@ -136,8 +136,8 @@ def folders(file: logs.LogFile) -> Mapping[str, str]:
 
 
 def _is_database(file: logs.LogFile) -> bool:
-    with logs.Opened(file) as opened:
-        return opened.first().text.startswith(_SQLITE)
+    with logs.LogReader(file) as reader:
+        return reader.first().text.startswith(_SQLITE)
 
 
 def _families(parents: Mapping[str, str]) -> Iterator[list[str]]:
