@@ -13,8 +13,8 @@ commands are read from, and Cosmic Ray runs the same tests for every mutant, whi
 import argparse
 import ast
 import copy
+import hashlib
 import os
-import random
 import shutil
 import sqlite3
 import subprocess
@@ -51,11 +51,13 @@ class Mutant:
         path: The file, relative to the root.
         node: The expression that is replaced; its place in the file is what counts.
         replacement: What it is replaced by, as source.
+        line: The text of its first line, without indentation.
     """
 
     path: str
     node: ast.expr
     replacement: str
+    line: str
 
     def apply(self, source: str) -> str:
         """Return the source with the change."""
@@ -66,28 +68,42 @@ class Mutant:
         after = lines[self.node.end_lineno - 1][self.node.end_col_offset :] + b"".join(lines[self.node.end_lineno :])
         return (before + b"(" + self.replacement.encode() + b")" + after).decode()
 
+    def rank(self, seed: int) -> bytes:
+        """Return a pseudorandom rank that depends on the text, not on its place: a sample outlives edits elsewhere."""
+        change = f"{seed} {self.path} {self.line} {ast.unparse(self.node)} {self.replacement}"
+        return hashlib.sha256(change.encode()).digest()
+
     def __str__(self) -> str:
         return f"{self.path}:{self.node.lineno}: {ast.unparse(self.node)} -> {self.replacement}"
 
 
 def mutants_of(path: Path) -> Iterator[Mutant]:
     """Yield every mutant of a module; annotations and texts are left alone."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    lines = text.splitlines()
+    name = str(path.relative_to(ROOT))
+
+    def mutant(node: ast.expr, replacement: str) -> Mutant:
+        return Mutant(name, node, replacement, lines[node.lineno - 1].strip())
+
     skipped = {id(child) for annotation in annotations(tree) for child in ast.walk(annotation)}
     for node in ast.walk(tree):
         if isinstance(node, ast.expr) and id(node) not in skipped:
             for replacement in replacements(node):
-                yield Mutant(str(path.relative_to(ROOT)), node, ast.unparse(replacement))
+                yield mutant(node, ast.unparse(replacement))
         if isinstance(node, ast.ExceptHandler) and isinstance(node.type, ast.Tuple):
             for replacement in without_a_member(node.type):
-                yield Mutant(str(path.relative_to(ROOT)), node.type, ast.unparse(replacement))
-        if isinstance(node, ast.If | ast.While):
-            yield Mutant(str(path.relative_to(ROOT)), node.test, f"not ({ast.unparse(node.test)})")
+                yield mutant(node.type, ast.unparse(replacement))
+        if isinstance(node, ast.If | ast.While) and id(node.test) not in skipped:
+            yield mutant(node.test, f"not ({ast.unparse(node.test)})")
 
 
 def annotations(tree: ast.AST) -> Iterator[ast.expr]:
     """Yield the annotations of a module, and the conditions that only type checkers read."""
     for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            yield node.test
         if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation is not None:
             yield node.annotation
         if isinstance(node, ast.FunctionDef) and node.returns is not None:
@@ -214,7 +230,7 @@ def main() -> int:
     """Try the mutants, print those that survive, and compare their share with the limit."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", nargs="?", default="orchtrace_corpus/trace", help="where to change the code")
-    parser.add_argument("--tests", nargs="+", default=["tests/trace"], help="the tests to choose from")
+    parser.add_argument("--tests", nargs="+", default=["tests/trace", "tests/cli"], help="the tests to choose from")
     parser.add_argument("--seed", type=int, default=1, help="the seed of the sample")
     parser.add_argument("--count", type=int, default=200, help="how many mutants to try")
     parser.add_argument("--least", type=float, default=0.95, help="the least share that must be killed")
@@ -222,7 +238,7 @@ def main() -> int:
     options = parser.parse_args()
     modules = sorted((ROOT / options.folder).rglob("*.py"))
     everything = [mutant for path in modules for mutant in mutants_of(path)]
-    sample = random.Random(options.seed).sample(everything, min(options.count, len(everything)))
+    sample = sorted(everything, key=lambda mutant: mutant.rank(options.seed))[: options.count]
     with tempfile.TemporaryDirectory() as folder:
         tree = copy_tree(folder)
         executed = tests_by_line(tree, options.tests)
