@@ -137,9 +137,7 @@ def pytest_collection(session: pytest.Session) -> None:
             importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
 
 
-POSIX_MODULES = re.compile(
-    r"^import (fcntl|pty|resource|termios)$|^from tests\.corpus\.test_add import Terminal$", re.MULTILINE
-)
+POSIX_MODULES = re.compile(r"^import (fcntl|pty|resource|termios)$|^from tests\.terminal import ", re.MULTILINE)
 POSIX_CALLS = re.compile(
     r"\b(SIG[A-Z]{3,4}|killpg|send_signal|mkfifo|chmod|symlink_to|fsencode|on_terminal|building|/dev/full)\b"
 )

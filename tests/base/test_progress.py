@@ -1,9 +1,6 @@
 """The line that follows a run: true to it, never wider than the terminal, and gone where nobody sees it."""
 
 import io
-import os
-import pty
-import subprocess
 import sys
 import textwrap
 
@@ -14,6 +11,7 @@ from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.commands.progress import line
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.base.text.layout import ASCII, UNICODE, display_width
+from tests.terminal import run_on_terminal
 
 RUN = textwrap.dedent(
     """
@@ -62,25 +60,10 @@ def test_the_line_never_wraps_and_never_moves_the_cursor(width: int) -> None:
 
 
 def on_a_terminal(*arguments: str, **environment: str) -> str:
-    """What a run writes to a terminal."""
-    leader, follower = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-c", RUN, *arguments],
-        stderr=follower,
-        env={**os.environ, "TERM": "xterm", "PYTHONIOENCODING": "utf-8", **environment},
-    ):
-        os.close(follower)
-        written = b""
-        while True:
-            try:
-                part = os.read(leader, 1000)
-            except OSError:  # how a terminal ends when nobody holds its other side
-                break
-            written += part
-            if not part:
-                break
-    os.close(leader)
-    return written.decode()
+    """Return what a run shows on a terminal."""
+    variables = {"PYTHONIOENCODING": "utf-8", **environment}
+    shown, _ = run_on_terminal([sys.executable, "-c", RUN, *arguments], environment=variables)
+    return shown
 
 
 def test_a_terminal_sees_one_line_that_is_gone_at_the_end() -> None:

@@ -1,9 +1,7 @@
 """The command line as its users meet it: exit codes, messages, pipes, terminals, broken installations."""
 
 import os
-import pty
 import re
-import select
 import shlex
 import shutil
 import signal
@@ -26,6 +24,7 @@ from orchtrace_corpus.cli.table import COMMANDS
 from orchtrace_corpus.corpus.api import Corpus
 from tests.conftest import ROOT, TOY, Result, copy_published, run_corpus, run_in_one_process, run_toy
 from tests.effort import FULL, mostly_slow
+from tests.terminal import run_on_terminal
 from tests.trace.datasets import run_build
 
 CORPUS = [sys.executable, "-m", "orchtrace_corpus"]
@@ -50,25 +49,13 @@ def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[s
 
 
 def on_terminal(*arguments: str, columns: int = 80, program: Sequence[str] = CORPUS, **environment: str) -> str:
-    """What a command, or another program, writes to a terminal of that width."""
-    controller, terminal = pty.openpty()
-    settings = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm-256color", **environment}
-    child = subprocess.Popen(
-        [*program, *arguments], stdin=terminal, stdout=terminal, stderr=subprocess.DEVNULL, env=settings, cwd=ROOT
+    """Return what a command, or another program, shows on a terminal of that width; its errors go nowhere."""
+    variables = {"TERM": "xterm-256color", **environment}
+    shown, code = run_on_terminal(
+        [*program, *arguments], columns=columns, environment=variables, stderr=subprocess.DEVNULL, cwd=ROOT
     )
-    os.close(terminal)
-    shown = b""
-    while select.select([controller], [], [], 20)[0]:
-        try:
-            part = os.read(controller, 65536)
-        except OSError:  # the child has closed its end
-            break
-        if not part:
-            break
-        shown += part
-    os.close(controller)
-    assert child.wait() == 0
-    return shown.decode()
+    assert code == 0
+    return shown
 
 
 def test_a_narrow_terminal_shows_ids_of_claims_whole_and_no_strip_of_sentences(tmp_path: Path) -> None:

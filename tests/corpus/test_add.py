@@ -2,17 +2,13 @@
 
 import io
 import json
-import os
-import pty
 import re
-import select
 import shlex
 import shutil
 import signal
 import sys
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,13 +16,15 @@ import pytest
 import orchtrace_corpus as oc
 from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
 from orchtrace_corpus.corpus.sources.arxiv.client import Client
-from tests.conftest import ROOT, TOY, Result, run_corpus
+from tests.conftest import ROOT, Result, run_corpus
 from tests.corpus import arxiv_server as faults
 from tests.corpus import processes
 from tests.corpus.arxiv_server import ArxivServer, record
+from tests.corpus.files import contents
 from tests.corpus.test_candidates import MOSS
 from tests.corpus.test_registries import CROSSREF, Registry, registry  # noqa: F401
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
+from tests.terminal import Terminal
 
 HEDGES = record(
     "2401.00007",
@@ -39,7 +37,6 @@ PONDS = record("2401.00008", title="Ponds without Fish", authors=("Pond Team",),
 YARD = record("2401.00009", title="The yard", authors=("Anon Ymous",))
 TAGS = ("--style", "formal", "--care", "none", "--size", "small")
 WORDS = ("arbour", "bench", "compost", "ditch", "edging", "fern", "gate", "hoe", "ivy", "jasmine", "kale", "lawn")
-DAY = "1709251200"  # 2024-03-01, whatever the day is
 
 ADDED = """\
 --- a/data/papers.yaml
@@ -63,31 +60,17 @@ ADDED = """\
 """
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArxivServer]:
-    with ArxivServer([HEDGES, PONDS, YARD]) as server:
-        monkeypatch.setenv("ORCHTRACE_ARXIV_URL", server.url)
-        monkeypatch.setenv("ORCHTRACE_ARXIV_SPACING", "0.0001")
-        yield server
+ARXIV = [HEDGES, PONDS, YARD]
 
 
 @pytest.fixture
-def corpus(server: ArxivServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the toy corpus, and an empty cache."""
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
-    monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", DAY)
-    monkeypatch.chdir(root)
+def root(root: Path, in_root: None, empty_cache: None, on_first_of_march: None, server: ArxivServer) -> Path:
+    """Let the toy corpus and the local arXiv be used on the first of March 2024."""
     return root
 
 
 def add(*arguments: str) -> Result:
     return run_corpus("add", *arguments)
-
-
-def contents(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
 def unnumbered(text: str) -> str:
@@ -99,8 +82,8 @@ def paper(root: Path, key: str) -> oc.Paper:
     return oc.load(str(root))[key]
 
 
-def test_a_paper_is_added_at_the_end_and_nothing_else_changes(corpus: Path, server: ArxivServer) -> None:
-    before = (corpus / "data" / "papers.yaml").read_text(encoding="utf-8")
+def test_a_paper_is_added_at_the_end_and_nothing_else_changes(root: Path, server: ArxivServer) -> None:
+    before = (root / "data" / "papers.yaml").read_text(encoding="utf-8")
 
     result = add("arXiv:2401.00007v1", *TAGS)
 
@@ -113,18 +96,18 @@ def test_a_paper_is_added_at_the_end_and_nothing_else_changes(corpus: Path, serv
         "corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n"
         "added hedge: HEDGE: Cutting in Straight Lines\n"
     )
-    text = (corpus / "data" / "papers.yaml").read_text(encoding="utf-8")
+    text = (root / "data" / "papers.yaml").read_text(encoding="utf-8")
     assert text.startswith(before)
     assert [request.ids for request in server.requests] == [("2401.00007",)]
     assert run_corpus("check", "form").code == 0
 
 
-def test_a_summary_gets_the_period_that_it_was_left_without(corpus: Path) -> None:
+def test_a_summary_gets_the_period_that_it_was_left_without(root: Path) -> None:
     assert add("2401.00007", *TAGS, "--summary", " Cuts hedges").stderr.startswith("wrote data/papers.yaml\n")
-    assert paper(corpus, "hedge").summary == "Cuts hedges."
+    assert paper(root, "hedge").summary == "Cuts hedges."
 
 
-def test_everything_can_be_said_in_options(corpus: Path) -> None:
+def test_everything_can_be_said_in_options(root: Path) -> None:
     result = add(
         *("2401.00007", "--key", "hedges", "--title", "Hedges", "--authors", "Doe, Jo; Roe, Al and others"),
         *(
@@ -154,7 +137,7 @@ def test_everything_can_be_said_in_options(corpus: Path) -> None:
     )
 
     assert (result.code, result.stderr.splitlines()[0]) == (0, "wrote data/papers.yaml")
-    assert paper(corpus, "hedges") == oc.Paper(
+    assert paper(root, "hedges") == oc.Paper(
         key="hedges",
         title="Hedges",
         authors=("Doe, Jo", "Roe, Al", "others"),
@@ -171,18 +154,18 @@ def test_everything_can_be_said_in_options(corpus: Path) -> None:
     )
 
 
-def test_evidence_is_about_the_axes_and_the_version_read_unless_said_otherwise(corpus: Path) -> None:
+def test_evidence_is_about_the_axes_and_the_version_read_unless_said_otherwise(root: Path) -> None:
     result = add(
         *("2401.00007", "--style", "NA", "--water", "daily", "--size", "small", "--evidence", "It is watered."),
         *("--evidence-level", "visit", "--evidence-confidence", "high"),
     )
 
     assert result.code == 0
-    (item,) = paper(corpus, "hedge").evidence
+    (item,) = paper(root, "hedge").evidence
     assert (item.tags, item.source) == (("care",), "https://arxiv.org/abs/2401.00007v2")
 
 
-def test_several_papers_are_asked_for_at_once_and_each_has_its_verdict(corpus: Path, server: ArxivServer) -> None:
+def test_several_papers_are_asked_for_at_once_and_each_has_its_verdict(root: Path, server: ArxivServer) -> None:
     result = add("2401.00007", "2101.00001", "2401.00008", "2001.00009", "https://arxiv.org/abs/2401.00007v2", *TAGS)
 
     assert result.code == 1
@@ -198,7 +181,7 @@ def test_several_papers_are_asked_for_at_once_and_each_has_its_verdict(corpus: P
     assert "added hedge: " in result.stderr
     assert "added ponds-without-fish: " in result.stderr
     assert result.stderr.endswith("\n2 added, 2 already known, 1 not added\n")
-    assert [each.key for each in oc.load(str(corpus)).papers[4:]] == ["hedge", "ponds-without-fish"]
+    assert [each.key for each in oc.load(str(root)).papers[4:]] == ["hedge", "ponds-without-fish"]
 
 
 @pytest.mark.parametrize(
@@ -219,18 +202,18 @@ def test_several_papers_are_asked_for_at_once_and_each_has_its_verdict(corpus: P
         ("ftp://example.org/x", 2, "is not a web address; begin it with https://"),
     ],
 )
-def test_what_is_known_or_no_paper_is_refused_with_the_reason(name: str, code: int, reason: str, corpus: Path) -> None:
-    before = contents(corpus)
+def test_what_is_known_or_no_paper_is_refused_with_the_reason(name: str, code: int, reason: str, root: Path) -> None:
+    before = contents(root)
 
     result = add(name, *TAGS)
 
     assert (result.code, result.stdout) == (code, "")
     assert result.stderr.startswith(f"corpus: {name} was not added: ")
     assert reason in result.stderr
-    assert contents(corpus) == before
+    assert contents(root) == before
 
 
-def test_two_arxiv_ids_with_nearly_one_title_are_two_works_and_it_is_said(corpus: Path, server: ArxivServer) -> None:
+def test_two_arxiv_ids_with_nearly_one_title_are_two_works_and_it_is_said(root: Path, server: ArxivServer) -> None:
     server.papers["2401.00019"] = [record("2401.00019", title="Röses: A Garden with Four Beds", authors=("Ada Toy",))]
 
     result = add("2401.00019", *TAGS)
@@ -239,13 +222,13 @@ def test_two_arxiv_ids_with_nearly_one_title_are_two_works_and_it_is_said(corpus
     assert (result.code, remark in result.stderr) == (0, True)
 
 
-def test_a_title_may_be_that_of_another_work_but_an_identifier_may_not(corpus: Path) -> None:
+def test_a_title_may_be_that_of_another_work_but_an_identifier_may_not(root: Path) -> None:
     assert add("2401.00009", *TAGS, "--despite-title").code == 0
-    assert paper(corpus, "yard").title == "The yard"
+    assert paper(root, "yard").title == "The yard"
     assert add("2101.00001", *TAGS, "--despite-title").code == 1
 
 
-def test_what_is_missing_is_said_at_once_with_what_is_allowed(corpus: Path) -> None:
+def test_what_is_missing_is_said_at_once_with_what_is_allowed(root: Path) -> None:
     result = add("https://example.org/new", "--style", "meadow")
 
     assert (
@@ -270,7 +253,7 @@ def test_what_is_missing_is_said_at_once_with_what_is_allowed(corpus: Path) -> N
     assert "--evidence" not in undemanded.stderr
 
 
-def test_evidence_that_the_taxonomy_demands_is_missed_before_anything_is_written(corpus: Path) -> None:
+def test_evidence_that_the_taxonomy_demands_is_missed_before_anything_is_written(root: Path) -> None:
     result = add("2401.00007", "--style", "formal", "--water", "daily", "--size", "small")
 
     assert (result.code, result.stdout) == (2, "")
@@ -317,18 +300,18 @@ def test_evidence_that_the_taxonomy_demands_is_missed_before_anything_is_written
         (["2401.00007", "--from-issue", "x.md"], "--from-issue names the paper itself"),
     ],
 )
-def test_wrong_use_ends_with_2_and_changes_nothing(words: list[str], message: str, corpus: Path) -> None:
-    before = contents(corpus)
+def test_wrong_use_ends_with_2_and_changes_nothing(words: list[str], message: str, root: Path) -> None:
+    before = contents(root)
 
     result = add(*words)
 
     assert (result.code, result.stdout) == (2, "")
     assert message in result.stderr
-    assert contents(corpus) == before
+    assert contents(root) == before
 
 
-def test_what_would_bring_an_error_is_not_written(corpus: Path) -> None:
-    before = contents(corpus)
+def test_what_would_bring_an_error_is_not_written(root: Path) -> None:
+    before = contents(root)
 
     result = add("2401.00007", "--style", "meadow", "--care", "none", "--size", "small")
 
@@ -337,29 +320,29 @@ def test_what_would_bring_an_error_is_not_written(corpus: Path) -> None:
         "X101 A meadow needs room, so its size is large (rule 'meadow-is-large' of the taxonomy) [hedge]"
         in result.stderr
     )
-    assert contents(corpus) == before
+    assert contents(root) == before
 
 
-def test_a_dry_run_shows_the_diff_and_writes_nothing(corpus: Path) -> None:
-    before = contents(corpus)
+def test_a_dry_run_shows_the_diff_and_writes_nothing(root: Path) -> None:
+    before = contents(root)
 
     result = add("2401.00007", *TAGS, "--dry-run")
 
     assert (result.code, unnumbered(result.stdout)) == (0, ADDED)
-    assert contents(corpus) == before
+    assert contents(root) == before
 
 
-def test_without_fetching_the_options_say_it_all(corpus: Path, server: ArxivServer) -> None:
+def test_without_fetching_the_options_say_it_all(root: Path, server: ArxivServer) -> None:
     said = ("--title", "A Wall", "--authors", "Doe, Jo", "--year", "2024", "--venue", "Blog")
 
     assert add("2401.00011", "--no-fetch", *said, *TAGS).code == 0
     assert add("example.org/fence", "--title", "A Fence", *said[2:], *TAGS).code == 0
     assert server.requests == []
-    assert paper(corpus, "wall").arxiv_id == "2401.00011"
-    assert paper(corpus, "fence").urls == ("https://example.org/fence",)
+    assert paper(root, "wall").arxiv_id == "2401.00011"
+    assert paper(root, "fence").urls == ("https://example.org/fence",)
 
 
-def test_simultaneous_additions_of_different_papers_all_succeed(corpus: Path) -> None:
+def test_simultaneous_additions_of_different_papers_all_succeed(root: Path) -> None:
     said = ("--authors", "Doe, Jo", "--year", "2024", "--venue", "Blog", *TAGS)
     children = [
         processes.fork(processes.command, "add", f"example.org/{word}", "--title", f"A {word}", "--key", word, *said)
@@ -369,21 +352,21 @@ def test_simultaneous_additions_of_different_papers_all_succeed(corpus: Path) ->
         child.join(120)
 
     assert [child.exitcode for child in children] == [0] * len(WORDS)
-    assert set(WORDS) <= {one.key for one in oc.load(str(corpus)).papers}
+    assert set(WORDS) <= {one.key for one in oc.load(str(root)).papers}
     assert run_corpus("check", "form").code == 0
 
 
-def test_simultaneous_additions_of_one_paper_add_it_once(corpus: Path) -> None:
+def test_simultaneous_additions_of_one_paper_add_it_once(root: Path) -> None:
     said = ("--title", "A Wall", "--authors", "Doe, Jo", "--year", "2024", "--venue", "Blog", *TAGS)
     children = [processes.fork(processes.command, "add", "example.org/wall", *said) for _ in range(4)]
     for child in children:
         child.join(120)
 
     assert sorted(child.exitcode or 0 for child in children) == [0, 1, 1, 1]
-    assert [one.key for one in oc.load(str(corpus)).papers].count("wall") == 1
+    assert [one.key for one in oc.load(str(root)).papers].count("wall") == 1
 
 
-def test_offline_works_from_what_was_answered_before(corpus: Path, server: ArxivServer) -> None:
+def test_offline_works_from_what_was_answered_before(root: Path, server: ArxivServer) -> None:
     result = add("2401.00007", *TAGS, "--offline")
 
     assert (result.code, result.stdout, server.requests) == (4, "", [])
@@ -410,9 +393,9 @@ def test_offline_works_from_what_was_answered_before(corpus: Path, server: Arxiv
     ],
 )
 def test_an_arxiv_that_does_not_answer_ends_with_4(
-    fault: faults.Fault, reason: str, corpus: Path, server: ArxivServer, monkeypatch: pytest.MonkeyPatch
+    fault: faults.Fault, reason: str, root: Path, server: ArxivServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = contents(corpus)
+    before = contents(root)
     server.always = fault
     monkeypatch.setitem(Client.__init__.__kwdefaults__, "patience_seconds", 0.05)
 
@@ -422,16 +405,16 @@ def test_an_arxiv_that_does_not_answer_ends_with_4(
     assert "2401.00007 was not added: " in result.stderr
     assert "2101.00001 was not added: in the pool already" in result.stderr
     assert reason in result.stderr
-    assert contents(corpus) == before
+    assert contents(root) == before
 
 
-def test_a_doi_is_looked_up_at_its_registry(corpus: Path, registry: Registry) -> None:
+def test_a_doi_is_looked_up_at_its_registry(root: Path, registry: Registry) -> None:
     registry.answers["/10.5555/beds.2"] = (200, {"Content-Type": "application/json"}, json.dumps(CROSSREF).encode())
 
     result = add("https://doi.org/10.5555/BEDS.2", *TAGS, "--title", "The Beds of 2024", "--year", "2024")
 
     assert result.code == 0
-    beds = paper(corpus, "beds-2024")
+    beds = paper(root, "beds-2024")
     assert (beds.doi, beds.year, beds.venue, beds.urls) == (
         "10.5555/beds.2",
         2024,
@@ -444,7 +427,7 @@ def test_a_doi_is_looked_up_at_its_registry(corpus: Path, registry: Registry) ->
     assert add("10.5555/offline", *TAGS, "--offline").code == 4
 
 
-def test_a_registry_that_does_not_answer_ends_with_4(corpus: Path, registry: Registry) -> None:
+def test_a_registry_that_does_not_answer_ends_with_4(root: Path, registry: Registry) -> None:
     registry.answers["/10.5555/beds.2"] = (503, {}, b"later")
 
     result = add("10.5555/beds.2", *TAGS)
@@ -462,8 +445,8 @@ BIBTEX = r"""
 """
 
 
-def test_every_entry_of_a_bibtex_file_has_its_own_verdict(corpus: Path, server: ArxivServer) -> None:
-    (corpus / "refs.bib").write_text(BIBTEX, encoding="utf-8")
+def test_every_entry_of_a_bibtex_file_has_its_own_verdict(root: Path, server: ArxivServer) -> None:
+    (root / "refs.bib").write_text(BIBTEX, encoding="utf-8")
 
     result = add("refs.bib", *TAGS)
 
@@ -472,7 +455,7 @@ def test_every_entry_of_a_bibtex_file_has_its_own_verdict(corpus: Path, server: 
         "corpus: refs.bib:4 was not added: in the pool already as 'terminal-yard', known by its title" in result.stderr
     )
     assert "corpus: refs.bib:6 was not added: '2401.1234' is not an arXiv id" in result.stderr
-    walls, grass = paper(corpus, "walls2024"), paper(corpus, "cut-grass")
+    walls, grass = paper(root, "walls2024"), paper(root, "cut-grass")
     assert (walls.title, walls.authors) == ("Walls: On α-Brick", ("Müller, Änne", "{Wall Team}"))
     assert (walls.doi, walls.venue, walls.urls) == ("10.5555/walls", "Journal of Walls", ("https://example.org/walls",))
     assert (grass.arxiv_id, grass.venue, grass.urls) == ("2401.12345", "arXiv", ("https://arxiv.org/abs/2401.12345",))
@@ -488,8 +471,8 @@ TAGGED = """
 """
 
 
-def test_each_entry_of_a_bibtex_file_brings_its_own_tags(corpus: Path) -> None:
-    (corpus / "refs.bib").write_text(TAGGED, encoding="utf-8")
+def test_each_entry_of_a_bibtex_file_brings_its_own_tags(root: Path) -> None:
+    (root / "refs.bib").write_text(TAGGED, encoding="utf-8")
     refused = "corpus: refs.bib:6 was not added: its keywords: unknown size 'huge' (allowed: small, large)\n"
 
     assert add("refs.bib", "--care", "prune=weekly") == (
@@ -500,19 +483,19 @@ def test_each_entry_of_a_bibtex_file_brings_its_own_tags(corpus: Path) -> None:
     result = add("refs.bib", "--care", "prune=weekly", "--tag", "size=small")
 
     assert (result.code, result.stderr.startswith(refused)) == (2, True)
-    dogs, cats = paper(corpus, "dogs"), paper(corpus, "cats")
+    dogs, cats = paper(root, "dogs"), paper(root, "cats")
     assert dogs.tags == {"style": "gravel", "care": {"prune": "weekly"}, "tools": ("spade", "rake"), "size": "small"}
     assert cats.tags == {"style": "cottage", "care": {"prune": "weekly"}, "size": "small"}
     assert (dogs.summary, cats.summary) == ("Lets dogs in.", "")
 
 
-def test_a_key_made_for_one_entry_is_not_that_of_another(corpus: Path) -> None:
+def test_a_key_made_for_one_entry_is_not_that_of_another(root: Path) -> None:
     entry = (
         "author={{Doe, Jo}}, year=2024, journal={{Beds}}, volume=7, number=2, pages={{1--9}}, url={{https://e.org/{}}}"
     )
     first = f"@article{{DBLP:x/y, title={{Lake: Water}}, {entry.format('a')}}}\n"
     second = f"@article{{lake, title={{Another Pond}}, {entry.format('b')}}}\n"
-    (corpus / "refs.bib").write_text(first + second, encoding="utf-8")
+    (root / "refs.bib").write_text(first + second, encoding="utf-8")
 
     assert add("refs.bib", *TAGS).code == 0
 
@@ -521,25 +504,25 @@ def test_a_key_made_for_one_entry_is_not_that_of_another(corpus: Path) -> None:
     assert written.count("pages         = {1--9}") == written.count("volume        = {7}") == 2
 
 
-def test_what_was_exported_with_its_tags_is_added_with_them(corpus: Path) -> None:
+def test_what_was_exported_with_its_tags_is_added_with_them(root: Path) -> None:
     assert run_corpus("export", "bibtex", "--profile", "tagged", "-o", "all.bib", "--where", "care=").code == 0
-    before = paper(corpus, "long-grass")
+    before = paper(root, "long-grass")
     assert run_corpus("remove", "long-grass", "--yes").code == 0
 
     assert add("all.bib", "--care", "none").code == 0
 
-    after = paper(corpus, "long-grass")
+    after = paper(root, "long-grass")
     assert (after.tags, after.summary) == (before.tags, before.summary)
 
 
-def test_all_problems_of_a_paper_are_told_at_once(corpus: Path, server: ArxivServer) -> None:
-    before = contents(corpus)
+def test_all_problems_of_a_paper_are_told_at_once(root: Path, server: ArxivServer) -> None:
+    before = contents(root)
     words = ("--style", "japanese", "--water", "hourly", "--tag", "colour=red", "--tag", "size", "--key", "A b")
     details = ("--set", "colour=red", "--set", "venue_year=24", "--evidence-level", "rumour", "--evidence-tags", "a,,b")
 
     result = add("2401.00007", *words, *details)
 
-    assert (result.code, result.stdout, server.requests, contents(corpus) == before) == (2, "", [], True)
+    assert (result.code, result.stdout, server.requests, contents(root) == before) == (2, "", [], True)
     assert (
         result.stderr
         == """\
@@ -561,7 +544,7 @@ benchmarks_note)
     )
 
 
-def test_a_mistake_hides_no_other_one(corpus: Path, server: ArxivServer) -> None:
+def test_a_mistake_hides_no_other_one(root: Path, server: ArxivServer) -> None:
     words = ("--care", "watr=daily,prune=hourly", "--authors", "Ada Example, Ben Sample", "--year", "20225")
     sets = ("--set", "algoritm=PPO", "--set", "algorithm=PPO", "--set", "algorithm=GRPO")
 
@@ -589,7 +572,7 @@ algorithm, algorithm_note, benchmarks, benchmarks_note)
     )
 
 
-def test_what_is_missing_is_told_beside_what_is_wrong(corpus: Path, server: ArxivServer) -> None:
+def test_what_is_missing_is_told_beside_what_is_wrong(root: Path, server: ArxivServer) -> None:
     wrong = "unknown style 'japanese' (allowed: formal, cottage, meadow, gravel, NA)\n"
     missing = "missing for 2401.00007:\n    --size TERM  small, large\n"
 
@@ -611,14 +594,14 @@ def test_what_is_missing_is_told_beside_what_is_wrong(corpus: Path, server: Arxi
     assert server.requests == []
 
 
-def test_a_bibtex_file_that_cannot_be_read_ends_with_3(corpus: Path) -> None:
-    (corpus / "broken.bib").write_text("@article{a, title={A}, title={B}}", encoding="utf-8")
-    before = contents(corpus)
+def test_a_bibtex_file_that_cannot_be_read_ends_with_3(root: Path) -> None:
+    (root / "broken.bib").write_text("@article{a, title={A}, title={B}}", encoding="utf-8")
+    before = contents(root)
 
     assert add("missing.bib", *TAGS).stderr == "corpus: cannot read missing.bib: No such file or directory\n"
     assert add("missing.bib", *TAGS).code == 3
-    assert (add("broken.bib", *TAGS).code, contents(corpus) == before) == (3, True)
-    (corpus / "large.bib").write_bytes(b" " * (16 * 2**20 + 1))
+    assert (add("broken.bib", *TAGS).code, contents(root) == before) == (3, True)
+    (root / "large.bib").write_bytes(b" " * (16 * 2**20 + 1))
     assert add("large.bib", *TAGS).stderr == (
         "corpus: large.bib is larger than 16 MiB\n"
         "Set ORCHTRACE_MAX_BODY_BYTES to a higher number, if you trust the input.\n"
@@ -671,12 +654,12 @@ evil\r
 """
 
 
-def test_an_issue_with_hostile_markdown_adds_nothing_but_text(corpus: Path) -> None:
-    result = add("--from-issue", issue(corpus, ISSUE))
+def test_an_issue_with_hostile_markdown_adds_nothing_but_text(root: Path) -> None:
+    result = add("--from-issue", issue(root, ISSUE))
 
     assert result.code == 0
-    assert [each.key for each in oc.load(str(corpus)).papers[4:]] == ["hedge"]
-    hedge = paper(corpus, "hedge")
+    assert [each.key for each in oc.load(str(root)).papers[4:]] == ["hedge"]
+    hedge = paper(root, "hedge")
     assert hedge.summary == "Cuts hedges - key: evil and more ."
     assert hedge.tags == {"style": "formal", "care": {"water": "daily"}, "size": "small"}
     assert hedge.evidence[0].note == "It is n times watered."
@@ -687,17 +670,17 @@ def test_an_issue_with_hostile_markdown_adds_nothing_but_text(corpus: Path) -> N
     )
 
 
-def test_options_go_before_what_an_issue_says_and_fill_what_it_leaves_open(corpus: Path) -> None:
-    path = issue(corpus, "### arXiv id, DOI or address\n2401.00007\n### Style\nformal\n### Year\nlast\n")
+def test_options_go_before_what_an_issue_says_and_fill_what_it_leaves_open(root: Path) -> None:
+    path = issue(root, "### arXiv id, DOI or address\n2401.00007\n### Style\nformal\n### Year\nlast\n")
 
     result = add("--from-issue", path, "--style", "cottage", "--care", "none", "--size", "large")
 
     assert result.code == 0
-    assert paper(corpus, "hedge").tags == {"style": "cottage", "care": {}, "size": "large"}
+    assert paper(root, "hedge").tags == {"style": "cottage", "care": {}, "size": "large"}
     assert "corpus: the answer to 'Year' is left out: it has not four digits\n" in result.stderr
 
 
-def test_an_issue_may_come_through_a_pipe(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_issue_may_come_through_a_pipe(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     body = "### arXiv id, DOI or address\n2401.00007\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body.encode())))
 
@@ -706,14 +689,14 @@ def test_an_issue_may_come_through_a_pipe(corpus: Path, monkeypatch: pytest.Monk
     assert (done.code, unnumbered(done.stdout)) == (0, ADDED)
 
 
-def test_an_issue_never_names_a_file(corpus: Path) -> None:
-    (corpus / "refs.bib").write_text(BIBTEX, encoding="utf-8")
-    before = contents(corpus)
+def test_an_issue_never_names_a_file(root: Path) -> None:
+    (root / "refs.bib").write_text(BIBTEX, encoding="utf-8")
+    before = contents(root)
 
-    result = add("--from-issue", issue(corpus, "### arXiv id, DOI or address\nrefs.bib\n"), *TAGS)
+    result = add("--from-issue", issue(root, "### arXiv id, DOI or address\nrefs.bib\n"), *TAGS)
 
     assert result.code == 2
-    assert {name: text for name, text in contents(corpus).items() if name != "issue.md"} == before
+    assert {name: text for name, text in contents(root).items() if name != "issue.md"} == before
 
 
 @pytest.mark.parametrize(
@@ -725,70 +708,14 @@ def test_an_issue_never_names_a_file(corpus: Path) -> None:
         (b"### Title\n\nHello\n", 2, "issue.md names no paper"),
     ],
 )
-def test_what_is_no_issue_is_refused(data: bytes, code: int, message: str, corpus: Path) -> None:
-    (corpus / "issue.md").write_bytes(data)
+def test_what_is_no_issue_is_refused(data: bytes, code: int, message: str, root: Path) -> None:
+    (root / "issue.md").write_bytes(data)
 
     result = add("--from-issue", "issue.md")
 
     assert (result.code, result.stdout) == (code, "")
     assert message in result.stderr
     assert add("--from-issue", "missing.md").code == 3
-
-
-class Terminal:
-    """A process on a terminal of its own, answered prompt by prompt."""
-
-    def __init__(self, *arguments: str, command: str = "add") -> None:
-        self._controller, terminal = pty.openpty()
-        settings = {"COLUMNS": "100", "TERM": "xterm"}
-        self._child = processes.fork(
-            processes.command, command, *arguments, files=[terminal] * 3, terminal=True, **settings
-        )
-        os.close(terminal)
-        self._pressed = b""
-        self.shown = ""
-
-    def until(self, prompt: str) -> None:
-        """Read until a prompt is shown."""
-        start = len(self.shown)
-        while not self.shown[start:].endswith(prompt):
-            assert select.select([self._controller], [], [], 30)[0], self.shown
-            part = self._read()
-            assert part, self.shown
-            self.shown += part
-
-    def answer(self, answers: Sequence[tuple[str, str]]) -> None:
-        """Give the answer to each prompt, when it is shown."""
-        for prompt, text in answers:
-            self.until(prompt)
-            os.write(self._controller, f"{text}\n".encode())
-
-    def press(self, keys: bytes) -> None:
-        self._pressed = keys
-        os.write(self._controller, keys)
-
-    def kill(self) -> int | None:
-        return processes.killed(self._child, signal.SIGKILL)
-
-    def end(self) -> int | None:
-        while True:
-            if not select.select([self._controller], [], [], 5)[0]:
-                os.write(
-                    self._controller, self._pressed
-                )  # an interrupt just before a read is seen at the next one only
-            elif part := self._read():
-                self.shown += part
-            else:
-                break
-        os.close(self._controller)
-        self._child.join(30)
-        return self._child.exitcode
-
-    def _read(self) -> str:
-        try:
-            return os.read(self._controller, 65536).decode().replace("\r\n", "\n")
-        except OSError:  # the child has closed its end
-            return ""
 
 
 ANSWERS = (
@@ -814,12 +741,12 @@ ANSWERS = (
 )
 
 
-def test_at_a_terminal_what_is_missing_is_asked_for(corpus: Path) -> None:
+def test_at_a_terminal_what_is_missing_is_asked_for(root: Path) -> None:
     terminal = Terminal("2401.00007")
     terminal.answer(ANSWERS)
 
     assert terminal.end() == 0
-    hedge = paper(corpus, "hedge")
+    hedge = paper(root, "hedge")
     assert hedge.tags == {
         "style": "formal",
         "care": {"water": "daily"},
@@ -845,7 +772,7 @@ def test_at_a_terminal_what_is_missing_is_asked_for(corpus: Path) -> None:
         assert said in terminal.shown
 
 
-def test_at_a_terminal_a_paper_that_cannot_be_looked_up_is_asked_for_at_once(corpus: Path) -> None:
+def test_at_a_terminal_a_paper_that_cannot_be_looked_up_is_asked_for_at_once(root: Path) -> None:
     terminal = Terminal("2401.00007", "--offline", "--tools", "NA", *TAGS)
     terminal.answer(
         (("Title: ", "Hedges"), ("Authors, as Family, Given; Family, Given: ", "Doe, Jo"), ("Year: ", "2024"))
@@ -857,12 +784,12 @@ def test_at_a_terminal_a_paper_that_cannot_be_looked_up_is_asked_for_at_once(cor
     assert "2401.00007 could not be looked up: there is no stored answer for it; omit --offline; you are asked" in (
         terminal.shown
     )
-    hedges = paper(corpus, "hedges")
+    hedges = paper(root, "hedges")
     assert (hedges.title, hedges.arxiv_id, hedges.year, hedges.summary) == ("Hedges", "2401.00007", 2024, "")
 
 
-def test_of_a_candidate_only_what_is_open_is_asked_with_the_readings_at_hand(corpus: Path) -> None:
-    (corpus / "data" / "candidates.yaml").write_text(MOSS, encoding="utf-8")
+def test_of_a_candidate_only_what_is_open_is_asked_with_the_readings_at_hand(root: Path) -> None:
+    (root / "data" / "candidates.yaml").write_text(MOSS, encoding="utf-8")
     terminal = Terminal("moss-garden")
     terminal.answer(
         (
@@ -879,7 +806,7 @@ def test_of_a_candidate_only_what_is_open_is_asked_with_the_readings_at_hand(cor
     )
 
     assert terminal.end() == 0
-    moss = paper(corpus, "moss-garden")
+    moss = paper(root, "moss-garden")
     assert moss.tags == {"style": "cottage", "care": {"water": "daily"}, "size": "small"}
     assert [item.verdict.value for item in moss.evidence] == [
         "supported",
@@ -892,10 +819,10 @@ def test_of_a_candidate_only_what_is_open_is_asked_with_the_readings_at_hand(cor
     assert (
         "Size: How large it is.\n  first reader reads size small\n  second reader reads size large\n  1 small 2 large\n"
     ) in terminal.shown
-    assert (corpus / "data" / "candidates.yaml").read_text(encoding="utf-8") == "[]\n"
+    assert (root / "data" / "candidates.yaml").read_text(encoding="utf-8") == "[]\n"
 
 
-def test_that_a_field_does_not_apply_is_never_proposed(corpus: Path) -> None:
+def test_that_a_field_does_not_apply_is_never_proposed(root: Path) -> None:
     terminal = Terminal("2401.00007", "--venue", "Hedge Days 2024")
     terminal.answer((("style, ? explains: ", ""), ("style, ? explains: ", "NA")))
     terminal.until("water (C1) [does not arise], ? explains: ")
@@ -906,17 +833,17 @@ def test_that_a_field_does_not_apply_is_never_proposed(corpus: Path) -> None:
     assert "--venue 'Hedge Days 2024' --style NA\n" in terminal.shown
 
 
-def test_yes_takes_what_is_proposed_without_a_question(corpus: Path) -> None:
+def test_yes_takes_what_is_proposed_without_a_question(root: Path) -> None:
     terminal = Terminal("2401.00007", "--yes", *TAGS)
 
     assert terminal.end() == 0
     assert "explains" not in terminal.shown
-    assert paper(corpus, "hedge").summary == ""
+    assert paper(root, "hedge").summary == ""
 
 
 @pytest.mark.parametrize("keys", [b"\x03", b"\x04"], ids=["Ctrl-C", "end of input"])
-def test_whoever_stops_before_the_last_answer_has_written_nothing(keys: bytes, corpus: Path) -> None:
-    before = contents(corpus)
+def test_whoever_stops_before_the_last_answer_has_written_nothing(keys: bytes, root: Path) -> None:
+    before = contents(root)
     terminal = Terminal("2401.00007")
     terminal.answer(ANSWERS[:6])
     terminal.until(ANSWERS[6][0])
@@ -926,10 +853,10 @@ def test_whoever_stops_before_the_last_answer_has_written_nothing(keys: bytes, c
     assert terminal.shown.endswith(
         "Your answers, to try again: corpus add 2401.00007 --venue 'Hedge Days 2024' --style formal --care water=daily\ncorpus: interrupted\n"
     )
-    assert contents(corpus) == before
+    assert contents(root) == before
 
 
-def test_whoever_stops_before_the_first_answer_is_told_nothing_to_repeat(corpus: Path) -> None:
+def test_whoever_stops_before_the_first_answer_is_told_nothing_to_repeat(root: Path) -> None:
     terminal = Terminal("2401.00007")
     terminal.until(ANSWERS[0][0])
     terminal.press(b"\x03")
@@ -944,14 +871,14 @@ def repeated(shown: str) -> list[list[str]]:
     return [shlex.split(line.partition("corpus add ")[2]) for line in lines]
 
 
-def test_answers_are_given_back_when_the_data_has_changed_meanwhile(corpus: Path) -> None:
+def test_answers_are_given_back_when_the_data_has_changed_meanwhile(root: Path) -> None:
     terminal = Terminal("2401.00007", "--dry-run", "--no-fetch", "--title", "It's a Hedge", "--year", "2024")
     told = (("Authors, as Family, Given; Family, Given: ", "Ada Example, Ben Sample"),)
     terminal.answer((*told, ("Authors, as Family, Given; Family, Given: ", "Example, Ada; Sample, Ben")))
     terminal.answer((("Venue, such as NeurIPS 2025: ", "A & B"), *ANSWERS[3:9], ("[leave out]: ", ""), *ANSWERS[11:12]))
     terminal.answer((("Source of the evidence [https://arxiv.org/abs/2401.00007]: ", ""), *ANSWERS[14:16]))
     terminal.until("]: ")
-    path = corpus / "data" / "papers.yaml"
+    path = root / "data" / "papers.yaml"
     path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     terminal.press(b"hedge\n")
     terminal.end()
@@ -965,11 +892,11 @@ def test_answers_are_given_back_when_the_data_has_changed_meanwhile(corpus: Path
         *("--evidence-confidence", "high", "--key", "hedge"),
     ]
     assert add(*words).code == 0
-    assert paper(corpus, "hedge").authors == ("Example, Ada", "Sample, Ben")
+    assert paper(root, "hedge").authors == ("Example, Ada", "Sample, Ben")
 
 
-def test_answers_about_entries_of_a_file_are_given_back_without_the_file(corpus: Path) -> None:
-    (corpus / "two.bib").write_text(
+def test_answers_about_entries_of_a_file_are_given_back_without_the_file(root: Path) -> None:
+    (root / "two.bib").write_text(
         "@misc{leaf, title={Leaves}, author={Example, Ada}, year={2024}, howpublished={Blog},\n"
         "  url={https://example.org/leaves}}\n"
         "@misc{bark, title={Bark}, author={Example, Ada}, year={2024}, howpublished={Blog}}\n",
@@ -993,8 +920,8 @@ def test_answers_about_entries_of_a_file_are_given_back_without_the_file(corpus:
         assert add(*words).code == 0
 
 
-def test_answers_that_the_data_cannot_hold_are_given_back_as_a_command(corpus: Path) -> None:
-    before = contents(corpus)
+def test_answers_that_the_data_cannot_hold_are_given_back_as_a_command(root: Path) -> None:
+    before = contents(root)
     terminal = Terminal(
         "2401.00007", "--style", "meadow", "--care", "water=weekly", "--tools", "NA", "--summary", "Cuts."
     )
@@ -1002,7 +929,7 @@ def test_answers_that_the_data_cannot_hold_are_given_back_as_a_command(corpus: P
     terminal.answer((("supports the tags, or Enter: ", ""), ("Key [hedge]: ", "")))
 
     assert terminal.end() == 1
-    assert contents(corpus) == before
+    assert contents(root) == before
     (command,) = [line for line in terminal.shown.splitlines() if line.startswith("Your answers, to try again: ")]
     words = shlex.split(command.partition("corpus add ")[2])
     assert words == [
@@ -1013,7 +940,7 @@ def test_answers_that_the_data_cannot_hold_are_given_back_as_a_command(corpus: P
     assert add(*words).code == 0
 
 
-def test_the_options_are_those_of_the_corpus_that_the_command_is_about(corpus: Path, tmp_path: Path) -> None:
+def test_the_options_are_those_of_the_corpus_that_the_command_is_about(root: Path, tmp_path: Path) -> None:
     toy = " ".join(add("--help").stdout.split())
     real = run_corpus("--root", str(ROOT), "add", "--help").stdout
 
@@ -1023,7 +950,7 @@ def test_the_options_are_those_of_the_corpus_that_the_command_is_about(corpus: P
     assert len(real.splitlines()) <= 60
     assert "--credit-unit" in real
     assert run_corpus("--root", str(ROOT), "add", "--help").stdout == real
-    (corpus / "data" / "taxonomy.yaml").write_text("title: [", encoding="utf-8")
+    (root / "data" / "taxonomy.yaml").write_text("title: [", encoding="utf-8")
     broken = add("--help")
     assert (broken.code, "--tag FIELD=VALUE" in broken.stdout, "--style" in broken.stdout) == (0, True, False)
     assert add("2401.00007").code == 3
@@ -1033,8 +960,8 @@ def test_the_options_are_those_of_the_corpus_that_the_command_is_about(corpus: P
     ("name", "profile"),
     [("x.bib", "tagged"), ("x.ris", ""), ("x.csl.json", ""), ("x.csv", ""), ("x.json", ""), ("x.jsonl", "")],
 )
-def test_a_file_of_any_format_gives_what_it_has_of_a_record(corpus: Path, name: str, profile: str) -> None:
-    before = paper(corpus, "rose-garden")
+def test_a_file_of_any_format_gives_what_it_has_of_a_record(root: Path, name: str, profile: str) -> None:
+    before = paper(root, "rose-garden")
     assert run_corpus("export", name, "--where", "key=rose-garden", "--profile", profile).code == 0
     assert run_corpus("remove", "rose-garden", "--yes").code == 0
 
@@ -1042,7 +969,7 @@ def test_a_file_of_any_format_gives_what_it_has_of_a_record(corpus: Path, name: 
     evidence = ("--evidence", "Seen daily.", "--evidence-level", "visit", "--evidence-confidence", "high")
     assert add(name, "--no-fetch", *(evidence if is_citation else ())).code == 0
 
-    after = paper(corpus, "rose-garden")
+    after = paper(root, "rose-garden")
     arxiv = "https://arxiv.org/abs/2101.00001"
     if is_citation:  # which has no place for evidence, affiliations and further addresses
         assert (after.authors, after.year, after.doi, after.tags) == (before.authors, 2021, before.doi, before.tags)
@@ -1051,8 +978,8 @@ def test_a_file_of_any_format_gives_what_it_has_of_a_record(corpus: Path, name: 
         assert after == before._replace(added="2024-03-01", urls=(arxiv, *before.urls))
 
 
-def test_a_wrong_value_of_a_table_is_named_with_its_line(corpus: Path) -> None:
-    (corpus / "x.csv").write_text("key,title,year,size\nshed,A Shed,2020,huge\n", encoding="utf-8")
+def test_a_wrong_value_of_a_table_is_named_with_its_line(root: Path) -> None:
+    (root / "x.csv").write_text("key,title,year,size\nshed,A Shed,2020,huge\n", encoding="utf-8")
 
     result = add("x.csv", "--no-fetch")
 
@@ -1060,22 +987,22 @@ def test_a_wrong_value_of_a_table_is_named_with_its_line(corpus: Path) -> None:
     assert "x.csv:2 was not added: V102 unknown size 'huge' (allowed: small, large)" in result.stderr
 
 
-def test_a_facet_with_the_name_of_an_option_is_reached_by_tag(corpus: Path) -> None:
+def test_a_facet_with_the_name_of_an_option_is_reached_by_tag(root: Path) -> None:
     for name in ("taxonomy.yaml", "papers.yaml"):
-        path = corpus / "data" / name
+        path = root / "data" / name
         path.write_text(path.read_text(encoding="utf-8").replace("size:", "yes:").replace("field: size", "field: yes"))
-    taxonomy = corpus / "data" / "taxonomy.yaml"
+    taxonomy = root / "data" / "taxonomy.yaml"
     text = taxonomy.read_text(encoding="utf-8").replace("style, size", "style, yes").replace("{yes:", "{yes:")
     taxonomy.write_text(text, encoding="utf-8")
 
     result = add("2401.00007", "--style", "formal", "--care", "none", "--tag", "yes=small")
 
     assert result.code == 0
-    assert paper(corpus, "hedge").tags["yes"] == "small"
+    assert paper(root, "hedge").tags["yes"] == "small"
 
 
-def test_a_corpus_that_cannot_be_read_is_not_added_to(corpus: Path) -> None:
-    path = corpus / "data" / "papers.yaml"
+def test_a_corpus_that_cannot_be_read_is_not_added_to(root: Path) -> None:
+    path = root / "data" / "papers.yaml"
     path.write_text(path.read_text(encoding="utf-8").replace("style: formal", "style: [formal"), encoding="utf-8")
 
     assert add("2401.00007", *TAGS).code == 3
@@ -1145,8 +1072,8 @@ def test_the_record_in_the_guide_is_the_one_that_its_command_writes(
     assert f"\n{shown}\n" in (tmp_path / "data" / "papers.yaml").read_text(encoding="utf-8")
 
 
-def test_an_interrupt_while_arxiv_is_asked_writes_nothing(corpus: Path, server: ArxivServer, tmp_path: Path) -> None:
-    before = contents(corpus)
+def test_an_interrupt_while_arxiv_is_asked_writes_nothing(root: Path, server: ArxivServer, tmp_path: Path) -> None:
+    before = contents(root)
     server.always = faults.slow(30)
     with open(tmp_path / "said", "w") as said:
         child = processes.fork(processes.command, "add", "2401.00007", *TAGS, files=[said.fileno()] * 3)
@@ -1156,7 +1083,7 @@ def test_an_interrupt_while_arxiv_is_asked_writes_nothing(corpus: Path, server: 
 
     assert processes.killed(child, signal.SIGINT) == 130
     assert (tmp_path / "said").read_text(encoding="utf-8") == "corpus: interrupted\n"
-    assert contents(corpus) == before
+    assert contents(root) == before
 
 
 @pytest.mark.parametrize(
@@ -1172,11 +1099,11 @@ def test_an_interrupt_while_arxiv_is_asked_writes_nothing(corpus: Path, server: 
         ("Pond Team", ("Pond Team",)),
     ],
 )
-def test_authors_are_read_as_typed(corpus: Path, text: str, authors: tuple[str, ...]) -> None:
+def test_authors_are_read_as_typed(root: Path, text: str, authors: tuple[str, ...]) -> None:
     given = ("--no-fetch", "--title", "Leaves", "--authors", text, "--year", "2024", "--venue", "Blog", *TAGS)
 
     assert add("https://example.org/leaves", *given).code == 0
-    assert paper(corpus, "leaves").authors == authors
+    assert paper(root, "leaves").authors == authors
 
 
 @pytest.mark.parametrize(
@@ -1189,8 +1116,8 @@ def test_authors_are_read_as_typed(corpus: Path, text: str, authors: tuple[str, 
         ("Example, Ada; ,", ","),
     ],
 )
-def test_commas_between_authors_are_refused_with_what_is_expected(corpus: Path, text: str, name: str) -> None:
-    before = contents(corpus)
+def test_commas_between_authors_are_refused_with_what_is_expected(root: Path, text: str, name: str) -> None:
+    before = contents(root)
     given = ("--no-fetch", "--title", "Leaves", "--authors", text, "--year", "2024", "--venue", "Blog", *TAGS)
 
     result = add("https://example.org/leaves", *given)
@@ -1198,10 +1125,10 @@ def test_commas_between_authors_are_refused_with_what_is_expected(corpus: Path, 
     assert (result.code, result.stdout) == (2, "")
     assert f"'{name}' is not an author's name: a comma stands between family and given name only\n" in result.stderr
     assert 'Write ";" or " and " between authors: "Example, Ada; Sample, Ben"' in result.stderr
-    assert contents(corpus) == before
+    assert contents(root) == before
 
 
-def test_a_bibtex_file_without_entries_is_said_to_be_one(corpus: Path) -> None:
-    (corpus / "empty.bib").write_text("% nothing\n", encoding="utf-8")
+def test_a_bibtex_file_without_entries_is_said_to_be_one(root: Path) -> None:
+    (root / "empty.bib").write_text("% nothing\n", encoding="utf-8")
 
     assert add("empty.bib") == (3, "", "corpus: there are no entries in empty.bib\nNothing can be added.\n")

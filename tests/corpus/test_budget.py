@@ -8,7 +8,7 @@ import pytest
 from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.corpus.model import store
-from tests.conftest import ROOT, TOY, run_limited
+from tests.conftest import ROOT, run_limited
 
 pytest.importorskip("resource", reason="limits of a process are of POSIX")
 
@@ -18,12 +18,6 @@ LONG_TITLE = f"""@article{{long,
   author = {{Doe, Jane}}, year = {{2025}}, eprint = {{2504.01234}}, archiveprefix = {{arXiv}}
 }}
 """
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    shutil.copytree(TOY, tmp_path / "corpus")
-    return tmp_path / "corpus"
 
 
 def test_strings_that_double_are_refused_where_they_pass_the_limit(root: Path) -> None:

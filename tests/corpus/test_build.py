@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.base.commands.output import Output
-from tests.conftest import ROOT, TOY, run_corpus
+from tests.conftest import ROOT, run_corpus
+from tests.corpus.files import contents, edit
 from tests.effort import mostly_slow
 
 README = """\
@@ -28,25 +29,12 @@ README = """\
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A built toy corpus."""
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
+def root(root: Path) -> Path:
+    """Build the toy corpus."""
     (root / "README.md").write_text(README, encoding="utf-8")
     assert run_corpus("--root", str(root), "check", "form", "--fix").code == 0
     assert run_corpus("--root", str(root), "build").code == 0
     return root
-
-
-def contents(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
-
-
-def edit(root: Path, old: str, new: str, name: str = "data/papers.yaml") -> None:
-    path = root / name
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
 def test_the_repository_itself_is_built() -> None:

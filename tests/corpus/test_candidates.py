@@ -22,6 +22,7 @@ from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, SourceReading, select_proposed
 from orchtrace_corpus.corpus.model.claim_file import Claim, PoolName
 from tests.conftest import ROOT, TOY, Result, run_corpus
+from tests.corpus.files import write_data
 from tests.corpus.test_schema import as_editors_read
 
 HILL = """\
@@ -111,18 +112,10 @@ PROPERTIES = "\n".join(
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The toy corpus with three candidates, on a day of March 2024."""
-    shutil.copytree(TOY, tmp_path / "corpus")
-    write(tmp_path / "corpus", "candidates", CANDIDATES)
-    write(tmp_path / "corpus", "claims", CLAIMS)
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1709251200")
-    monkeypatch.chdir(tmp_path / "corpus")
-    return tmp_path / "corpus"
-
-
-def write(root: Path, name: str, text: str) -> None:
-    (root / "data" / f"{name}.yaml").write_text(text, encoding="utf-8")
+def root(root: Path, in_root: None, on_first_of_march: None) -> Path:
+    """Add three candidates to the toy corpus."""
+    write_data(root, candidates=CANDIDATES, claims=CLAIMS)
+    return root
 
 
 def text_of(root: Path, name: str) -> str:
@@ -207,35 +200,35 @@ def test_a_corpus_without_the_file_has_no_candidates(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_mistakes_are_found_at_their_line(root: Path, old: str, new: str, expected: list[str]) -> None:
     assert CANDIDATES.count(old) == 1
-    write(root, "candidates", CANDIDATES.replace(old, new))
+    write_data(root, candidates=CANDIDATES.replace(old, new))
 
     assert sorted(findings(root)) == sorted(expected)
     assert {one.location.path for one in corpus.validate(str(root))} <= {"data/candidates.yaml"}
 
 
 def test_no_rule_is_broken_where_an_open_tag_may_decide_it(root: Path) -> None:
-    write(root, "candidates", CANDIDATES.replace("style: cottage", "style: meadow"))
+    write_data(root, candidates=CANDIDATES.replace("style: cottage", "style: meadow"))
 
     assert findings(root) == [], "a meadow must be large, and its size is open"
     settled = CANDIDATES.replace("style: cottage", "style: meadow").replace(
         "care: {prune: none}\n", "care: {prune: none}\n  size: small\n"
     )
-    write(root, "candidates", settled)
+    write_data(root, candidates=settled)
     assert findings(root) == ["X101 37:9 moss-garden", "X104 50:63 moss-garden"]
 
 
 def test_readings_are_evidence_for_the_tags_that_they_give(root: Path) -> None:
     daily = HILL.replace("water: weekly", "water: daily")
-    write(root, "candidates", daily)
+    write_data(root, candidates=daily)
     assert findings(root) == []
-    write(root, "candidates", daily.replace("      sources: [https://example.org/hill]\n", ""))
+    write_data(root, candidates=daily.replace("      sources: [https://example.org/hill]\n", ""))
     assert findings(root) == ["E101 9:17 hill-garden"], "and a reading without an address is none"
 
 
 def test_mistakes_fail_the_check_and_keep_claims_from_being_judged(root: Path) -> None:
     run_corpus("build")
     assert run_corpus("check").code == 0
-    write(root, "candidates", CANDIDATES.replace("proposal: exclude", "proposal: perhaps"))
+    write_data(root, candidates=CANDIDATES.replace("proposal: exclude", "proposal: perhaps"))
     assert run_corpus("check").code == 1
     with pytest.raises(InvalidCorpusError, match="the candidates have errors:"):
         corpus.candidates(str(root))
@@ -246,7 +239,7 @@ def test_mistakes_fail_the_check_and_keep_claims_from_being_judged(root: Path) -
 
 def test_fmt_and_schema_know_the_file(root: Path) -> None:
     assert run_corpus("check", "form").code == 0
-    write(root, "candidates", f"{SAND}\n{MOSS}\n{HILL.replace('  year: 2023', '  year:   2023')}")
+    write_data(root, candidates=f"{SAND}\n{MOSS}\n{HILL.replace('  year: 2023', '  year:   2023')}")
     run_corpus("check", "form", "--fix")
     assert text_of(root, "candidates") == CANDIDATES
     run_corpus("build", "schema")
@@ -254,12 +247,12 @@ def test_fmt_and_schema_know_the_file(root: Path) -> None:
     validator = Draft202012Validator(schema)
     assert validator.is_valid(as_editors_read(root / "data" / "candidates.yaml"))
     for old, new in (("prune: none}\n  size", "prune: yearly}\n  size"), ("proposal: exclude", "proposal: perhaps")):
-        write(root, "candidates", CANDIDATES.replace(old, new))
+        write_data(root, candidates=CANDIDATES.replace(old, new))
         assert not validator.is_valid(as_editors_read(root / "data" / "candidates.yaml"))
 
 
 def test_what_needs_no_decision_is_mended_in_candidates_too(root: Path) -> None:
-    write(root, "candidates", CANDIDATES.replace("Nothing grows in sand.", "Nothing grows in sand"))
+    write_data(root, candidates=CANDIDATES.replace("Nothing grows in sand.", "Nothing grows in sand"))
 
     assert "--fix" in run_corpus("check", "data").stderr
     assert run_corpus("check", "data", "--fix").code == 0
@@ -490,7 +483,7 @@ def test_that_an_open_term_does_not_arise_can_be_said(root: Path, words: tuple[s
 
 def test_a_level_settles_its_own_term_and_no_other(root: Path) -> None:
     """What another sub-decision is stays a question, which only somebody's answer settles."""
-    write(root, "candidates", CANDIDATES.replace("  care: {prune: none}\n", ""))
+    write_data(root, candidates=CANDIDATES.replace("  care: {prune: none}\n", ""))
     said = ("--authors", "Moss, Max", "--venue", "Moss 2023", "--size", "small", "--water", "daily")
 
     lacking = run_corpus("add", "moss-garden", *said)
@@ -530,7 +523,7 @@ def test_exclude_takes_a_candidate_over_with_its_reason(root: Path) -> None:
 
 
 def test_a_candidate_without_an_address_is_excluded_with_one_that_is_given(root: Path) -> None:
-    write(root, "candidates", SAND.replace("  urls: [https://example.org/sand]\n", ""))
+    write_data(root, candidates=SAND.replace("  urls: [https://example.org/sand]\n", ""))
 
     lacking = run_corpus("exclude", "sand-garden", "--stage", "path")
     assert (lacking.code, lacking.stderr) == (2, "corpus: missing for sand-garden:\n  --url URL\n")
@@ -541,13 +534,12 @@ def test_a_candidate_without_an_address_is_excluded_with_one_that_is_given(root:
 
 def test_the_claims_that_fall_today_by_a_new_record_are_named_in_a_line_each(root: Path) -> None:
     """A claim of the published pool stays true there, so nothing is broken, yet it is true of that pool only."""
-    write(
+    write_data(
         root,
-        "published",
-        'day: "2023-12-31"\nsource: https://example.org/survey\npapers: [mixed-borders, rose-garden]\n',
+        published='day: "2023-12-31"\nsource: https://example.org/survey\npapers: [mixed-borders, rose-garden]\n',
     )
     claim = CLAIMS.partition("\n- id: three-small")[0].replace("at_most: 4", "at_most: 3")
-    write(root, "claims", claim.replace("  where:", '  scope: {published: "yes"}\n  where:'))
+    write_data(root, claims=claim.replace("  where:", '  scope: {published: "yes"}\n  where:'))
 
     line = "corpus: no error, but over the pool of today few-small {}: At most four gardens are small.\n"
     assert line.format("would fall") in run_corpus("add", "hill-garden", "--dry-run").stderr
@@ -614,7 +606,7 @@ def test_the_api_takes_candidates_over_too(root: Path) -> None:
 
 def test_an_interrupted_edit_leaves_both_records_and_the_check_says_so(root: Path) -> None:
     run_corpus("add", "hill-garden")
-    write(root, "candidates", CANDIDATES)
+    write_data(root, candidates=CANDIDATES)
 
     assert findings(root) == ["D111 1:8 hill-garden"]
 
@@ -634,7 +626,7 @@ def test_a_record_that_is_added_by_another_name_is_said_to_be_a_candidate(root: 
 def test_a_difference_tells_candidates_whole(root: Path, tmp_path: Path) -> None:
     shutil.copytree(root, tmp_path / "before")
     moss = MOSS.replace("It needs no shears.", "It is green.").replace("proposal: include", "proposal: unclear")
-    write(root, "candidates", f"{moss}\n{SAND.replace('sand', 'salt').replace('Sand', 'The Yard')}")
+    write_data(root, candidates=f"{moss}\n{SAND.replace('sand', 'salt').replace('Sand', 'The Yard')}")
 
     shown = run_corpus("diff", str(tmp_path / "before"), str(root))
 
@@ -788,13 +780,12 @@ def test_with_candidates_names_records_tags_and_sources(root: Path) -> None:
 def test_candidates_not_proposed_that_would_make_a_thesis_fall_are_named(root: Path) -> None:
     sand = f"{SAND}  style: formal\n  size: small\n"
     gravel = HILL.replace("hill", "grit").replace("formal", "gravel").replace("proposal: include", "proposal: unclear")
-    write(root, "candidates", f"{sand}\n{gravel}")
-    write(root, "claims", CLAIMS.replace("{at_most: 3}", "{count: 3}"))
+    write_data(root, candidates=f"{sand}\n{gravel}")
+    write_data(root, claims=CLAIMS.replace("{at_most: 3}", "{count: 3}"))
     papers = "[rose-garden, long-grass, mixed-borders, terminal-yard]"
-    write(
+    write_data(
         root,
-        "published",
-        f'day: "2023-12-31"\nsource: https://example.org/survey\npapers: {papers}\nexclusions: [E001]\n',
+        published=f'day: "2023-12-31"\nsource: https://example.org/survey\npapers: {papers}\nexclusions: [E001]\n',
     )
     exact, thesis = "three-small", "no-gravel"
 
@@ -815,21 +806,20 @@ def test_candidates_not_proposed_that_would_make_a_thesis_fall_are_named(root: P
 
 def test_the_overview_counts_the_exact_counts_that_candidates_outdate(root: Path) -> None:
     papers = "[rose-garden, long-grass, mixed-borders, terminal-yard]"
-    write(
+    write_data(
         root,
-        "published",
-        f'day: "2023-12-31"\nsource: https://example.org/survey\npapers: {papers}\nexclusions: [E001]\n',
+        published=f'day: "2023-12-31"\nsource: https://example.org/survey\npapers: {papers}\nexclusions: [E001]\n',
     )
     for expect, note in (
         ("{count: 3}", "with the candidates 1 of 5 falls; 1 is an exact count, outdated by any addition: three-small"),
         ("{at_most: 3}", "with the candidates 1 of 5 falls: three-small"),
     ):
-        write(root, "claims", CLAIMS.replace("{at_most: 3}", expect))
+        write_data(root, claims=CLAIMS.replace("{at_most: 3}", expect))
         assert [one for one in run_corpus("claims").stdout.splitlines() if one.startswith("with the")] == [note]
 
 
 def test_a_tag_that_nobody_read_breaks_nothing_and_could_break_nothing(root: Path) -> None:
-    write(root, "candidates", SAND.replace("exclude", "include"))
+    write_data(root, candidates=SAND.replace("exclude", "include"))
     verdicts = [one.pools[PoolName.CANDIDATES] for one in corpus.claims(str(root))]
 
     assert all(one.holds and one.could_fall_by == () for one in verdicts)
@@ -1031,7 +1021,7 @@ def test_the_listing_fits_a_terminal_of_80_columns(monkeypatch: pytest.MonkeyPat
 
 def test_a_claim_falls_from_the_candidate_on_that_is_one_too_many(root: Path) -> None:
     more = "\n".join(HILL.replace("hill", name).replace("Hill", name.title()) for name in ("dale", "fell", "glen"))
-    write(root, "candidates", f"{more}\n{SAND}")
+    write_data(root, candidates=f"{more}\n{SAND}")
     verdict = next(one for one in corpus.claims(str(root)) if one.claim.id == "few-small").pools[PoolName.CANDIDATES]
 
     assert verdict.counted == ("dale-garden", "fell-garden", "glen-garden")
@@ -1044,6 +1034,6 @@ def test_a_claim_falls_from_the_candidate_on_that_is_one_too_many(root: Path) ->
 
 
 def test_validate_counts_candidates_among_what_it_read(root: Path) -> None:
-    write(root, "candidates", CANDIDATES.replace("style: cottage", "style: cottages"))
+    write_data(root, candidates=CANDIDATES.replace("style: cottage", "style: cottages"))
 
     assert run_corpus("check", "data").stderr.splitlines()[0].endswith(" in 4 papers, 2 exclusions and 3 candidates")

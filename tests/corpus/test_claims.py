@@ -1,7 +1,6 @@
 """Claims: read strictly, held against the records, shown with what is behind them and against them."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,8 @@ from orchtrace_corpus.corpus.analysis import claims as core
 from orchtrace_corpus.corpus.analysis.stress import causes, compare_readings
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.claim_file import ClaimFile
-from orchtrace_corpus.corpus.model.records import Pool
-from tests.conftest import TOY, Result, run_corpus, run_toy
+from tests.conftest import TOY, run_toy
+from tests.corpus.files import pool_of, run_in, write_data
 
 END = "  boundary: Gardens of the toy corpus only.\n  source: https://example.org/claims\n"
 CLAIMS = f"""\
@@ -42,21 +41,9 @@ DISPUTES = """\
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    shutil.copytree(TOY, tmp_path / "corpus")
-    (tmp_path / "corpus" / "data" / "claims.yaml").write_text(CLAIMS, encoding="utf-8")
-    (tmp_path / "corpus" / "data" / "disputes.yaml").write_text(DISPUTES, encoding="utf-8")
-    return tmp_path / "corpus"
-
-
-def run(root: Path, *words: str) -> Result:
-    return run_corpus("--root", str(root), *words)
-
-
-def pool_of(root: Path) -> Pool:
-    pool = store.CorpusFiles(str(root)).loaded.pool
-    assert pool is not None
-    return pool
+def root(root: Path) -> Path:
+    write_data(root, claims=CLAIMS, disputes=DISPUTES)
+    return root
 
 
 def read(text: str) -> ClaimFile:
@@ -172,7 +159,7 @@ def test_a_later_record_breaks_no_claim_of_an_earlier_scope(root: Path) -> None:
     )
     papers.write_text(text.rstrip("\n") + "\n\n" + later.replace("2023-06-07", "2024-06-07"), encoding="utf-8")
 
-    assert run(root, "claims").code == 0
+    assert run_in(root, "claims").code == 0
 
 
 # What is wrong with a file of claims
@@ -268,14 +255,14 @@ def test_a_filter_with_control_characters_is_shown_escaped(root: Path) -> None:
     text = claim("empty", '  where: {"title~": "\\x1b[31m"}\n')
     (root / "data" / "claims.yaml").write_text(text, encoding="utf-8")
 
-    assert "where     title~\\x1b[31m\n" in run(root, "claims", "one").stdout
+    assert "where     title~\\x1b[31m\n" in run_in(root, "claims", "one").stdout
 
 
 # The command
 
 
 def test_an_overview_of_all_claims(root: Path) -> None:
-    assert run(root, "claims") == (
+    assert run_in(root, "claims") == (
         0,
         "claim              verdict  rows  contested  sentence\n"
         "watered            holds       2          1  Two gardens are watered, one of them daily.\n"
@@ -286,7 +273,7 @@ def test_an_overview_of_all_claims(root: Path) -> None:
 
 
 def test_one_claim_in_full(root: Path) -> None:
-    assert run(root, "claims", "watered").stdout == (
+    assert run_in(root, "claims", "watered").stdout == (
         "watered  holds\n"
         "Two gardens are watered, one of them daily.\n"
         "expected    rose-garden, mixed-borders\n"
@@ -302,7 +289,7 @@ def test_one_claim_in_full(root: Path) -> None:
 
 
 def test_one_claim_in_full_under_stress(root: Path) -> None:
-    lines = run(root, "claims", "watered", "--stress").stdout.splitlines()
+    lines = run_in(root, "claims", "watered", "--stress").stdout.splitlines()
 
     assert lines[-4:] == [
         "breaks by      1 change: mixed-borders: water read as none",
@@ -313,7 +300,7 @@ def test_one_claim_in_full_under_stress(root: Path) -> None:
 
 
 def test_all_claims_under_stress(root: Path) -> None:
-    assert run(root, "claims", "--stress") == (
+    assert run_in(root, "claims", "--stress") == (
         0,
         """\
 claim              fewest  disputes  near misses  rows
@@ -334,7 +321,7 @@ MANY = "".join(claim("{at_least: 1}").replace("id: one", f"id: one-{number:02}")
 def test_a_long_list_leaves_out_claims_of_which_there_is_nothing_to_say(root: Path) -> None:
     (root / "data" / "claims.yaml").write_text(f"{MANY}\n{CLAIMS}\n{claim('{count: 3}')}", encoding="utf-8")
 
-    assert run(root, "claims").stdout == (
+    assert run_in(root, "claims").stdout == (
         """\
 claim    verdict  rows  contested
 one      fails       4          0
@@ -345,27 +332,27 @@ one: expected 3; found 4
 corpus claims ID shows a claim with its sentence
 """
     )
-    whole = run(root, "claims", "--all").stdout.splitlines()
+    whole = run_in(root, "claims", "--all").stdout.splitlines()
     assert [line.split()[0] for line in whole[:6]] == ["claim", "one", "watered", "one-00", "one-01", "one-02"]
-    assert len(run(root, "claims", "--format", "csv").stdout.splitlines()) == 24
-    assert len(json.loads(run(root, "claims", "--format", "json").stdout)["claims"]) == 23
+    assert len(run_in(root, "claims", "--format", "csv").stdout.splitlines()) == 24
+    assert len(json.loads(run_in(root, "claims", "--format", "json").stdout)["claims"]) == 23
 
 
 def test_a_long_list_under_stress_leaves_out_what_any_record_breaks(root: Path) -> None:
     single = MANY.replace("{at_least: 1}", "{count: 4}")
     (root / "data" / "claims.yaml").write_text(f"{single}\n{CLAIMS}", encoding="utf-8")
 
-    assert run(root, "claims", "--stress").stdout.splitlines()[:4] == [
+    assert run_in(root, "claims", "--stress").stdout.splitlines()[:4] == [
         "claim              fewest  disputes  near misses  rows",
         "watered            1       1         -            any",
         "two-small-or-more  2       -         -            none",
         "20 others break by any one record, and by no dispute; --all shows them",
     ]
-    assert "one-19             1       -         -            any" in run(root, "claims", "--stress", "--all").stdout
+    assert "one-19             1       -         -            any" in run_in(root, "claims", "--stress", "--all").stdout
 
 
 def test_claims_as_markdown(root: Path) -> None:
-    overview, section = run(root, "claims", "-f", "markdown"), run(root, "claims", "watered", "-f", "markdown")
+    overview, section = run_in(root, "claims", "-f", "markdown"), run_in(root, "claims", "watered", "-f", "markdown")
 
     assert overview.stdout.splitlines()[0].startswith("| claim             | verdict | rows | contested | sentence")
     assert section.stdout.startswith(
@@ -374,7 +361,7 @@ def test_claims_as_markdown(root: Path) -> None:
 
 
 def test_claims_as_csv(root: Path) -> None:
-    lines = run(root, "claims", "-f", "csv").stdout.splitlines()
+    lines = run_in(root, "claims", "-f", "csv").stdout.splitlines()
 
     assert lines[0] == "claim,holds,sentence,expected,found,rows,contested,boundary,source"
     assert lines[2].split(",")[:2] == ["watered", "yes"]
@@ -382,7 +369,7 @@ def test_claims_as_csv(root: Path) -> None:
 
 
 def test_claims_as_json(root: Path) -> None:
-    told = json.loads(run(root, "claims", "watered", "--stress", "-f", "json").stdout)
+    told = json.loads(run_in(root, "claims", "watered", "--stress", "-f", "json").stdout)
 
     assert {key: told[key] for key in ("schema", "version", "hold", "fail", "unread")} == {
         "schema": "orchtrace-corpus/claims",
@@ -440,22 +427,22 @@ def edited(root: Path, old: str, new: str, name: str = "papers.yaml") -> None:
 def test_a_claim_that_fails_ends_with_1(root: Path) -> None:
     edited(root, "care: {water: daily, prune: weekly}", "care: {prune: weekly}")
 
-    code, stdout, _ = run(root, "claims")
+    code, stdout, _ = run_in(root, "claims")
 
     assert code == 1
     assert stdout.splitlines()[-2:] == [
         "watered: expected rose-garden, mixed-borders; found without rose-garden",
         "1 of 2 claims fails: watered",
     ]
-    assert run(root, "claims", "two-small-or-more").code == 1, "whatever is shown, its reading names a lost row"
+    assert run_in(root, "claims", "two-small-or-more").code == 1, "whatever is shown, its reading names a lost row"
 
 
 def test_a_claim_that_fails_breaks_the_check(root: Path) -> None:
-    run(root, "build")
+    run_in(root, "build")
     edited(root, "care: {water: daily, prune: weekly}", "care: {prune: weekly}")
-    run(root, "build")
+    run_in(root, "build")
 
-    code, stdout, _ = run(root, "check")
+    code, stdout, _ = run_in(root, "check")
 
     assert code == 1
     assert "C101 claim fails: Two gardens are watered, one of them daily. Expected: rose-garden, " in stdout
@@ -473,14 +460,14 @@ def test_claims_of_a_corpus_without_any(root: Path) -> None:
 
 
 def test_a_claim_that_is_not_there(root: Path) -> None:
-    assert run(root, "claims", "waterd") == (2, "", "corpus: there is no claim 'waterd' (did you mean 'watered'?)\n")
+    assert run_in(root, "claims", "waterd") == (2, "", "corpus: there is no claim 'waterd' (did you mean 'watered'?)\n")
 
 
 def test_a_file_of_claims_that_is_no_yaml(root: Path) -> None:
     (root / "data" / "claims.yaml").write_text("- id: [\n", encoding="utf-8")
 
-    assert run(root, "claims").code == 3
-    assert run(root, "check").code == 3
+    assert run_in(root, "claims").code == 3
+    assert run_in(root, "check").code == 3
 
 
 def test_claims_from_python(root: Path) -> None:
@@ -507,7 +494,7 @@ def test_a_malformed_claim_is_neither_denied_nor_said_to_hold(root: Path, claim_
     (root / "data" / "claims.yaml").write_text(CLAIMS + claim_text, encoding="utf-8")
     ending = 3 if code == "Y" else 1
 
-    asked, overview, told = run(root, "claims", "one"), run(root, "claims"), run(root, "claims", "-f", "json")
+    asked, overview, told = run_in(root, "claims", "one"), run_in(root, "claims"), run_in(root, "claims", "-f", "json")
 
     assert (asked.code, asked.stdout) == (ending, "1 claim could not be read: one\n")
     assert f" {code}" in asked.stderr
@@ -515,7 +502,7 @@ def test_a_malformed_claim_is_neither_denied_nor_said_to_hold(root: Path, claim_
     assert overview.stdout.splitlines()[-2:] == ["2 claims hold", "1 claim could not be read: one"]
     content = json.loads(told.stdout)
     assert (content["hold"], content["fail"], content["unread"], len(content["claims"])) == (2, 0, 1, 2)
-    shown = run(root, "claims", "watered", "one", "-f", "markdown").stdout
+    shown = run_in(root, "claims", "watered", "one", "-f", "markdown").stdout
     assert shown.startswith("## watered: holds\n")
     assert shown.endswith("\n\n1 claim could not be read: one\n")
 
@@ -523,7 +510,7 @@ def test_a_malformed_claim_is_neither_denied_nor_said_to_hold(root: Path, claim_
 def test_a_claim_that_holds_and_names_what_is_not_there_is_told_apart(root: Path) -> None:
     edited(root, "rows: [mixed-borders], note", "rows: [mixed-bordres], note", "claims.yaml")
 
-    overview, told = run(root, "claims"), run(root, "claims", "-f", "json")
+    overview, told = run_in(root, "claims"), run_in(root, "claims", "-f", "json")
 
     assert overview.code == 1
     assert overview.stdout.splitlines()[-2:] == [
@@ -555,7 +542,7 @@ def test_stress_says_fails_of_a_claim_that_fails_and_settled_of_a_dispute_that_i
     (root / "data" / "claims.yaml").write_text(CLAIMS + claim("{count: 3}"), encoding="utf-8")
     edited(root, "  why: The gardener knows.", "  state: settled\n  why: The gardener knows.", "disputes.yaml")
 
-    lines = run(root, "claims", "--stress").stdout.splitlines()
+    lines = run_in(root, "claims", "--stress").stdout.splitlines()
 
     assert lines[:2] == [
         "claim              verdict  fewest  disputes  near misses  rows",
@@ -563,7 +550,7 @@ def test_stress_says_fails_of_a_claim_that_fails_and_settled_of_a_dispute_that_i
     ]
     assert lines[-1] == "fails: not tested, since the claim fails already."
     assert "breaks by      1 change: mixed-borders: water read as none (settled)" in (
-        run(root, "claims", "watered", "--stress").stdout.splitlines()
+        run_in(root, "claims", "watered", "--stress").stdout.splitlines()
     )
 
 
@@ -571,15 +558,15 @@ def test_a_share_is_shown_with_what_it_is_taken_of(root: Path) -> None:
     text = claim("{share: {at_least: 100%, of: {style!=: meadow}}}", SMALL)
     (root / "data" / "claims.yaml").write_text(text, encoding="utf-8")
 
-    assert "share of  style!=meadow\n" in run(root, "claims", "one").stdout
-    assert json.loads(run(root, "claims", "one", "-f", "json").stdout)["claims"][0]["of"] == ["style!=meadow"]
+    assert "share of  style!=meadow\n" in run_in(root, "claims", "one").stdout
+    assert json.loads(run_in(root, "claims", "one", "-f", "json").stdout)["claims"][0]["of"] == ["style!=meadow"]
 
 
 def test_disputes_about_a_record_are_in_every_format(root: Path) -> None:
-    lines = run(root, "show", "mixed-borders", "-f", "csv").stdout.splitlines()
+    lines = run_in(root, "show", "mixed-borders", "-f", "csv").stdout.splitlines()
 
     assert "mixed-borders,disputes.1.stands,weekly" in lines
-    assert "disputes" not in run(root, "show", "rose-garden", "-f", "csv").stdout
+    assert "disputes" not in run_in(root, "show", "rose-garden", "-f", "csv").stdout
 
 
 def test_claims_on_a_narrow_terminal(root: Path) -> None:
@@ -654,7 +641,7 @@ def test_a_dispute_about_a_compared_tag_is_one_about_the_claim(root: Path) -> No
     text = claim(f"{{{SHEET}, agreement: {{size: 2 of 3}}}}")
     (root / "data" / "claims.yaml").write_text(text, encoding="utf-8")
 
-    told = json.loads(run(root, "claims", "one", "--stress", "-f", "json").stdout)["claims"][0]
+    told = json.loads(run_in(root, "claims", "one", "--stress", "-f", "json").stdout)["claims"][0]
 
     assert told["contested"] == ["mixed-borders"]
     assert told["stress"]["smallest"] == [
@@ -796,7 +783,7 @@ def test_a_claim_over_published_scale_is_judged_over_every_pool(root: Path) -> N
 
 def test_what_breaks_a_claim_over_scale_is_an_observation_left_out(root: Path) -> None:
     over_scale(root, "{at_least: 1}", '  where: {"highest>": "20"}\n')
-    result = run(root, "claims", "one", "--stress")
+    result = run_in(root, "claims", "one", "--stress")
     assert (result.code, result.stdout.splitlines()[-5:]) == (
         0,
         [
@@ -833,5 +820,5 @@ def test_candidates_break_no_claim_over_scale(root: Path) -> None:
 
 def test_the_numbers_name_the_claims_about_them(root: Path) -> None:
     over_scale(root, "{at_least: 1}")
-    assert run(root, "scale").stderr == "Claims about these numbers: corpus claims one\n"
-    assert run(root, "scale", "--format", "json").stderr == ""
+    assert run_in(root, "scale").stderr == "Claims about these numbers: corpus claims one\n"
+    assert run_in(root, "scale", "--format", "json").stderr == ""

@@ -14,8 +14,9 @@ from orchtrace_corpus.corpus.analysis import claims as core
 from orchtrace_corpus.corpus.api import Corpus, load, validate
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.claim_file import PoolName
-from orchtrace_corpus.corpus.model.records import Pool, PublishedPool
-from tests.conftest import ROOT, TOY, Result, copy_published, run_corpus
+from orchtrace_corpus.corpus.model.records import PublishedPool
+from tests.conftest import ROOT, TOY, copy_published, run_corpus
+from tests.corpus.files import pool_of, run_in, write_data
 
 PUBLISHED = """\
 day: "2023-12-31"
@@ -44,20 +45,10 @@ CLAIMS = f"""\
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(root: Path) -> Path:
     """The toy corpus, three of whose four papers are published; the fourth is dated as early as the first."""
-    shutil.copytree(TOY, tmp_path / "corpus")
-    for name, text in (("published", PUBLISHED), ("claims", CLAIMS)):
-        (tmp_path / "corpus" / "data" / f"{name}.yaml").write_text(text, encoding="utf-8")
-    return tmp_path / "corpus"
-
-
-def run(root: Path, *words: str) -> Result:
-    return run_corpus("--root", str(root), *words)
-
-
-def write(root: Path, name: str, text: str) -> None:
-    (root / "data" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    write_data(root, published=PUBLISHED, claims=CLAIMS)
+    return root
 
 
 # The published pool as data
@@ -65,7 +56,7 @@ def write(root: Path, name: str, text: str) -> None:
 
 def test_records_are_filtered_by_the_list_and_by_no_date(root: Path) -> None:
     def listed(*words: str) -> list[str]:
-        return [line.split(",")[0] for line in run(root, "list", *words, "-f", "csv").stdout.splitlines()[1:]]
+        return [line.split(",")[0] for line in run_in(root, "list", *words, "-f", "csv").stdout.splitlines()[1:]]
 
     assert listed("--where", "published=yes") == ["rose-garden", "long-grass", "mixed-borders"]
     assert listed("--where", "published=no") == ["terminal-yard"]
@@ -95,22 +86,22 @@ def test_a_rule_of_the_taxonomy_can_be_about_published_records(root: Path) -> No
     ],
 )
 def test_mistakes_in_the_list_are_found_at_their_place(root: Path, old: str, new: str, expected: list[str]) -> None:
-    write(root, "published", PUBLISHED.replace(old, new))
+    write_data(root, published=PUBLISHED.replace(old, new))
     found = [f"{one.code} {one.location.line}:{one.location.column} {one.message}" for one in validate(str(root))]
 
     assert len(found) == len(expected), found
     for message, beginning in zip(sorted(found), sorted(expected), strict=True):
         assert message.startswith(beginning)
-    assert run(root, "check", "data").code == 1
+    assert run_in(root, "check", "data").code == 1
 
 
 def test_a_published_record_can_be_removed_and_it_is_said_what_that_breaks(root: Path) -> None:
-    result = run(root, "remove", "long-grass", "--yes")
+    result = run_in(root, "remove", "long-grass", "--yes")
 
     assert result.code == 0
     assert "F119 there is no paper 'long-grass', which the published pool has [long-grass]\n" in result.stderr
     assert "To fix: put long-grass back, or take it out of data/published.yaml." in result.stderr
-    assert run(root, "check").code == 1
+    assert run_in(root, "check").code == 1
 
 
 def test_of_papers_that_cannot_be_read_none_is_said_to_be_missing(root: Path) -> None:
@@ -128,7 +119,7 @@ def test_the_published_table_keeps_the_published_order(root: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8").rstrip("\n") + "\n" + table, encoding="utf-8")
 
     expected = "id\nmixed-borders\nrose-garden\nlong-grass\n"
-    assert run(root, "export", "csv", "--profile", "published", "--where", "published=yes").stdout == expected
+    assert run_in(root, "export", "csv", "--profile", "published", "--where", "published=yes").stdout == expected
     assert load(str(root)).export("csv", "published") == expected + "terminal-yard\n"
 
 
@@ -154,7 +145,7 @@ def test_the_published_pool_of_this_repository(real: Corpus) -> None:
 
 
 def test_both_verdicts_in_the_overview(root: Path) -> None:
-    assert run(root, "claims") == (
+    assert run_in(root, "claims") == (
         0,
         "claim         published  today                    rows  contested  sentence\n"
         "two-small     holds      falls, by terminal-yard     2          0  Two gardens are small.\n"
@@ -168,7 +159,7 @@ def test_both_verdicts_in_the_overview(root: Path) -> None:
 
 def test_check_counts_the_claims_that_fall_and_says_whether_that_is_new(root: Path) -> None:
     def line() -> str:
-        return next(one for one in run(root, "check").stdout.splitlines() if one.startswith("claims "))
+        return next(one for one in run_in(root, "check").stdout.splitlines() if one.startswith("claims "))
 
     def git(*words: str) -> None:
         subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", root, *words], check=True)
@@ -200,24 +191,24 @@ def test_check_counts_the_claims_that_fall_and_says_whether_that_is_new(root: Pa
     assert line() == f"claims    ok     3 hold; {falls}, 1 of them since the last commit, which is no error: two-small"
 
     disputed = "- record: rose-garden\n  tag: size\n  stands: small\n  readings: {small: a list, large: a visitor}\n"
-    write(root, "disputes", f"{disputed}  why: The list is kept.\n  source: https://example.org/visits\n")
+    write_data(root, disputes=f"{disputed}  why: The list is kept.\n  source: https://example.org/visits\n")
     assert line().startswith("claims    ok     3 hold, 2 of them with contested tags; 1 falls over")
 
 
 def test_both_verdicts_in_every_other_form(root: Path) -> None:
-    lines = run(root, "claims", "two-small").stdout.splitlines()
+    lines = run_in(root, "claims", "two-small").stdout.splitlines()
     assert lines[4] == "pools     published pool: holds; today: falls, by terminal-yard (found: 3)"
     assert (
-        run(root, "claims", "total").stdout.splitlines()[4]
+        run_in(root, "claims", "total").stdout.splitlines()[4]
         == "pools     published pool: holds; the claim is about no other pool"
     )
     assert "- **pools**: published pool: holds; today: falls, by terminal-yard (found: 3)\n" in (
-        run(root, "claims", "two-small", "-f", "markdown").stdout
+        run_in(root, "claims", "two-small", "-f", "markdown").stdout
     )
-    csv = run(root, "claims", "-f", "csv").stdout.splitlines()
+    csv = run_in(root, "claims", "-f", "csv").stdout.splitlines()
     assert csv[0].endswith(",source,today,falls_by")
     assert [line.split(",")[-2:] for line in csv[1:]] == [["", ""], ["no", "terminal-yard"], ["yes", ""]]
-    told = json.loads(run(root, "claims", "two-small", "-f", "json").stdout)["claims"][0]
+    told = json.loads(run_in(root, "claims", "two-small", "-f", "json").stdout)["claims"][0]
     assert told["pools"] == {
         "published": {"holds": True, "found": "2", "falls_by": []},
         "today": {"holds": False, "found": "3", "falls_by": ["terminal-yard"]},
@@ -225,28 +216,22 @@ def test_both_verdicts_in_every_other_form(root: Path) -> None:
 
 
 def test_only_the_claim_as_it_is_written_fails_the_check(root: Path) -> None:
-    run(root, "build")
-    assert run(root, "check").code == 0
-    write(root, "claims", CLAIMS.replace("{at_most: 2}", "{at_most: 1}"))
-    fails = run(root, "claims")
+    run_in(root, "build")
+    assert run_in(root, "check").code == 0
+    write_data(root, claims=CLAIMS.replace("{at_most: 2}", "{at_most: 1}"))
+    fails = run_in(root, "claims")
     assert fails.code == 1
     assert "two-small     fails      falls " in fails.stdout, "and by no later record alone"
-    assert run(root, "check").code == 1
-    write(root, "claims", CLAIMS.replace(SCOPE, "").replace("  only: published\n", ""))
-    assert run(root, "claims").code == 1, "without a scope a claim is about the pool of today"
+    assert run_in(root, "check").code == 1
+    write_data(root, claims=CLAIMS.replace(SCOPE, "").replace("  only: published\n", ""))
+    assert run_in(root, "claims").code == 1, "without a scope a claim is about the pool of today"
     assert {*core.evaluate(store.CorpusFiles(str(root)).claims.claims, pool_of(root))[0].pools} == {PoolName.TODAY}
 
 
 def test_a_claim_is_made_for_no_other_pool_alone(root: Path) -> None:
-    write(root, "claims", CLAIMS.replace("only: published", "only: today"))
+    write_data(root, claims=CLAIMS.replace("only: published", "only: today"))
 
-    assert "C102 unknown pool 'today' (allowed: published)" in run(root, "claims").stderr
-
-
-def pool_of(root: Path) -> Pool:
-    pool = store.CorpusFiles(str(root)).loaded.pool
-    assert pool is not None
-    return pool
+    assert "C102 unknown pool 'today' (allowed: published)" in run_in(root, "claims").stderr
 
 
 # Which records make a claim fall
@@ -334,7 +319,7 @@ def test_a_new_record_that_contradicts_claims_is_named_with_every_one_of_them(tm
         assert f"{len(falling)} claims fall today" in shown
         for name in falling:
             assert f"{name}: published pool: holds; today: falls, by example-team." in shown
-    assert run(after, "claims").code == 0
+    assert run_in(after, "claims").code == 0
 
 
 def test_a_claim_that_fell_before_is_told_apart_and_one_that_holds_again_is_named(root: Path, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,8 @@ from orchtrace_corpus.corpus.checks import check
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.render.codebook import protocol_page
 from orchtrace_corpus.corpus.render.schema import data_schemas
-from tests.conftest import ROOT, TOY, Result, run_corpus
+from tests.conftest import ROOT
+from tests.corpus.files import run_in, write_data
 from tests.corpus.test_schema import as_editors_read
 
 CODEBOOK = """\
@@ -47,23 +47,16 @@ update: [Walk again next year.]
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """The toy corpus with a codebook and a protocol."""
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
-    (root / "data" / "codebook.yaml").write_text(CODEBOOK, encoding="utf-8")
-    (root / "data" / "protocol.yaml").write_text(PROTOCOL, encoding="utf-8")
+def root(root: Path) -> Path:
+    """Add a codebook and a protocol to the toy corpus."""
+    write_data(root, codebook=CODEBOOK, protocol=PROTOCOL)
     return root
-
-
-def run(root: Path, *words: str) -> Result:
-    return run_corpus("--root", str(root), *words)
 
 
 def problems(root: Path, name: str, text: str) -> list[str]:
     """The findings of a file, by line and code, with their messages."""
     (root / "data" / f"{name}.yaml").write_text(text, encoding="utf-8")
-    assert run(root, "check").code == 1
+    assert run_in(root, "check").code == 1
     findings = (finding for part in check(str(root)).parts for finding in part.findings)
     return [
         f"{one.location.line} {one.code} {one.message}"
@@ -73,7 +66,7 @@ def problems(root: Path, name: str, text: str) -> list[str]:
 
 
 def test_terms_shows_how_a_field_is_coded(root: Path) -> None:
-    assert run(root, "terms", "water").stdout == (
+    assert run_in(root, "terms", "water").stdout == (
         "Care\n"
         "term   code  label     count  definition\n"
         "water  C1    Watering      2  When to water.\n"
@@ -98,9 +91,9 @@ def test_terms_shows_how_a_field_is_coded(root: Path) -> None:
 def test_terms_of_a_decision_shows_the_rules_of_all_decisions_below_its_own(root: Path) -> None:
     rules = "\nHow to code care\nrule 1    Ask the gardener first.\nrule 2    Code what was seen, not what was said.\n"
 
-    assert run(root, "terms", "water").stdout.endswith(f"Nobody waters *grass*.\n{rules}")
-    assert run(root, "terms", "care").stdout.endswith(rules)
-    assert "How to code water" not in run(root, "terms", "care").stdout
+    assert run_in(root, "terms", "water").stdout.endswith(f"Nobody waters *grass*.\n{rules}")
+    assert run_in(root, "terms", "care").stdout.endswith(rules)
+    assert "How to code water" not in run_in(root, "terms", "care").stdout
 
 
 def test_a_term_or_a_code_is_shown_with_its_records_and_its_own_cases(root: Path) -> None:
@@ -108,7 +101,7 @@ def test_a_term_or_a_code_is_shown_with_its_records_and_its_own_cases(root: Path
     cases += "    - {record: long-grass, value: large, why: Seen.}\n"
     (root / "data" / "codebook.yaml").write_text(CODEBOOK + cases, encoding="utf-8")
 
-    assert run(root, "terms", "Small") == (
+    assert run_in(root, "terms", "Small") == (
         0,
         "Size\n"
         "term   label  count  definition\n"
@@ -120,7 +113,7 @@ def test_a_term_or_a_code_is_shown_with_its_records_and_its_own_cases(root: Path
         "case      rose-garden: small. Paced.\n",
         "",
     )
-    assert run(root, "terms", "s2").stdout == (
+    assert run_in(root, "terms", "s2").stdout == (
         "Style\n"
         "term     code  label    count  definition\n"
         "cottage  S2    Cottage      1  Mixed borders.\n"
@@ -128,17 +121,17 @@ def test_a_term_or_a_code_is_shown_with_its_records_and_its_own_cases(root: Path
         "style=cottage: mixed-borders\n"
         "style=meadow: long-grass\n"
     )
-    assert run(root, "terms", "gate").stdout == (
+    assert run_in(root, "terms", "gate").stdout == (
         "Stage\nterm  label  count  definition\ngate  Gate       1  At the gate.\nstage=gate: E001\n"
     )
-    assert json.loads(run(root, "terms", "small", "-f", "json").stdout)["size"] == [
+    assert json.loads(run_in(root, "terms", "small", "-f", "json").stdout)["size"] == [
         {"term": "small", "label": "Small", "count": 3, "definition": "Up to an acre."}
     ]
 
 
 @pytest.mark.parametrize("name", ["gravl", "published"])
 def test_what_is_neither_a_field_nor_a_term_is_refused(root: Path, name: str) -> None:
-    result = run(root, "terms", name)
+    result = run_in(root, "terms", name)
 
     assert (result.code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"corpus: unknown field or term '{name}' (")
@@ -156,18 +149,18 @@ def test_an_error_of_the_protocol_names_no_record(root: Path) -> None:
     path = root / "data" / "protocol.yaml"
     path.write_text(re.sub("^day: .*", 'day: "2024-05-99"', path.read_text(encoding="utf-8"), flags=re.M))
 
-    shown = run(root, "check").stdout
+    shown = run_in(root, "check").stdout
 
     assert "F106 '2024-05-99' is not a day of the calendar\n" in shown
     assert re.search("^build     failed the protocol has errors: .*protocol.yaml:2:6: F106", shown, re.M)
 
 
 def test_a_field_without_rules_shows_its_terms_alone(root: Path) -> None:
-    assert "How to code" not in run(root, "terms", "style").stdout
+    assert "How to code" not in run_in(root, "terms", "style").stdout
 
 
 def test_the_page_of_the_codebook_has_definitions_rules_and_cases(root: Path) -> None:
-    assert run(root, "build").code == 0
+    assert run_in(root, "build").code == 0
 
     page = (root / "docs" / "codebook.md").read_text(encoding="utf-8")
     assert page.partition("## Size")[0] == (
@@ -211,7 +204,7 @@ def test_the_page_of_the_codebook_has_definitions_rules_and_cases(root: Path) ->
 
 
 def test_the_page_of_the_protocol(root: Path) -> None:
-    assert run(root, "build").code == 0
+    assert run_in(root, "build").code == 0
 
     assert (root / "docs" / "protocol.md").read_text(encoding="utf-8") == (
         "# Protocol: A toy garden\n"
@@ -277,7 +270,7 @@ def test_a_corpus_without_them_has_no_pages(root: Path) -> None:
     for name in ("codebook", "protocol"):
         (root / "data" / f"{name}.yaml").unlink()
 
-    assert run(root, "build").code == 0
+    assert run_in(root, "build").code == 0
     assert not (root / "docs" / "codebook.md").exists()
     assert not (root / "docs" / "protocol.md").exists()
 
@@ -306,7 +299,7 @@ def test_all_mistakes_of_a_codebook_are_reported_at_their_places(root: Path) -> 
         "9 F104 'rules' is an empty list; name at least one",
         "12 F101 missing field 'why'",
     ]
-    assert run(root, "terms", "water").code == 1
+    assert run_in(root, "terms", "water").code == 1
 
 
 def test_all_mistakes_of_a_protocol_are_reported_at_their_places(root: Path) -> None:
@@ -378,7 +371,7 @@ def test_each_sub_decision_has_positive_and_negative_cases() -> None:
 def test_an_edit_tells_the_case_of_the_codebook_that_it_breaks(root: Path) -> None:
     path = root / "data" / "codebook.yaml"
 
-    assert run(root, "tag", "long-grass", "water=weekly").stderr == (
+    assert run_in(root, "tag", "long-grass", "water=weekly").stderr == (
         "wrote data/papers.yaml\n"
         "corpus: the edit breaks 1 case of the codebook: corpus check fails until that is fixed:\n"
         f"{path}:9:35: B104 'long-grass' has water 'weekly', not 'none'; change the record or the case [water]\n"

@@ -2,7 +2,6 @@
 
 import json
 import random
-import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -16,14 +15,14 @@ from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.searches import Maker, Run, Search
-from tests.conftest import TOY, Result, run_corpus
+from tests.conftest import Result, run_corpus
 from tests.corpus import processes
 from tests.corpus.arxiv_server import ArxivServer, access_denied, busy, cut, fine, rate_exceeded, record, sending
+from tests.corpus.files import FIRST_OF_MARCH, write_data
 from tests.corpus.openalex_server import OpenAlexServer, work
 from tests.effort import mostly_slow
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
 
-NOW = "1709251200"  # 2024-03-01
 PROTOCOL = """\
 kind: A walk through gardens.
 day: "2023-06-07"
@@ -56,7 +55,7 @@ CANDIDATE = """\
   found: "2023-12-02"
 """
 JANUARY = {"published": "2024-01-10T10:00:00Z", "updated": "2024-01-10T10:00:00Z", "abstract": "On a garden."}
-PAPERS = [
+ARXIV = [
     record("2401.00011", title="A Rose Bed for Beginners", authors=("Rosa Beet", "Tom Garten"), **JANUARY),
     record("2401.00012", title="The Path not Taken", **JANUARY),
     record("2401.00013", title="Röses: a Garden in Four Beds", **JANUARY),  # that of rose-garden
@@ -70,24 +69,17 @@ PAPERS = [
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArxivServer]:
-    with ArxivServer(PAPERS) as server:
-        monkeypatch.setenv("ORCHTRACE_ARXIV_URL", server.url)
-        monkeypatch.setenv("ORCHTRACE_ARXIV_SPACING", "0.0001")
-        yield server
-
-
-@pytest.fixture
-def root(server: ArxivServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The toy corpus with a protocol and a candidate, on the first of March 2024, and an empty cache."""
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
-    (root / "data" / "protocol.yaml").write_text(PROTOCOL, encoding="utf-8")
-    (root / "data" / "candidates.yaml").write_text(CANDIDATE, encoding="utf-8")
-    monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", NOW)
+def root(
+    root: Path,
+    in_root: None,
+    empty_cache: None,
+    on_first_of_march: None,
+    server: ArxivServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    """Add a protocol and a candidate to the toy corpus."""
+    write_data(root, protocol=PROTOCOL, candidates=CANDIDATE)
     monkeypatch.delenv("OPENALEX_API_KEY", raising=False)
-    monkeypatch.chdir(root)
     return root
 
 
@@ -177,7 +169,7 @@ def test_a_second_run_finds_nothing_new_and_begins_where_the_last_one_ended(
 ) -> None:
     discover()
     before = text(root, "candidates.yaml")
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(int(NOW) + 86400))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(int(FIRST_OF_MARCH) + 86400))
 
     result = discover("--since", "last")
 
@@ -196,7 +188,7 @@ def test_a_second_run_finds_nothing_new_and_begins_where_the_last_one_ended(
 def test_what_a_person_has_decided_on_stays_decided(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     discover()
     run_corpus("exclude", "path-not-taken", "--stage", "path", "--reason", "It leads nowhere.", "--yes")
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(int(NOW) + 86400))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(int(FIRST_OF_MARCH) + 86400))
 
     result = discover("--since", "2024-01-01")
 
@@ -297,7 +289,7 @@ def test_a_corpus_without_a_protocol_is_told_what_it_lacks(root: Path) -> None:
 def test_a_new_corpus_can_be_searched_and_screened(
     server: ArxivServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", NOW)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", FIRST_OF_MARCH)
     monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
     title, own = (
         "A Benchmark of Retrieval-Augmented Generation",
@@ -334,7 +326,7 @@ def test_a_query_that_stays_without_answer_is_asked_about_its_whole_window_next_
     assert [search.query for run in runs(root) for search in run.searches] == ["gate"]
 
     server.always = None
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(int(NOW) + 86400))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(int(FIRST_OF_MARCH) + 86400))
     again = discover()
 
     assert again.code == 0

@@ -10,7 +10,8 @@ from orchtrace_corpus.corpus.model import disputes as core
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import Agreed, Dispute, Reading, State
 from orchtrace_corpus.corpus.model.records import Entries, Pool
-from tests.conftest import TOY, Result, run_corpus
+from tests.conftest import TOY
+from tests.corpus.files import run_in, write_data
 
 
 def pool() -> Pool:
@@ -198,13 +199,13 @@ def test_the_rule_of_an_agreed_value_is_one_of_the_codebook(rule: str, message: 
 
 def test_check_holds_agreed_rules_against_the_codebook(root: Path) -> None:
     (root / "data" / "disputes.yaml").write_text(AGREED, encoding="utf-8")
-    run(root, "build")
-    assert "C208" not in run(root, "check").stdout
+    run_in(root, "build")
+    assert "C208" not in run_in(root, "check").stdout
     (root / "data" / "codebook.yaml").write_text("- tag: style\n  rules: [Ask the gardener.]\n", encoding="utf-8")
 
     assert (
         "disputes.yaml:5:69: C208 the codebook has no rule 2 for style; the last is rule 1, see corpus terms style"
-        in run(root, "check").stdout
+        in run_in(root, "check").stdout
     )
 
 
@@ -225,19 +226,14 @@ def test_changing_a_value_changes_it_alone() -> None:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    shutil.copytree(TOY, tmp_path / "corpus")
+def root(root: Path) -> Path:
     settled = dispute("long-grass", "size", "large", "large: one, small: two", "  state: settled\n")
-    (tmp_path / "corpus" / "data" / "disputes.yaml").write_text(ROSES + WATER + settled, encoding="utf-8")
-    return tmp_path / "corpus"
-
-
-def run(root: Path, *words: str) -> Result:
-    return run_corpus("--root", str(root), *words)
+    write_data(root, disputes=ROSES + WATER + settled)
+    return root
 
 
 def test_show_tells_the_disputes_about_a_record(root: Path) -> None:
-    lines = run(root, "show", "rose-garden").stdout.splitlines()
+    lines = run_in(root, "show", "rose-garden").stdout.splitlines()
 
     assert lines[-9:] == [
         "dispute      open, style: formal stands; formal by the gardener; cottage by a visitor; not agreed",
@@ -250,12 +246,12 @@ def test_show_tells_the_disputes_about_a_record(root: Path) -> None:
         "             The gardener knows.",
         "             https://example.org/quarrel",
     ]
-    assert "dispute" not in run(root, "show", "terminal-yard").stdout
+    assert "dispute" not in run_in(root, "show", "terminal-yard").stdout
 
 
 def test_show_as_markdown_and_json(root: Path) -> None:
-    markdown = run(root, "show", "long-grass", "-f", "markdown").stdout
-    told = json.loads(run(root, "show", "long-grass", "terminal-yard", "-f", "json").stdout)["records"]
+    markdown = run_in(root, "show", "long-grass", "-f", "markdown").stdout
+    told = json.loads(run_in(root, "show", "long-grass", "terminal-yard", "-f", "json").stdout)["records"]
 
     assert markdown.endswith(
         "- **dispute**: settled, size: large stands; large by one; small by two. "
@@ -277,17 +273,17 @@ def test_show_as_markdown_and_json(root: Path) -> None:
 def test_show_tells_what_is_agreed_on(root: Path) -> None:
     (root / "data" / "disputes.yaml").write_text(AGREED, encoding="utf-8")
 
-    assert run(root, "show", "rose-garden", "-f", "markdown").stdout.endswith(
+    assert run_in(root, "show", "rose-garden", "-f", "markdown").stdout.endswith(
         "- **dispute**: open, style: formal stands; formal by the gardener; cottage by a visitor; agreed by rule 2 of the codebook for "
         "style: cottage (`https://example.org/roses`). The gardener knows. (`https://example.org/quarrel`)\n"
     )
-    told = json.loads(run(root, "show", "rose-garden", "-f", "json").stdout)["records"][0]["disputes"][0]
+    told = json.loads(run_in(root, "show", "rose-garden", "-f", "json").stdout)["records"][0]["disputes"][0]
     assert told["agreed"] == {"value": "cottage", "source": "https://example.org/roses", "rule": "style 2"}
 
 
 def test_the_readme_marks_open_disputes(root: Path) -> None:
     (root / "README.md").write_text("# Toy\n\n<!-- corpus:begin list -->\n<!-- corpus:end list -->\n", encoding="utf-8")
-    run(root, "build", "readme")
+    run_in(root, "build", "readme")
     text = (root / "README.md").read_text(encoding="utf-8")
 
     assert "`S1 Formal?` `C1 Watering?: Daily` Lays out" in text
@@ -299,29 +295,29 @@ def test_disputes_with_mistakes_are_no_reason_to_leave_marks_out(root: Path) -> 
     disputes = root / "data" / "disputes.yaml"
     disputes.write_text(ROSES.replace("tag: style", "tag: stile"), encoding="utf-8")
 
-    code, _, stderr = run(root, "build", "readme")
-    checked = run(root, "check")
+    code, _, stderr = run_in(root, "build", "readme")
+    checked = run_in(root, "check")
 
     assert code == 1
     assert stderr.startswith("corpus: the disputes have errors:\n")
     assert "disputes.yaml:2:8: C202 unknown tag 'stile'" in stderr
     assert (checked.code, "disputes  failed 1 error" in checked.stdout) == (1, True)
     disputes.write_text("- [", encoding="utf-8")
-    assert (run(root, "build", "readme").code, run(root, "check").code) == (3, 3)
+    assert (run_in(root, "build", "readme").code, run_in(root, "check").code) == (3, 3)
 
 
 def test_check_reports_a_dispute_that_the_data_has_left_behind(root: Path) -> None:
-    run(root, "build")
+    run_in(root, "build")
     path = root / "data" / "papers.yaml"
     path.write_text(path.read_text(encoding="utf-8").replace("style: formal", "style: cottage"), encoding="utf-8")
-    run(root, "build")
+    run_in(root, "build")
 
-    code, stdout, _ = run(root, "check")
+    code, stdout, _ = run_in(root, "check")
 
     assert code == 1
     assert "disputes.yaml:3:11: C204 'formal' does not stand, for 'rose-garden' has style 'cottage'" in stdout
     assert "disputes  failed 1 error; to fix: see above\n" in stdout
-    assert run(root, "check", "data").code == 0, "disputes are checked by check alone"
+    assert run_in(root, "check", "data").code == 0, "disputes are checked by check alone"
 
 
 def test_check_says_what_it_skips_while_the_data_has_errors(tmp_path: Path) -> None:
@@ -332,7 +328,7 @@ def test_check_says_what_it_skips_while_the_data_has_errors(tmp_path: Path) -> N
     papers = root / "data" / "papers.yaml"
     papers.write_text(papers.read_text(encoding="utf-8").replace("size: small", "size: tiny", 1), encoding="utf-8")
 
-    checked = run(root, "check")
+    checked = run_in(root, "check")
 
     assert checked.code == 1
     assert [line for line in checked.stdout.splitlines() if "skipped" in line] == [
@@ -348,16 +344,16 @@ def test_a_listing_shows_what_filters_are_about_and_marks_what_is_contested(tmp_
     shutil.copytree(TOY, root)
     (root / "data" / "disputes.yaml").write_text(ROSES + WATER, encoding="utf-8")
 
-    assert run(root, "list", "--where", "water=daily,weekly").stdout == (
+    assert run_in(root, "list", "--where", "water=daily,weekly").stdout == (
         "key            year  style    water   title\n"
         "rose-garden    2021  formal?  daily?  Röses: A Garden in Four Beds\n"
         "mixed-borders  2023  cottage  weekly  Borders without Lines\n"
         "?: sources or readers disagree; see corpus show KEY.\n"
     )
-    assert "| formal? |" in run(root, "list", "--where", "style=formal", "-f", "markdown").stdout
-    assert run(root, "list", "--where", "water=daily", "-f", "csv").stdout == (
+    assert "| formal? |" in run_in(root, "list", "--where", "style=formal", "-f", "markdown").stdout
+    assert run_in(root, "list", "--where", "water=daily", "-f", "csv").stdout == (
         "key,year,style,water,contested,title\n"
         "rose-garden,2021,formal,daily,style ; water,Röses: A Garden in Four Beds\n"
     )
-    assert "contested" not in run(root, "list").stdout
-    assert run(root, "list", "--exclusions", "--where", "stage=path").stdout.startswith("id")
+    assert "contested" not in run_in(root, "list").stdout
+    assert run_in(root, "list", "--exclusions", "--where", "stage=path").stdout.startswith("id")

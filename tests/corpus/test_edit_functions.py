@@ -11,20 +11,13 @@ from orchtrace_corpus.corpus.edit import proposal as edit
 from orchtrace_corpus.corpus.edit.proposal import find_target, judge, load_editable, write
 from orchtrace_corpus.corpus.edit.tags import tag
 from orchtrace_corpus.corpus.model import store
-from tests.conftest import TOY, run_corpus
+from tests.conftest import run_corpus
+
+pytestmark = pytest.mark.usefixtures("in_root", "on_first_of_march")
 
 DETAILS = Details(title="A Hedge", authors="Doe, Jo", year=2024, venue="Garden Letters")
 TAGS = {"style": "formal", "care": "water=weekly", "size": "small"}
 OPTIONS = ["--title", "A Hedge", "--authors", "Doe, Jo", "--year", "2024", "--venue", "Garden Letters"]
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
-    monkeypatch.chdir(root)
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1709251200")
-    return root
 
 
 def texts(root: Path) -> tuple[str, str]:

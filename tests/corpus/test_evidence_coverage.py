@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,8 @@ from orchtrace_corpus.corpus.analysis.evidence import (
 )
 from orchtrace_corpus.corpus.api import load
 from orchtrace_corpus.corpus.model.records import EvidenceVerdict
-from tests.conftest import ROOT, TOY, Result, run_corpus
+from tests.conftest import ROOT, TOY, run_corpus
+from tests.corpus.files import run_in
 from tests.corpus.test_invalid_files import sourced
 
 ITEM = "    - {{tags: [tools], note: It says so., source: {source}, level: {level}, confidence: low{more}}}\n"
@@ -26,15 +26,9 @@ OWN = "https://example.org/borders"
 SURVEY = "https://arxiv.org/abs/2001.00009"
 
 
-def run(root: Path, *words: str) -> Result:
-    return run_corpus("--root", str(root), *words)
-
-
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(root: Path) -> Path:
     """The toy corpus with tools as a sourced field, without evidence for them."""
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
     taxonomy = root / "data" / "taxonomy.yaml"
     text = sourced(taxonomy.read_text(encoding="utf-8"))
     taxonomy.write_text(text.replace("papers:\n", f"source: {SURVEY}\npapers:\n", 1), encoding="utf-8")
@@ -88,7 +82,7 @@ def test_a_tag_counts_once_by_its_best_source_and_once_by_its_weakest_support(
 
 def test_without_sourced_fields_there_is_nothing_to_count() -> None:
     assert cover(load(str(TOY)).papers, load(str(TOY)).taxonomy) == ()
-    refused = run(TOY, "stats", "--evidence")
+    refused = run_in(TOY, "stats", "--evidence")
     assert refused.code == 2
     assert "no field of the taxonomy is sourced" in refused.stderr
 
@@ -107,24 +101,24 @@ NUMBERS = {"tags": 2, "primary": 1, "secondary": 0, "none": 1, "supported": 0, "
 def test_coverage_is_counted_in_every_format(root: Path) -> None:
     with_evidence(root, (OWN, "visit", ", verdict: partly"))
 
-    assert run(root, "stats", "--evidence").stdout == TABLE
-    assert json.loads(run(root, "stats", "--evidence", "-f", "json").stdout)["evidence"] == {
+    assert run_in(root, "stats", "--evidence").stdout == TABLE
+    assert json.loads(run_in(root, "stats", "--evidence", "-f", "json").stdout)["evidence"] == {
         "tools": NUMBERS,
         "total": NUMBERS,
     }
-    assert run(root, "stats", "--evidence", "-f", "csv").stdout.splitlines() == [
+    assert run_in(root, "stats", "--evidence", "-f", "csv").stdout.splitlines() == [
         "field,tags,primary,secondary,none,supported,partly,contradicted",
         "tools,2,1,0,1,0,1,0",
         "total,2,1,0,1,0,1,0",
     ]
-    markdown = run(root, "stats", "--evidence", "-f", "markdown").stdout
+    markdown = run_in(root, "stats", "--evidence", "-f", "markdown").stdout
     assert "| tools |    2 |       1 |         0 |    1 |         0 |      1 |            0 |\n" in markdown
 
 
 def test_coverage_of_selected_papers(root: Path) -> None:
     with_evidence(root, (OWN, "visit", ""))
 
-    listed = run(root, "stats", "--evidence", "--where", "tools=rake", "-f", "csv").stdout
+    listed = run_in(root, "stats", "--evidence", "--where", "tools=rake", "-f", "csv").stdout
     assert list(csv.reader(io.StringIO(listed)))[1:] == [
         ["tools", "1", "1", "0", "0", "1", "0", "0"],
         ["total", "1", "1", "0", "0", "1", "0", "0"],
@@ -134,12 +128,12 @@ def test_coverage_of_selected_papers(root: Path) -> None:
 def test_tags_are_listed_by_their_evidence(root: Path) -> None:
     with_evidence(root, (OWN, "visit", ", verdict: contradicted"), (f"{OWN}/2", "photo", ""))
 
-    told = run(root, "stats", "--evidence", "--list", "contradicted", "-f", "csv").stdout
+    told = run_in(root, "stats", "--evidence", "--list", "contradicted", "-f", "csv").stdout
     assert list(csv.reader(io.StringIO(told))) == [
         ["key", "field", "tag", "note", "source"],
         ["mixed-borders", "tools", "rake", "It says so.", OWN],
     ]
-    assert json.loads(run(root, "stats", "--evidence", "--list", "contradicted", "-f", "json").stdout) == {
+    assert json.loads(run_in(root, "stats", "--evidence", "--list", "contradicted", "-f", "json").stdout) == {
         "schema": "orchtrace-corpus/evidence",
         "version": 1,
         "state": "contradicted",
@@ -147,12 +141,13 @@ def test_tags_are_listed_by_their_evidence(root: Path) -> None:
             {"key": "mixed-borders", "field": "tools", "tag": ["rake"], "note": "It says so.", "source": OWN},
         ],
     }
-    none = run(root, "stats", "--evidence", "--list", "none", "-f", "csv").stdout.splitlines()
+    none = run_in(root, "stats", "--evidence", "--list", "none", "-f", "csv").stdout.splitlines()
     assert [row.split(",")[1] for row in none] == ["field", "tools"]
     assert (
-        run(root, "stats", "--evidence", "--list", "partly").stdout == "Tags: partly\nkey  field  tag  note  source\n"
+        run_in(root, "stats", "--evidence", "--list", "partly").stdout
+        == "Tags: partly\nkey  field  tag  note  source\n"
     )
-    assert run(root, "stats", "--list", "none").code == 2
+    assert run_in(root, "stats", "--list", "none").code == 2
 
 
 def test_the_lists_are_as_long_as_the_counts() -> None:
@@ -164,23 +159,23 @@ def test_the_lists_are_as_long_as_the_counts() -> None:
 
 @pytest.mark.parametrize("other", [["--by", "size"], ["--cross", "size", "style"], ["--full"], ["--check"]])
 def test_coverage_is_a_view_of_its_own(root: Path, other: list[str]) -> None:
-    assert run(root, "stats", "--evidence", *other).code == 2
+    assert run_in(root, "stats", "--evidence", *other).code == 2
 
 
 def test_all_statistics_hold_the_coverage(root: Path) -> None:
     with_evidence(root, (OWN, "visit", ", verdict: partly"))
 
-    assert run(root, "stats", "--full").stdout.endswith(TABLE)
-    assert json.loads(run(root, "stats", "-f", "json").stdout)["evidence"] == {"tools": NUMBERS, "total": NUMBERS}
-    assert "evidence,tools,none,1\n" in run(root, "stats", "-f", "csv").stdout
+    assert run_in(root, "stats", "--full").stdout.endswith(TABLE)
+    assert json.loads(run_in(root, "stats", "-f", "json").stdout)["evidence"] == {"tools": NUMBERS, "total": NUMBERS}
+    assert "evidence,tools,none,1\n" in run_in(root, "stats", "-f", "csv").stdout
 
 
 def test_check_has_a_line_on_evidence(root: Path) -> None:
     with_evidence(root, (OWN, "visit", ", verdict: contradicted"))
 
     line = "evidence  ok     1 of 2 tags have evidence, 1 primary; 1 contradicted"
-    assert line in run(root, "check").stdout.splitlines()
-    assert not [text for text in run(TOY, "check").stdout.splitlines() if text.startswith("evidence")]
+    assert line in run_in(root, "check").stdout.splitlines()
+    assert not [text for text in run_in(TOY, "check").stdout.splitlines() if text.startswith("evidence")]
 
 
 # The real corpus, against the reading of its 149 tags on reward, credit and topology: 91 supported, 33 partly,

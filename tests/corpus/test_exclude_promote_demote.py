@@ -3,14 +3,13 @@
 import io
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import orchtrace_corpus as oc
 from orchtrace_corpus.cli.main import run
-from tests.conftest import ROOT, TOY, Result, run_corpus
+from tests.conftest import ROOT, Result, run_corpus
 from tests.corpus.arxiv_server import ArxivServer, record
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
 
@@ -20,25 +19,14 @@ BOX = record(
 POND = record("2401.00008", title="Ponds without Fish", authors=("Pond Team",))
 YARD = record("2401.00009", title="The yard", authors=("Anon Ymous",))
 TAGS = ("--style", "formal", "--care", "none", "--size", "small", "--summary", "Hangs a box.")
-DAY = "1709251200"  # 2024-03-01, whatever the day is
+
+
+ARXIV = [BOX, POND, YARD]
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArxivServer]:
-    with ArxivServer([BOX, POND, YARD]) as server:
-        monkeypatch.setenv("ORCHTRACE_ARXIV_URL", server.url)
-        monkeypatch.setenv("ORCHTRACE_ARXIV_SPACING", "0.001")
-        yield server
-
-
-@pytest.fixture
-def corpus(server: ArxivServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the toy corpus, and an empty cache."""
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
-    monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", DAY)
-    monkeypatch.chdir(root)
+def root(root: Path, in_root: None, empty_cache: None, on_first_of_march: None, server: ArxivServer) -> Path:
+    """Let the toy corpus and the local arXiv be used on the first of March 2024."""
     return root
 
 
@@ -64,7 +52,7 @@ def refused(result: Result, code: int, message: str) -> None:
     assert message in result.stderr
 
 
-def test_an_excluded_paper_is_put_at_the_end_under_the_next_id(corpus: Path) -> None:
+def test_an_excluded_paper_is_put_at_the_end_under_the_next_id(root: Path) -> None:
     result = run_corpus("exclude", "https://arxiv.org/abs/2401.00008v1", "--stage", "gate", "--reason", "No fish.")
 
     assert (result.code, unnumbered(result.stdout), result.stderr) == (
@@ -88,10 +76,10 @@ def test_an_excluded_paper_is_put_at_the_end_under_the_next_id(corpus: Path) -> 
         "wrote data/exclusions.yaml\ncorpus build regenerates the rest; CONTRIBUTING.md says whether to commit it\n"
         "excluded as E004: Ponds without Fish\n",
     )
-    assert is_valid(corpus)
+    assert is_valid(root)
 
 
-def test_a_page_is_excluded_without_asking_anybody(corpus: Path, server: ArxivServer) -> None:
+def test_a_page_is_excluded_without_asking_anybody(root: Path, server: ArxivServer) -> None:
     said = ("--title", "Walls: A Guide", "--tag", "stage=path", "--reason", "A wall.", "--screened", "2024-02-29")
 
     assert run_corpus("exclude", "example.org/walls", *said).code == 0
@@ -100,17 +88,17 @@ def test_a_page_is_excluded_without_asking_anybody(corpus: Path, server: ArxivSe
         == 0
     )
     assert server.requests == []
-    walls = exclusion(corpus, "E004")
+    walls = exclusion(root, "E004")
     assert (walls.identifier, walls.url, walls.screened) == ("WALLS", "https://example.org/walls", "2024-02-29")
-    assert exclusion(corpus, "E005").identifier == "MORE-WALLS"
+    assert exclusion(root, "E005").identifier == "MORE-WALLS"
 
 
-def test_an_id_is_not_given_again_even_if_only_a_comment_remembers_it(corpus: Path) -> None:
-    path = corpus / "data" / "exclusions.yaml"
+def test_an_id_is_not_given_again_even_if_only_a_comment_remembers_it(root: Path) -> None:
+    path = root / "data" / "exclusions.yaml"
     path.write_text(f"# E007 was given up.\n\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
 
     assert run_corpus("exclude", "2401.00008", "--stage", "gate", "--reason", "No fish.").code == 0
-    assert exclusion(corpus, "E008").title == "Ponds without Fish"
+    assert exclusion(root, "E008").title == "Ponds without Fish"
 
 
 @pytest.mark.parametrize(
@@ -148,16 +136,16 @@ def test_an_id_is_not_given_again_even_if_only_a_comment_remembers_it(corpus: Pa
     ],
 )
 def test_what_cannot_be_excluded_is_refused_with_the_reason(
-    words: list[str], code: int, message: str, corpus: Path
+    words: list[str], code: int, message: str, root: Path
 ) -> None:
-    before = contents(corpus)
+    before = contents(root)
 
     refused(run_corpus("exclude", *words), code, message)
 
-    assert contents(corpus) == before
+    assert contents(root) == before
 
 
-def test_a_promotion_is_one_edit_of_two_files(corpus: Path) -> None:
+def test_a_promotion_is_one_edit_of_two_files(root: Path) -> None:
     result = run_corpus("add", "E001", *TAGS, "--key", "window-box")
 
     assert (result.code, unnumbered(result.stdout)) == (
@@ -195,12 +183,12 @@ def test_a_promotion_is_one_edit_of_two_files(corpus: Path) -> None:
 """.replace("{blank}", " "),
     )
     assert result.stderr.endswith("E001 became window-box: A Window Box, Revisited\n")
-    assert is_valid(corpus)
+    assert is_valid(root)
     refused(run_corpus("add", "E001", *TAGS), 1, "E001 was not added: in the pool already as 'window-box'")
     refused(run_corpus("add", "2001.00009", *TAGS), 1, "in the pool already as 'window-box'")
 
 
-def test_a_page_is_promoted_from_what_options_say(corpus: Path, server: ArxivServer) -> None:
+def test_a_page_is_promoted_from_what_options_say(root: Path, server: ArxivServer) -> None:
     by_address = run_corpus("add", "https://example.org/cars", *TAGS)
     refused(by_address, 1, "to take it in after all: corpus add E003")
     missing = run_corpus("add", "E003", *TAGS)
@@ -209,8 +197,8 @@ def test_a_page_is_promoted_from_what_options_say(corpus: Path, server: ArxivSer
     said = ("--authors", "Car Team", "--year", "2023", "--venue", "Blog")
     assert run_corpus("add", "E003", *TAGS, *said).code == 0
     assert server.requests == []
-    assert oc.load(str(corpus))["car-park"].urls == ("https://example.org/cars",)
-    assert exclusion(corpus, "E003").promoted_to == "car-park"
+    assert oc.load(str(root))["car-park"].urls == ("https://example.org/cars",)
+    assert exclusion(root, "E003").promoted_to == "car-park"
 
 
 @pytest.mark.parametrize(
@@ -229,17 +217,17 @@ def test_a_page_is_promoted_from_what_options_say(corpus: Path, server: ArxivSer
     ],
 )
 def test_what_cannot_be_promoted_is_refused_with_the_reason(
-    words: list[str], code: int, message: str, corpus: Path
+    words: list[str], code: int, message: str, root: Path
 ) -> None:
-    before = contents(corpus)
+    before = contents(root)
 
     refused(run_corpus("add", *words), code, message)
 
-    assert contents(corpus) == before
+    assert contents(root) == before
 
 
-def test_a_dry_run_of_each_writes_nothing(corpus: Path) -> None:
-    before = contents(corpus)
+def test_a_dry_run_of_each_writes_nothing(root: Path) -> None:
+    before = contents(root)
 
     for words in (
         ("exclude", "2401.00008", "--stage", "gate", "--reason", "No fish."),
@@ -249,16 +237,16 @@ def test_a_dry_run_of_each_writes_nothing(corpus: Path) -> None:
         result = run_corpus(*words, "--dry-run")
         assert (result.code, result.stdout.startswith("--- a/data/")) == (0, True)
         assert result.stderr.endswith("corpus: nothing was written (--dry-run)\n")
-    assert contents(corpus) == before
+    assert contents(root) == before
 
 
-def test_a_demoted_paper_becomes_an_exclusion_in_one_edit_of_two_files(corpus: Path) -> None:
+def test_a_demoted_paper_becomes_an_exclusion_in_one_edit_of_two_files(root: Path) -> None:
     result = run_corpus("exclude", "rose-garden", "--stage", "gate", "--reason", "No roses.")
 
     assert result.code == 0
     assert result.stderr.endswith("rose-garden is excluded as E004: Röses: A Garden in Four Beds\n")
-    assert "rose-garden" not in [paper.key for paper in oc.load(str(corpus)).papers]
-    assert exclusion(corpus, "E004") == oc.Exclusion(
+    assert "rose-garden" not in [paper.key for paper in oc.load(str(root)).papers]
+    assert exclusion(root, "E004") == oc.Exclusion(
         id="E004",
         title="Röses: A Garden in Four Beds",
         identifier="arXiv:2101.00001",
@@ -268,35 +256,35 @@ def test_a_demoted_paper_becomes_an_exclusion_in_one_edit_of_two_files(corpus: P
         reason="No roses.",
     )
     assert (
-        (corpus / "data" / "papers.yaml")
+        (root / "data" / "papers.yaml")
         .read_text(encoding="utf-8")
         .startswith("# A made-up corpus for the tests.\n- key: long-grass")
     )
-    assert is_valid(corpus)
+    assert is_valid(root)
 
 
-def test_there_and_back_again_leaves_every_byte_where_it_was(corpus: Path) -> None:
-    before = contents(corpus)
+def test_there_and_back_again_leaves_every_byte_where_it_was(root: Path) -> None:
+    before = contents(root)
 
     assert run_corpus("add", "E001", *TAGS).code == 0
     result = run_corpus("exclude", "window-box-revisited")
 
-    assert (result.code, contents(corpus) == before) == (0, True)
+    assert (result.code, contents(root) == before) == (0, True)
     assert result.stderr.endswith("window-box-revisited is excluded as E001: A Window Box, Revisited\n")
 
 
-def test_a_paper_that_was_promoted_goes_back_to_its_exclusion_with_what_is_new(corpus: Path) -> None:
+def test_a_paper_that_was_promoted_goes_back_to_its_exclusion_with_what_is_new(root: Path) -> None:
     run_corpus("add", "E001", *TAGS)
 
     assert run_corpus("exclude", "window-box-revisited", "--reason", "Still too small.", "--stage", "path").code == 0
-    box = exclusion(corpus, "E001")
+    box = exclusion(root, "E001")
     assert (box.reason, box.tags, box.screened, box.promoted_to) == (
         "Still too small.",
         {"stage": "path"},
         "2024-03-01",
         None,
     )
-    assert len(oc.load(str(corpus)).exclusions) == 2
+    assert len(oc.load(str(root)).exclusions) == 2
 
 
 @pytest.mark.parametrize(
@@ -308,21 +296,21 @@ def test_a_paper_that_was_promoted_goes_back_to_its_exclusion_with_what_is_new(c
         (["rose-garden", "--stage", "gte"], "unknown stage 'gte' (did you mean 'gate'?"),
     ],
 )
-def test_what_cannot_be_demoted_is_refused_with_the_reason(words: list[str], message: str, corpus: Path) -> None:
-    before = contents(corpus)
+def test_what_cannot_be_demoted_is_refused_with_the_reason(words: list[str], message: str, root: Path) -> None:
+    before = contents(root)
 
     refused(run_corpus("exclude", *words), 2, message)
 
-    assert contents(corpus) == before
+    assert contents(root) == before
 
 
-def test_what_would_bring_an_error_touches_neither_file(corpus: Path) -> None:
-    before = contents(corpus)
+def test_what_would_bring_an_error_touches_neither_file(root: Path) -> None:
+    before = contents(root)
 
     refused(run_corpus("add", "E001", "--style", "meadow", *TAGS[2:]), 1, "X101 A meadow needs room")
     refused(run_corpus("exclude", "rose-garden", "--stage", "gate", "--reason", "<script>"), 1, "M104")
 
-    assert contents(corpus) == before
+    assert contents(root) == before
 
 
 def test_each_has_options_of_its_own_kind_of_record() -> None:
@@ -356,13 +344,13 @@ def test_the_walk_of_the_real_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert contents(root) == before
 
 
-def test_it_is_said_which_claims_a_demotion_breaks(corpus: Path) -> None:
+def test_it_is_said_which_claims_a_demotion_breaks(root: Path) -> None:
     more = "  boundary: Beds are none.\n  source: https://example.org/gardens\n"
     claims = (
         f"- id: gardens\n  claim: There are four gardens.\n  expect: {{count: 4}}\n{more}"
         f"- id: all\n  claim: There are six records.\n  over: [papers, exclusions]\n  expect: {{count: 6}}\n{more}"
     )
-    (corpus / "data" / "claims.yaml").write_text(claims, encoding="utf-8")
+    (root / "data" / "claims.yaml").write_text(claims, encoding="utf-8")
     assert run_corpus("claims").code == 0
 
     result = run_corpus("exclude", "rose-garden", "--stage", "gate", "--reason", "Withered.", "--yes")
@@ -418,9 +406,9 @@ class Typed(io.StringIO):
     ],
 )
 def test_answers_are_given_back_to_whoever_stops(
-    words: list[str], typed: str, repeated: list[str], corpus: Path, monkeypatch: pytest.MonkeyPatch
+    words: list[str], typed: str, repeated: list[str], root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = contents(corpus)
+    before = contents(root)
     stderr = Told()
     monkeypatch.setattr("sys.stdin", Typed(typed))
     monkeypatch.setattr("sys.stderr", stderr)
@@ -429,4 +417,4 @@ def test_answers_are_given_back_to_whoever_stops(
 
     assert code == 130
     assert f"\nYour answers, to try again: corpus {' '.join(repeated)}\ncorpus: interrupted\n" in stderr.getvalue()
-    assert contents(corpus) == before
+    assert contents(root) == before

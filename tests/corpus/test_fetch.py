@@ -4,7 +4,6 @@ import json
 import shutil
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from tests.conftest import ROOT, TOY, Result, run_corpus
 from tests.corpus import arxiv_server as faults
 from tests.corpus import processes
 from tests.corpus.arxiv_server import ArxivServer, record
+from tests.corpus.files import contents, edit
 from tests.corpus.processes import LIGHT, loaded
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
 
@@ -28,21 +28,12 @@ ROSES = record(
 GRASS = record("2302.00002", title="Long Grass and How to Keep It", authors=("Meadow Team",))
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArxivServer]:
-    with ArxivServer([ROSES, GRASS]) as server:
-        monkeypatch.setenv("ORCHTRACE_ARXIV_URL", server.url)
-        monkeypatch.setenv("ORCHTRACE_ARXIV_SPACING", "0.0001")
-        yield server
+ARXIV = [ROSES, GRASS]
 
 
 @pytest.fixture
-def corpus(server: ArxivServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The toy corpus, an empty cache, and a server that says what its records say."""
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
-    monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(root)
+def root(root: Path, in_root: None, empty_cache: None, server: ArxivServer) -> Path:
+    """Let the toy corpus be used with a local arXiv that says what its records say."""
     return root
 
 
@@ -57,27 +48,16 @@ def update(server: ArxivServer, paper: Metadata, **changes: object) -> Metadata:
     return newest
 
 
-def contents(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
-
-
-def edit(root: Path, old: str, new: str) -> None:
-    path = root / "data" / "papers.yaml"
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
-
-
-def test_nothing_has_changed(corpus: Path, server: ArxivServer) -> None:
-    before = contents(corpus)
+def test_nothing_has_changed(root: Path, server: ArxivServer) -> None:
+    before = contents(root)
 
     assert fetch() == (0, "", "no problems in 2 papers of arXiv\n")
-    assert contents(corpus) == before
+    assert contents(root) == before
     assert [request.ids for request in server.requests] == [("2101.00001", "2302.00002")]
 
 
-def test_drift_is_reported_at_its_field_and_nothing_is_written(corpus: Path, server: ArxivServer) -> None:
-    before = contents(corpus)
+def test_drift_is_reported_at_its_field_and_nothing_is_written(root: Path, server: ArxivServer) -> None:
+    before = contents(root)
     update(server, ROSES, title="Röses: A Garden in Five Beds", authors=("Tom O'Neill", "Änne Müller", "Zoë Last"))
     update(server, GRASS, doi="10.5555/grass", journal_ref="J. Grass 2")
 
@@ -93,20 +73,20 @@ def test_drift_is_reported_at_its_field_and_nothing_is_written(corpus: Path, ser
         "data/papers.yaml:29:13: A111 warning: arXiv gives the DOI '10.5555/grass'; add it as doi [long-grass]\n",
         "4 warnings in 2 papers of arXiv\n",
     )
-    assert contents(corpus) == before
+    assert contents(root) == before
     assert fetch("--strict").code == 1
 
 
-def test_the_story_of_a_paper_that_was_withdrawn_and_restored(corpus: Path, server: ArxivServer) -> None:
+def test_the_story_of_a_paper_that_was_withdrawn_and_restored(root: Path, server: ArxivServer) -> None:
     assert fetch("--write").code == 0
-    first = contents(corpus)
+    first = contents(root)
 
     update(server, ROSES, version=2, updated="2021-02-13T10:00:00Z", comment="withdrawn by Tom O'Neill")
     suspected = fetch("--write", "--refresh")
     assert [line.split()[1] for line in suspected.stdout.splitlines()] == ["A107", "A108"]
     assert "suspected withdrawal: version 2 says 'withdrawn by Tom O'Neill'" in suspected.stdout
     assert '+      "version": 2,\n' in suspected.stderr
-    assert contents(corpus)["data/papers.yaml"] == first["data/papers.yaml"]
+    assert contents(root)["data/papers.yaml"] == first["data/papers.yaml"]
 
     again = fetch("--refresh")
     assert [line.split()[1] for line in again.stdout.splitlines()] == ["A108"], (
@@ -121,10 +101,10 @@ def test_the_story_of_a_paper_that_was_withdrawn_and_restored(corpus: Path, serv
     assert fetch("--refresh") == (0, "", "no problems in 2 papers of arXiv\n")
 
 
-def test_write_takes_over_what_needs_no_decision_and_shows_the_diff(corpus: Path, server: ArxivServer) -> None:
-    edit(corpus, 'authors: ["{Meadow Team}"]', 'authors: ["Meadow, Max"]  # as printed')
-    edit(corpus, '  arxiv_id: "2302.00002"\n', '  # the preprint\n  arxiv_id: "2302.00002"\n')
-    before = (corpus / "data" / "papers.yaml").read_text(encoding="utf-8")
+def test_write_takes_over_what_needs_no_decision_and_shows_the_diff(root: Path, server: ArxivServer) -> None:
+    edit(root, 'authors: ["{Meadow Team}"]', 'authors: ["Meadow, Max"]  # as printed')
+    edit(root, '  arxiv_id: "2302.00002"\n', '  # the preprint\n  arxiv_id: "2302.00002"\n')
+    before = (root / "data" / "papers.yaml").read_text(encoding="utf-8")
     update(server, ROSES, title="Röses: A $\\lambda$-Garden", authors=("Zoë Last", "Änne Müller"), doi="10.5555/other")
     update(
         server,
@@ -146,33 +126,33 @@ def test_write_takes_over_what_needs_no_decision_and_shows_the_diff(corpus: Path
     }.items():
         assert old in expected
         expected = expected.replace(old, new)
-    assert (corpus / "data" / "papers.yaml").read_text(encoding="utf-8") == expected
+    assert (root / "data" / "papers.yaml").read_text(encoding="utf-8") == expected
     assert [line.split()[1] for line in result.stdout.splitlines()] == ["A105", "A111", "A104", "A110"]
     assert '-  title: "Röses: A Garden in Four Beds"\n+  title: "Röses: A λ-Garden"\n' in result.stderr
     assert "+++ b/data/arxiv.json\n" in result.stderr
     assert "wrote data/papers.yaml\nwrote data/arxiv.json\n" in result.stderr
     assert run_corpus("check", "data").code == 0
-    assert '"version": 4' in (corpus / "data" / "arxiv.json").read_text(encoding="utf-8")
+    assert '"version": 4' in (root / "data" / "arxiv.json").read_text(encoding="utf-8")
 
 
-def test_writing_twice_changes_nothing(corpus: Path, server: ArxivServer) -> None:
+def test_writing_twice_changes_nothing(root: Path, server: ArxivServer) -> None:
     update(server, ROSES, title="Röses: A Garden in Five Beds")
     fetch("--write")
-    once = contents(corpus)
+    once = contents(root)
 
     result = fetch("--write", "--refresh")
 
-    assert contents(corpus) == once
+    assert contents(root) == once
     assert result == (0, "", "corpus: nothing changes\nno problems in 2 papers of arXiv\n")
 
 
-def test_a_published_title_is_kept_where_the_record_waives_the_drift(corpus: Path, server: ArxivServer) -> None:
-    edit(corpus, "  added:", '  waive:\n    - {code: A103, why: "The journal has another title."}\n  added:')
+def test_a_published_title_is_kept_where_the_record_waives_the_drift(root: Path, server: ArxivServer) -> None:
+    edit(root, "  added:", '  waive:\n    - {code: A103, why: "The journal has another title."}\n  added:')
     update(server, ROSES, title="Röses: A Garden in Five Beds")
-    before = (corpus / "data" / "papers.yaml").read_bytes()
+    before = (root / "data" / "papers.yaml").read_bytes()
 
     assert fetch("--write").stdout == ""
-    assert (corpus / "data" / "papers.yaml").read_bytes() == before
+    assert (root / "data" / "papers.yaml").read_bytes() == before
     assert run_corpus("check", "data", "--strict").code == 0
 
     update(server, ROSES)
@@ -180,33 +160,31 @@ def test_a_published_title_is_kept_where_the_record_waives_the_drift(corpus: Pat
     assert "F112 warning: nothing in the record raises A103; remove the waiver [rose-garden]" in leftover.stdout
 
 
-def test_a_change_that_no_record_can_hold_is_left_out_and_the_rest_is_written(
-    corpus: Path, server: ArxivServer
-) -> None:
+def test_a_change_that_no_record_can_hold_is_left_out_and_the_rest_is_written(root: Path, server: ArxivServer) -> None:
     update(server, ROSES, title="Röses: A Garden <script>x</script>")
     update(server, GRASS, title="Long Grass Kept")
 
     result = fetch("--write")
 
-    text = (corpus / "data" / "papers.yaml").read_text(encoding="utf-8")
+    text = (root / "data" / "papers.yaml").read_text(encoding="utf-8")
     assert 'title: "Röses: A Garden in Four Beds"' in text
     assert "title: Long Grass Kept" in text
     assert [line.split()[1] for line in result.stdout.splitlines()] == ["A103"]
     assert result.code == 0
 
 
-def test_an_id_of_another_work_is_an_error_and_nothing_is_taken_from_it(corpus: Path, server: ArxivServer) -> None:
+def test_an_id_of_another_work_is_an_error_and_nothing_is_taken_from_it(root: Path, server: ArxivServer) -> None:
     update(server, ROSES, title="Dark Matter in Dwarf Galaxies", authors=("Maria Costa",), doi="10.5555/stars")
-    before = (corpus / "data" / "papers.yaml").read_bytes()
+    before = (root / "data" / "papers.yaml").read_bytes()
 
     result = fetch("--write")
 
     assert (result.code, result.stdout.count(": A")) == (1, 1)
     assert "A101 arXiv id '2101.00001' is that of 'Dark Matter in Dwarf Galaxies'" in result.stdout
-    assert (corpus / "data" / "papers.yaml").read_bytes() == before
+    assert (root / "data" / "papers.yaml").read_bytes() == before
 
 
-def test_some_papers_by_name(corpus: Path, server: ArxivServer) -> None:
+def test_some_papers_by_name(root: Path, server: ArxivServer) -> None:
     assert fetch("https://arxiv.org/abs/2302.00002v1").code == 0
     assert server.asked == ["2302.00002"]
 
@@ -224,14 +202,14 @@ def test_some_papers_by_name(corpus: Path, server: ArxivServer) -> None:
     ],
 )
 def test_names_that_cannot_be_fetched(
-    names: list[str], code: int, message: str, corpus: Path, server: ArxivServer
+    names: list[str], code: int, message: str, root: Path, server: ArxivServer
 ) -> None:
     assert fetch(*names) == (code, "", message)
     assert server.requests == []
 
 
-def test_a_corpus_without_arxiv_ids(corpus: Path, server: ArxivServer) -> None:
-    path = corpus / "data" / "papers.yaml"
+def test_a_corpus_without_arxiv_ids(root: Path, server: ArxivServer) -> None:
+    path = root / "data" / "papers.yaml"
     lines = [line for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if "arxiv_id" not in line]
     path.write_text("".join(lines), encoding="utf-8")
 
@@ -239,26 +217,26 @@ def test_a_corpus_without_arxiv_ids(corpus: Path, server: ArxivServer) -> None:
     assert server.requests == []
 
 
-def test_one_paper_written_keeps_what_is_known_of_the_others(corpus: Path, server: ArxivServer) -> None:
+def test_one_paper_written_keeps_what_is_known_of_the_others(root: Path, server: ArxivServer) -> None:
     fetch("--write")
     update(server, GRASS, version=2)
 
     fetch("--write", "--refresh", "long-grass")
 
-    known = json.loads((corpus / "data" / "arxiv.json").read_text(encoding="utf-8"))["papers"]
+    known = json.loads((root / "data" / "arxiv.json").read_text(encoding="utf-8"))["papers"]
     assert {name: paper["version"] for name, paper in known.items()} == {"2101.00001": 1, "2302.00002": 2}
 
 
-def test_what_is_known_of_papers_that_have_gone_goes(corpus: Path, server: ArxivServer) -> None:
+def test_what_is_known_of_papers_that_have_gone_goes(root: Path, server: ArxivServer) -> None:
     fetch("--write")
-    edit(corpus, '  arxiv_id: "2302.00002"\n', "")
+    edit(root, '  arxiv_id: "2302.00002"\n', "")
 
     fetch("--write")
 
-    assert list(json.loads((corpus / "data" / "arxiv.json").read_text(encoding="utf-8"))["papers"]) == ["2101.00001"]
+    assert list(json.loads((root / "data" / "arxiv.json").read_text(encoding="utf-8"))["papers"]) == ["2101.00001"]
 
 
-def test_a_missing_id_is_asked_for_again_if_it_was_there_before(corpus: Path, server: ArxivServer) -> None:
+def test_a_missing_id_is_asked_for_again_if_it_was_there_before(root: Path, server: ArxivServer) -> None:
     fetch("--write")
     del server.papers["2302.00002"]
     server.requests.clear()
@@ -275,7 +253,7 @@ def test_a_missing_id_is_asked_for_again_if_it_was_there_before(corpus: Path, se
 
 @pytest.mark.parametrize("later", [(), ("--offline",), ("--write",)])
 def test_a_paper_that_arxiv_has_dropped_stays_missing_in_later_runs(
-    corpus: Path, server: ArxivServer, later: tuple[str, ...]
+    root: Path, server: ArxivServer, later: tuple[str, ...]
 ) -> None:
     fetch("--write")
     del server.papers["2302.00002"]
@@ -285,13 +263,13 @@ def test_a_paper_that_arxiv_has_dropped_stays_missing_in_later_runs(
     assert fetch(*later).stdout == told
 
 
-def test_an_empty_answer_by_mistake_is_no_drift(corpus: Path, server: ArxivServer) -> None:
+def test_an_empty_answer_by_mistake_is_no_drift(root: Path, server: ArxivServer) -> None:
     server.faults = [faults.empty()]
 
     assert fetch() == (0, "", "no problems in 2 papers of arXiv\n")
 
 
-def test_offline_answers_from_the_cache(corpus: Path, server: ArxivServer) -> None:
+def test_offline_answers_from_the_cache(root: Path, server: ArxivServer) -> None:
     update(server, ROSES, title="Röses: A Garden in Five Beds")
     online = fetch()
     server.requests.clear()
@@ -301,11 +279,11 @@ def test_offline_answers_from_the_cache(corpus: Path, server: ArxivServer) -> No
 
 
 def test_offline_answers_from_the_corpus_where_nothing_is_cached(
-    corpus: Path, server: ArxivServer, tmp_path: Path
+    root: Path, server: ArxivServer, tmp_path: Path
 ) -> None:
     fetch("--write")
     shutil.rmtree(tmp_path / "cache")
-    edit(corpus, "Long Grass and How to Keep It", "Long Grass and How to Mow It")
+    edit(root, "Long Grass and How to Keep It", "Long Grass and How to Mow It")
 
     result = fetch("--offline")
 
@@ -313,7 +291,7 @@ def test_offline_answers_from_the_corpus_where_nothing_is_cached(
     assert not (tmp_path / "cache").exists()
 
 
-def test_offline_with_nothing_kept_says_so(corpus: Path, server: ArxivServer) -> None:
+def test_offline_with_nothing_kept_says_so(root: Path, server: ArxivServer) -> None:
     assert fetch("--offline") == (
         4,
         "",
@@ -322,7 +300,7 @@ def test_offline_with_nothing_kept_says_so(corpus: Path, server: ArxivServer) ->
     assert server.requests == []
 
 
-def test_offline_with_some_of_it_kept_reports_that(corpus: Path, server: ArxivServer) -> None:
+def test_offline_with_some_of_it_kept_reports_that(root: Path, server: ArxivServer) -> None:
     fetch("long-grass")
 
     assert fetch("--offline") == (
@@ -333,7 +311,7 @@ def test_offline_with_some_of_it_kept_reports_that(corpus: Path, server: ArxivSe
     )
 
 
-def test_a_service_that_cannot_be_reached(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_that_cannot_be_reached(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORCHTRACE_ARXIV_URL", "http://127.0.0.1:9/api/query")
 
     result = fetch()
@@ -344,38 +322,38 @@ def test_a_service_that_cannot_be_reached(corpus: Path, monkeypatch: pytest.Monk
     assert run_corpus("check", "data").code == 0
 
 
-def test_a_service_that_breaks_off_leaves_a_partial_report(corpus: Path, server: ArxivServer) -> None:
+def test_a_service_that_breaks_off_leaves_a_partial_report(root: Path, server: ArxivServer) -> None:
     update(server, GRASS, title="Long Grass Kept")
     fetch("long-grass")
     server.always = faults.access_denied()
-    before = contents(corpus)
+    before = contents(root)
 
     result = fetch("--write")
 
     assert (result.code, [line.split()[1] for line in result.stdout.splitlines()]) == (4, ["A103"])
     assert "not every request succeeded; the report uses answers of earlier runs" in result.stderr
     assert "refuses to answer: HTTP 403" in result.stderr
-    assert contents(corpus) == before, "nothing is written of a half-known corpus"
+    assert contents(root) == before, "nothing is written of a half-known corpus"
 
 
 @pytest.mark.parametrize("fault", [faults.rate_exceeded(), faults.busy(), faults.sending(b"<feed>")])
 @pytest.mark.parametrize("has_cache", [True, False])
 def test_what_was_kept_is_reported_where_arxiv_has_no_answer(
-    fault: faults.Fault, has_cache: bool, corpus: Path, server: ArxivServer, tmp_path: Path
+    fault: faults.Fault, has_cache: bool, root: Path, server: ArxivServer, tmp_path: Path
 ) -> None:
     fetch("--write")
-    edit(corpus, "Long Grass and How to Keep It", "Long Grass and How to Mow It")
+    edit(root, "Long Grass and How to Keep It", "Long Grass and How to Mow It")
     if not has_cache:
         shutil.rmtree(tmp_path / "cache")
     server.always = fault
-    before = contents(corpus)
+    before = contents(root)
 
     result = fetch("--refresh", "--write")
 
     assert (result.code, [line.split()[1] for line in result.stdout.splitlines()]) == (4, ["A103"])
     assert "1 warning in 2 papers of arXiv\n" in result.stderr
     assert "The report has 2 of them, as kept from earlier runs.\n" in result.stderr
-    assert contents(corpus) == before, "what is not said now is not written"
+    assert contents(root) == before, "what is not said now is not written"
 
 
 @pytest.mark.parametrize(
@@ -386,7 +364,7 @@ def test_what_was_kept_is_reported_where_arxiv_has_no_answer(
     ],
 )
 def test_what_arxiv_does_not_answer_is_told_apart(
-    fault: faults.Fault, messages: list[str], corpus: Path, server: ArxivServer
+    fault: faults.Fault, messages: list[str], root: Path, server: ArxivServer
 ) -> None:
     server.always = fault
 
@@ -398,7 +376,7 @@ def test_what_arxiv_does_not_answer_is_told_apart(
         assert message in result.stderr
 
 
-def test_an_id_that_arxiv_takes_for_none(corpus: Path, server: ArxivServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_id_that_arxiv_takes_for_none(root: Path, server: ArxivServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "_LIKE_AN_ID", r"2302.*")
 
     result = fetch()
@@ -408,14 +386,14 @@ def test_an_id_that_arxiv_takes_for_none(corpus: Path, server: ArxivServer, monk
     assert "1 warning in 2 papers of arXiv\n" in result.stderr
 
 
-def test_another_service_by_option(corpus: Path, server: ArxivServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_service_by_option(root: Path, server: ArxivServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORCHTRACE_ARXIV_URL", "http://127.0.0.1:9/api/query")
 
     assert fetch("--arxiv-url", server.url).code == 0
     assert fetch("--arxiv-url", "ftp://x").code == 2
 
 
-def test_findings_for_programs_stay_alone_on_standard_output(corpus: Path, server: ArxivServer) -> None:
+def test_findings_for_programs_stay_alone_on_standard_output(root: Path, server: ArxivServer) -> None:
     update(server, ROSES, title="Röses: A Garden in Five Beds", version=2)
 
     document = json.loads(fetch("--write", "--format", "json").stdout)
@@ -427,8 +405,8 @@ def test_findings_for_programs_stay_alone_on_standard_output(corpus: Path, serve
     assert json.loads(fetch("--format", "sarif").stdout)["version"] == "2.1.0"
 
 
-def test_a_broken_file_of_known_answers_breaks_fetch_alone(corpus: Path) -> None:
-    (corpus / "data" / "arxiv.json").write_text('{"schema": 1}', encoding="utf-8")
+def test_a_broken_file_of_known_answers_breaks_fetch_alone(root: Path) -> None:
+    (root / "data" / "arxiv.json").write_text('{"schema": 1}', encoding="utf-8")
 
     result = fetch()
 
@@ -444,8 +422,8 @@ def test_a_broken_file_of_known_answers_breaks_fetch_alone(corpus: Path) -> None
     assert "arxiv     failed data/arxiv.json: the document lacks version" in check.stdout
 
 
-def test_known_answers_that_are_no_text_or_no_file(corpus: Path) -> None:
-    path = corpus / "data" / "arxiv.json"
+def test_known_answers_that_are_no_text_or_no_file(root: Path) -> None:
+    path = root / "data" / "arxiv.json"
     path.write_bytes(b"\xff")
     assert fetch() == (3, "", "corpus: cannot read data/arxiv.json: not UTF-8\n")
 
@@ -454,23 +432,23 @@ def test_known_answers_that_are_no_text_or_no_file(corpus: Path) -> None:
     assert fetch() == (3, "", "corpus: cannot read data/arxiv.json: Is a directory\n")
 
 
-def test_a_corpus_with_errors_can_be_fetched_and_gets_no_new_ones(corpus: Path, server: ArxivServer) -> None:
-    edit(corpus, "style: formal", "style: frmal")
+def test_a_corpus_with_errors_can_be_fetched_and_gets_no_new_ones(root: Path, server: ArxivServer) -> None:
+    edit(root, "style: formal", "style: frmal")
     update(server, GRASS, title="Long Grass Kept")
 
     assert fetch("--write").code == 0
-    assert "title: Long Grass Kept" in (corpus / "data" / "papers.yaml").read_text(encoding="utf-8")
+    assert "title: Long Grass Kept" in (root / "data" / "papers.yaml").read_text(encoding="utf-8")
 
-    edit(corpus, "  size: large", "  size: [large")
+    edit(root, "  size: large", "  size: [large")
     broken = fetch()
     assert (broken.code, broken.stdout) == (3, "")
     assert "Y104" in broken.stderr
 
 
-def test_check_asks_for_the_canonical_form_which_fetch_restores_offline(corpus: Path) -> None:
+def test_check_asks_for_the_canonical_form_which_fetch_restores_offline(root: Path) -> None:
     for command in (("fetch", "--write"), ("check", "form", "--fix"), ("build",)):
         assert run_corpus(*command).code == 0
-    path = corpus / "data" / "arxiv.json"
+    path = root / "data" / "arxiv.json"
     written = path.read_bytes()
     assert "arxiv     ok     up to date\n" in run_corpus("check").stdout
     path.write_text(json.dumps(json.loads(written)), encoding="utf-8")

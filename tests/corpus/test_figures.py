@@ -33,6 +33,7 @@ from orchtrace_corpus.corpus.render.figures.plan import (
 )
 from tests.base.test_drawing import HOSTILE
 from tests.conftest import ROOT, TOY, run_corpus
+from tests.corpus.files import edit
 from tests.corpus.processes import loaded
 from tests.effort import mostly_slow, tries
 from tests.svg import NAMESPACE, backgrounds, collisions, colors, contrast, labels, parse, rows
@@ -77,22 +78,13 @@ def real_source(real: Corpus) -> Source:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A built toy corpus whose README shows two figures."""
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
+def root(root: Path) -> Path:
+    """Build the toy corpus with a README that shows two figures."""
     region = "figures style-by-size care"
     (root / "README.md").write_text(f"# T\n\n<!-- corpus:begin {region} -->\n<!-- corpus:end {region} -->\n", "utf-8")
     assert run_corpus("--root", str(root), "check", "form", "--fix").code == 0
     assert run_corpus("--root", str(root), "build").code == 0
     return root
-
-
-def edit(root: Path, old: str, new: str, name: str = "data/papers.yaml") -> None:
-    path = root / name
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
 def test_a_small_figure_is_these_bytes(toy_source: Source) -> None:

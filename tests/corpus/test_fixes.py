@@ -32,10 +32,8 @@ FIXED = {
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """The toy corpus with one mendable mistake of each kind, and a comment at one of them."""
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
+def root(root: Path) -> Path:
+    """Make one fixable mistake of each kind in the toy corpus, with a comment at one of them."""
     path = root / "data" / "papers.yaml"
     text = path.read_text(encoding="utf-8")
     for right, wrong in BROKEN.items():

@@ -15,7 +15,8 @@ import pytest
 
 from tests.conftest import LIMITED, ROOT, TOY
 from tests.corpus.arxiv_server import ArxivServer
-from tests.corpus.test_discover import CANDIDATE, NOW, PAPERS, PROTOCOL
+from tests.corpus.files import FIRST_OF_MARCH
+from tests.corpus.test_discover import ARXIV, CANDIDATE, PROTOCOL
 from tests.effort import mostly_slow
 
 Serve = Callable[[socket.socket, threading.Event], None]
@@ -131,7 +132,7 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture
 def arxiv() -> Iterator[ArxivServer]:
     """Start an arXiv that answers."""
-    with ArxivServer(PAPERS) as server:
+    with ArxivServer(ARXIV) as server:
         yield server
 
 
@@ -161,7 +162,7 @@ def test_each_client_ends_by_its_own_limits_and_changes_nothing(
         "ORCHTRACE_REQUEST_SECONDS": "1",
         "ORCHTRACE_TRIES_SECONDS": "2",
         "OPENALEX_API_KEY": "any",
-        "SOURCE_DATE_EPOCH": NOW,
+        "SOURCE_DATE_EPOCH": FIRST_OF_MARCH,
         "PYTHONPATH": str(ROOT),
     }
     running = {}

@@ -11,20 +11,13 @@ import pytest
 from orchtrace_corpus.corpus.api import Corpus, load
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.model import store
-from tests.conftest import ROOT, TOY, run_corpus
+from tests.conftest import ROOT, run_corpus
 from tests.effort import mostly_slow
+
+pytestmark = pytest.mark.usefixtures("in_root")
 
 PROFILES = [(name, profile) for name in registry.readable() for profile in registry.FORMATS[name].profiles]
 TOY_PROFILES = [(name, profile) for name, profile in PROFILES if profile != "published"]
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the toy corpus, which is the working folder."""
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
-    monkeypatch.chdir(root)
-    return root
 
 
 def edit(path: Path, old: str, new: str) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -354,10 +353,8 @@ def test_the_codes_of_links_are_all_used() -> None:
 
 
 @pytest.fixture
-def corpus(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def corpus(site: Site, root: Path, empty_cache: None, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The toy corpus with the pages of the site as its addresses, and a sweep that may ask them."""
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
     for name, pages in {
         "papers": {"roses/code": "403", "roses": "404", "grass": "301/new", "borders": "page", "yard": "drop"},
         "exclusions": {"cars": "302/page"},
@@ -367,7 +364,6 @@ def corpus(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for page, behaviour in pages.items():
             text = text.replace(f"https://example.org/{page}", f"{site.url}/{behaviour}")
         path.write_text(text, encoding="utf-8")
-    monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(source, "is_public_host", lambda host: host == "127.0.0.1")
     monkeypatch.setattr(source, "PAUSE_SECONDS", 0.0)
     monkeypatch.chdir(root)

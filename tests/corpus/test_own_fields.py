@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.corpus import scaffold
-from tests.conftest import TOY, Result, run_corpus
+from tests.conftest import TOY, run_corpus
+from tests.corpus.files import run_in
 
 DECLARED = """\
 by_key: true
@@ -71,7 +72,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         *((f"  category: {name}\n", f"  category: {name}\n  license: MIT\n") for name in ("method", "system")),
         ("  category: benchmark\n", "  category: benchmark\n  rows: 300\n  open_access: false\n  license: MIT\n"),
     )
-    assert run(folder, "check", "form", "--fix").code == 0
+    assert run_in(folder, "check", "form", "--fix").code == 0
     return folder
 
 
@@ -83,10 +84,6 @@ def edit(path: Path, *changes: tuple[str, str]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def run(root: Path, *words: str) -> Result:
-    return run_corpus("--root", str(root), *words)
-
-
 def written(root: Path, name: str) -> str:
     return (root / name).read_text(encoding="utf-8")
 
@@ -94,16 +91,16 @@ def written(root: Path, name: str) -> str:
 @pytest.fixture
 def grown(root: Path) -> Path:
     """The corpus with a record more, which `corpus add` has written."""
-    result = run(root, "add", *ADDED, *OWN)
+    result = run_in(root, "add", *ADDED, *OWN)
     assert result.code == 0, result.stderr
     return root
 
 
 def test_a_record_is_added_with_an_option_for_each_field(root: Path) -> None:
-    help_text = run(root, "add", "--help").stdout
-    refused = run(root, "add", *ADDED, "--rows", "many", "--open-access", "perhaps")
-    lacking = run(root, "add", *ADDED)
-    unknown = run(root, "add", *ADDED, "--affiliation", "Example University")
+    help_text = run_in(root, "add", "--help").stdout
+    refused = run_in(root, "add", *ADDED, "--rows", "many", "--open-access", "perhaps")
+    lacking = run_in(root, "add", *ADDED)
+    unknown = run_in(root, "add", *ADDED, "--affiliation", "Example University")
 
     assert (
         "Fields:\n"
@@ -122,15 +119,15 @@ def test_a_record_is_added_with_an_option_for_each_field(root: Path) -> None:
 
 
 def test_what_is_added_is_written_validated_and_listed(grown: Path) -> None:
-    built = run(grown, "build")
+    built = run_in(grown, "build")
 
     assert RECORD in written(grown, "data/papers.yaml")
     assert built.code == 0
     assert ITEM in written(grown, "README.md").splitlines()
     assert "4 datasets and 1 exclusion: 5 audited records." in written(grown, "README.md")
-    assert run(grown, "check", "data").stderr == "no problems in 4 datasets and 1 exclusion\n"
-    assert run(grown, "check", "form").code == 0
-    assert run(grown, "build", "--check").code == 0
+    assert run_in(grown, "check", "data").stderr == "no problems in 4 datasets and 1 exclusion\n"
+    assert run_in(grown, "check", "form").code == 0
+    assert run_in(grown, "build", "--check").code == 0
 
 
 @pytest.mark.parametrize(
@@ -148,21 +145,21 @@ def test_what_is_added_is_written_validated_and_listed(grown: Path) -> None:
 )
 def test_fields_are_filters(grown: Path, filters: list[str], keys: list[str]) -> None:
     words = [word for text in filters for word in ("--where", text)]
-    result = run(grown, "list", *words, "--columns", "key", "--format", "csv")
+    result = run_in(grown, "list", *words, "--columns", "key", "--format", "csv")
 
     assert result.stdout.splitlines()[1:] == keys
     assert result.stderr == f"{len(keys)} dataset{'s' * (len(keys) != 1)}\n"
 
 
 def test_filters_know_what_a_field_can_hold(grown: Path) -> None:
-    assert "open_access" in run(grown, "list", "--where", "open_access=maybe").stderr
-    assert "unknown field 'affiliation'" in run(grown, "list", "--where", "affiliation=x").stderr
-    assert run(grown, "list", "--where", "rows>9999").stderr.startswith("0 datasets\ncorpus: no dataset passes")
+    assert "open_access" in run_in(grown, "list", "--where", "open_access=maybe").stderr
+    assert "unknown field 'affiliation'" in run_in(grown, "list", "--where", "affiliation=x").stderr
+    assert run_in(grown, "list", "--where", "rows>9999").stderr.startswith("0 datasets\ncorpus: no dataset passes")
 
 
 def test_a_record_is_shown_with_its_fields(grown: Path) -> None:
-    card = run(grown, "show", "tides-year").stdout
-    (record,) = json.loads(run(grown, "show", "tides-year", "--format", "json").stdout)["records"]
+    card = run_in(grown, "show", "tides-year").stdout
+    (record,) = json.loads(run_in(grown, "show", "tides-year", "--format", "json").stdout)["records"]
 
     assert (
         "rows         1250.5\n"
@@ -176,24 +173,24 @@ def test_a_record_is_shown_with_its_fields(grown: Path) -> None:
 
 
 def test_fields_sort_count_and_are_found(grown: Path) -> None:
-    filtered = run(grown, "list", "--where", "license~cc", "--where", "rows>1000", "--format", "csv").stdout
+    filtered = run_in(grown, "list", "--where", "license~cc", "--where", "rows>1000", "--format", "csv").stdout
     assert filtered.splitlines()[0] == "key,year,retriever,knowledge,license,rows,title"
     assert filtered.splitlines()[1].startswith("tides-year,2024,NA,tables,CC0-1.0,1250.5,")
-    assert "(did you mean 'license'?" in run(grown, "tag", "tides-year", "licence=MIT").stderr
-    listed = run(grown, "list", "--sort", "-rows", "--columns", "key,rows", "--format", "csv").stdout
-    counted = run(grown, "stats", "--by", "open_access", "--format", "csv").stdout
+    assert "(did you mean 'license'?" in run_in(grown, "tag", "tides-year", "licence=MIT").stderr
+    listed = run_in(grown, "list", "--sort", "-rows", "--columns", "key,rows", "--format", "csv").stdout
+    counted = run_in(grown, "stats", "--by", "open_access", "--format", "csv").stdout
 
     assert listed.splitlines()[:3] == ["key,rows", "tides-year,1250.5", "example-citations,300"]
     assert counted.splitlines()[:3] == ["open_access,count,share_percent", "true,1,25.0", "false,1,25.0"]
-    assert run(grown, "search", "CC0").stdout.splitlines()[1].startswith("tides-year")
-    assert "Fields of datasets\n" in run(grown, "terms").stdout
-    assert "  license      text: The name of its license.\n" in run(grown, "terms").stdout
+    assert run_in(grown, "search", "CC0").stdout.splitlines()[1].startswith("tides-year")
+    assert "Fields of datasets\n" in run_in(grown, "terms").stdout
+    assert "  license      text: The name of its license.\n" in run_in(grown, "terms").stdout
 
 
 def test_fields_are_set_like_tags(grown: Path) -> None:
-    assert run(grown, "tag", "tides-year", "rows=13", "open_access=no", "mirrors=").code == 0
-    wrong = run(grown, "tag", "tides-year", "released=yesterday")
-    lost = run(grown, "tag", "tides-year", "license=")
+    assert run_in(grown, "tag", "tides-year", "rows=13", "open_access=no", "mirrors=").code == 0
+    wrong = run_in(grown, "tag", "tides-year", "released=yesterday")
+    lost = run_in(grown, "tag", "tides-year", "license=")
 
     changed = RECORD.replace("rows: 1250.5", "rows: 13").replace("open_access: true", "open_access: false")
     changed = changed.replace("  mirrors: [https://example.org/m1, https://example.org/m2]\n", "")
@@ -207,11 +204,11 @@ def test_fields_are_set_like_tags(grown: Path) -> None:
 def test_what_is_exported_is_imported_again_unchanged(grown: Path, form: str, tmp_path: Path) -> None:
     before = written(grown, "data/papers.yaml")
     file = tmp_path / f"exported.{form}"
-    assert run(grown, "export", form, "-o", str(file)).code == 0
+    assert run_in(grown, "export", form, "-o", str(file)).code == 0
 
-    again = run(grown, "import", form, str(file))
+    again = run_in(grown, "import", form, str(file))
     edit(file, ("1250.5", "9.25"))
-    changed = run(grown, "import", form, str(file))
+    changed = run_in(grown, "import", form, str(file))
 
     assert "0 updated, 0 added, 4 unchanged\n" in again.stderr + again.stdout
     assert "1 updated, 0 added, 3 unchanged\n" in changed.stderr + changed.stdout
@@ -220,7 +217,7 @@ def test_what_is_exported_is_imported_again_unchanged(grown: Path, form: str, tm
 
 def test_a_citation_says_which_own_fields_it_leaves_out(grown: Path) -> None:
     noted = {
-        form: run(grown, "export", form, "--where", "rows>1000").stderr for form in ("bibtex", "csl", "ris", "csv")
+        form: run_in(grown, "export", form, "--where", "rows>1000").stderr for form in ("bibtex", "csl", "ris", "csv")
     }
 
     lacking = "released (1 dataset), open_access (1 dataset), mirrors (1 dataset), license (1 dataset)"
@@ -233,10 +230,10 @@ def test_a_citation_says_which_own_fields_it_leaves_out(grown: Path) -> None:
 
 
 def test_an_export_and_a_bibliography_have_what_they_have_a_place_for(grown: Path) -> None:
-    (cells,) = csv.DictReader(io.StringIO(run(grown, "export", "csv", "--where", "rows>1000").stdout))
-    entry = run(grown, "export", "bibtex", "--where", "rows>1000").stdout
-    (item,) = json.loads(run(grown, "export", "csl", "--where", "rows>1000").stdout)
-    lines = run(grown, "export", "ris", "--where", "rows>1000").stdout.splitlines()
+    (cells,) = csv.DictReader(io.StringIO(run_in(grown, "export", "csv", "--where", "rows>1000").stdout))
+    entry = run_in(grown, "export", "bibtex", "--where", "rows>1000").stdout
+    (item,) = json.loads(run_in(grown, "export", "csl", "--where", "rows>1000").stdout)
+    lines = run_in(grown, "export", "ris", "--where", "rows>1000").stdout.splitlines()
 
     assert "affiliation" not in cells
     assert "code" not in cells
@@ -256,7 +253,7 @@ def test_a_wrong_value_is_reported_at_its_place(grown: Path) -> None:
         ("  license: CC0-1.0\n", "  affiliation: Example University\n"),
     )
 
-    result = run(grown, "check", "data")
+    result = run_in(grown, "check", "data")
 
     lines = [line.partition("papers.yaml:")[2] for line in result.stdout.splitlines() if "papers.yaml:" in line]
     number = written(grown, "data/papers.yaml").splitlines().index("- key: tides-year") + 1
@@ -271,7 +268,7 @@ def test_a_wrong_value_is_reported_at_its_place(grown: Path) -> None:
 
 
 def test_editors_learn_the_fields_from_the_schema(grown: Path) -> None:
-    assert run(grown, "build").code == 0
+    assert run_in(grown, "build").code == 0
     items = json.loads(written(grown, "docs/schema/papers.schema.json"))["items"]
 
     assert items["properties"]["rows"] == {"description": "How many rows it has.", "type": "number"}
@@ -289,7 +286,7 @@ def test_evidence_can_support_a_field(grown: Path) -> None:
     evidence = ("--evidence", "The page says so.", "--evidence-source", "https://example.org/tides")
     words = ("tides-year", "rows=14", *evidence, "--evidence-level", "paper", "--evidence-confidence", "high")
 
-    assert run(grown, "tag", *words).code == 0
+    assert run_in(grown, "tag", *words).code == 0
 
     assert "    - tags: [rows]\n      note: The page says so.\n" in written(grown, "data/papers.yaml")
 
@@ -309,8 +306,8 @@ def test_the_issue_form_asks_for_the_fields(grown: Path, tmp_path: Path) -> None
     issue = tmp_path / "issue.md"
     issue.write_text("".join(f"### {label}\n\n{answer}\n\n" for label, answer in answers), encoding="utf-8")
 
-    assert run(grown, "build").code == 0
-    result = run(grown, "add", "--from-issue", str(issue), "--no-fetch", "--yes")
+    assert run_in(grown, "build").code == 0
+    result = run_in(grown, "add", "--from-issue", str(issue), "--no-fetch", "--yes")
 
     text = form.read_text(encoding="utf-8")
     assert "name: Suggest a dataset\n" in text
@@ -323,7 +320,7 @@ def test_the_issue_form_asks_for_the_fields(grown: Path, tmp_path: Path) -> None
 
 def test_the_site_shows_filters_and_exports_the_fields(grown: Path, tmp_path: Path) -> None:
     folder = tmp_path / "site"
-    assert run(grown, "site", "-o", str(folder)).code == 0
+    assert run_in(grown, "site", "-o", str(folder)).code == 0
 
     page = written(folder, "papers/tides-year.html")
     listed = written(folder, "papers.html")
@@ -353,11 +350,13 @@ def test_the_site_shows_filters_and_exports_the_fields(grown: Path, tmp_path: Pa
 def test_a_change_is_told_in_the_words_of_the_survey(grown: Path, tmp_path: Path) -> None:
     before = tmp_path / "before"
     shutil.copytree(grown, before)
-    assert run(grown, "tag", "tides-year", "rows=15").code == 0
-    assert run(grown, "add", *ADDED[:2], "Waves of a Day", "--url", "https://example.org/w", *ADDED[3:], *OWN).code != 0
+    assert run_in(grown, "tag", "tides-year", "rows=15").code == 0
+    assert (
+        run_in(grown, "add", *ADDED[:2], "Waves of a Day", "--url", "https://example.org/w", *ADDED[3:], *OWN).code != 0
+    )
     edit(grown / "data" / "papers.yaml", ("- key: tides-year\n", "- key: waves-year\n"))
 
-    told = run(grown, "diff", str(before), str(grown)).stdout
+    told = run_in(grown, "diff", str(before), str(grown)).stdout
 
     assert "Datasets changed\n  waves-year, until now tides-year\n    key: tides-year -> waves-year\n" in told
     assert "    rows: 1250.5 -> 15\n" in told
@@ -373,24 +372,24 @@ def test_a_list_of_programs_needs_no_authors_years_and_venues(root: Path, tmp_pa
     named = ("https://example.org/tool", "--title", "A Tool", "--summary", "Lends a hand.", "--license", "MIT")
     tagged = ("--retriever", "NA", "--knowledge", "code", "--stages", "none", "--category", "benchmark")
 
-    added = run(root, "add", *named, *tagged, "--no-fetch", "--yes")
-    built = run(root, "build")
+    added = run_in(root, "add", *named, *tagged, "--no-fetch", "--yes")
+    built = run_in(root, "build")
     assert (added.code, built.code) == (0, 0), added.stderr + built.stderr
-    (item,) = json.loads(run(root, "export", "csl", "--where", "authors=", "--where", "year=").stdout)
+    (item,) = json.loads(run_in(root, "export", "csl", "--where", "authors=", "--where", "year=").stdout)
 
     assert "- [A Tool](https://example.org/tool) - `SPDX License: MIT` `Code` Lends a hand.\n" in written(
         root, "README.md"
     )
     assert "(https://example.org/helpdesk) - 2024. `SPDX License" in written(root, "README.md")
     assert {"author", "issued"}.isdisjoint(item)
-    assert run(root, "export", "bibtex", "--where", "year=").stdout == (
+    assert run_in(root, "export", "bibtex", "--where", "year=").stdout == (
         "@misc{tool,\n  title         = {A Tool},\n  url           = {https://example.org/tool},\n}\n"
     )
-    assert "PY" not in run(root, "export", "ris", "--where", "year=").stdout
-    assert "year" not in json.loads(run(root, "show", "tool", "--format", "json").stdout)["records"][0]
+    assert "PY" not in run_in(root, "export", "ris", "--where", "year=").stdout
+    assert "year" not in json.loads(run_in(root, "show", "tool", "--format", "json").stdout)["records"][0]
     for command in ("check", "stats", "gaps", "list", "figures", "check data"):
-        assert run(root, *command.split()).code == 0, command
-    assert run(root, "site", "-o", str(tmp_path / "site")).code == 0
+        assert run_in(root, *command.split()).code == 0, command
+    assert run_in(root, "site", "-o", str(tmp_path / "site")).code == 0
 
 
 @pytest.mark.parametrize(
@@ -410,7 +409,7 @@ def test_a_list_of_programs_needs_no_authors_years_and_venues(root: Path, tmp_pa
 def test_a_mistake_in_what_is_declared_is_reported(root: Path, declared: str, finding: str) -> None:
     edit(root / "data" / "taxonomy.yaml", (DECLARED, f"by_key: true\n{declared}"))
 
-    result = run(root, "check", "data")
+    result = run_in(root, "check", "data")
 
     assert result.code == 1
     assert finding in result.stdout

@@ -14,28 +14,11 @@ from orchtrace_corpus.base.yamlfile.splice import remove_record
 from orchtrace_corpus.corpus.edit.edits import change_records
 from orchtrace_corpus.corpus.edit.proposal import Proposal, find_target, judge, load_editable, write
 from orchtrace_corpus.corpus.model import store
-from tests.conftest import TOY, run_corpus
+from tests.conftest import run_corpus
 from tests.corpus import processes
+from tests.corpus.files import contents, edit
 
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the toy corpus, which is the working folder."""
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
-    monkeypatch.chdir(root)
-    return root
-
-
-def edit(root: Path, old: str, new: str, name: str = store.PAPERS) -> None:
-    path = root / name
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
-
-
-def contents(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+pytestmark = pytest.mark.usefixtures("in_root")
 
 
 def edit_texts(root: Path, texts: dict[str, str]) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,8 @@ from orchtrace_corpus.corpus.api import claims, load
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import State, as_read, read_by
 from orchtrace_corpus.corpus.model.records import ReadingName
-from tests.conftest import ROOT, TOY, Result, run_corpus
+from tests.conftest import ROOT
+from tests.corpus.files import run_in, write_data
 
 DISPUTES = """\
 - record: rose-garden
@@ -61,15 +61,9 @@ CLAIMS = f"""\
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    shutil.copytree(TOY, tmp_path / "corpus")
-    (tmp_path / "corpus" / "data" / "disputes.yaml").write_text(DISPUTES, encoding="utf-8")
-    (tmp_path / "corpus" / "data" / "claims.yaml").write_text(CLAIMS, encoding="utf-8")
-    return tmp_path / "corpus"
-
-
-def run(root: Path, *words: str) -> Result:
-    return run_corpus("--root", str(root), *words)
+def root(root: Path) -> Path:
+    write_data(root, disputes=DISPUTES, claims=CLAIMS)
+    return root
 
 
 # Values
@@ -113,27 +107,27 @@ def test_the_interface_has_both_readings(root: Path) -> None:
 def test_the_tags_that_are_read_otherwise_are_a_table(root: Path) -> None:
     csv_text = "paper,field,published,sources\nrose-garden,style,formal,cottage\nrose-garden,water,daily,none\n"
 
-    assert run(root, "readings", "-f", "csv") == (0, csv_text, "2 tags of 1 paper read otherwise\n")
-    assert json.loads(run(root, "readings", "--format", "json", "--where", "size=small").stdout)["readings"][1] == {
+    assert run_in(root, "readings", "-f", "csv") == (0, csv_text, "2 tags of 1 paper read otherwise\n")
+    assert json.loads(run_in(root, "readings", "--format", "json", "--where", "size=small").stdout)["readings"][1] == {
         "paper": "rose-garden",
         "field": "water",
         "published": "daily",
         "sources": "none",
     }
-    nobody = run(root, "readings", "--where", "year=1900", "-f", "csv")
+    nobody = run_in(root, "readings", "--where", "year=1900", "-f", "csv")
     assert (nobody.code, nobody.stdout) == (0, "paper,field,published,sources\n")
     assert nobody.stderr.startswith("0 tags of 0 papers read otherwise\ncorpus: no paper passes the filters")
 
 
 def test_a_list_of_contested_tags_shows_them_and_what_was_published(root: Path) -> None:
-    shown = run(root, "list", "--where", "contested=style", "--reading", "sources").stdout
+    shown = run_in(root, "list", "--where", "contested=style", "--reading", "sources").stdout
 
     assert shown == (
         "key          year  style                        contested  title\n"
         "rose-garden  2021  cottage (published: formal)  style      Röses: A Garden in Four Beds\n"
         "?: sources or readers disagree; see corpus show KEY.\n"
     )
-    exact = run(root, "list", "--where", "contested=style", "--reading", "sources", "-f", "csv").stdout
+    exact = run_in(root, "list", "--where", "contested=style", "--reading", "sources", "-f", "csv").stdout
     assert [row["style"] for row in csv.DictReader(exact.splitlines())] == ["cottage"]
 
 
@@ -141,7 +135,7 @@ def test_a_list_of_contested_tags_shows_them_and_what_was_published(root: Path) 
 
 
 def test_counts_stand_beside_the_published_ones(root: Path) -> None:
-    assert run(root, "stats", "--by", "style", "--reading", "sources").stdout == (
+    assert run_in(root, "stats", "--by", "style", "--reading", "sources").stdout == (
         "Style: reading of the sources\n"
         "style    code  count  share_percent  published\n"
         "formal   S1        0            0.0          1\n"
@@ -156,17 +150,17 @@ def test_counts_stand_beside_the_published_ones(root: Path) -> None:
         "S2        3           75.0          2\n"
         "S3        0            0.0          0\n"
     )
-    assert "published" not in run(root, "stats", "--by", "style").stdout
+    assert "published" not in run_in(root, "stats", "--by", "style").stdout
 
 
 def test_levels_pairs_and_filters_go_by_the_reading(root: Path) -> None:
-    assert run(root, "stats", "--by", "care", "--reading", "sources").stdout.splitlines()[:4] == [
+    assert run_in(root, "stats", "--by", "care", "--reading", "sources").stdout.splitlines()[:4] == [
         "Care, by level: reading of the sources",
         "care   code  daily  weekly  absent",
         "water  C1        0       1       3",
         "prune  C2        0       2       2",
     ]
-    assert run(root, "stats", "--cross", "style", "size", "--reading", "sources").stdout == (
+    assert run_in(root, "stats", "--cross", "style", "size", "--reading", "sources").stdout == (
         "Style by size: reading of the sources\n"
         "style    small  large  sum\n"
         "formal       0      0    0\n"
@@ -176,7 +170,7 @@ def test_levels_pairs_and_filters_go_by_the_reading(root: Path) -> None:
         "NA           1      0    1\n"
     )
     words = ("stats", "--where", "style=cottage", "--by", "size", "-f", "json")
-    told = [json.loads(run(root, *words, "--reading", name).stdout) for name in ("sources", "published")]
+    told = [json.loads(run_in(root, *words, "--reading", name).stdout) for name in ("sources", "published")]
     assert told == [
         {
             "schema": "orchtrace-corpus/counts",
@@ -200,7 +194,7 @@ def test_levels_pairs_and_filters_go_by_the_reading(root: Path) -> None:
 
 
 def test_the_page_shows_published_counts_in_brackets(root: Path) -> None:
-    lines = run(root, "stats", "--reading", "sources").stdout.splitlines()
+    lines = run_in(root, "stats", "--reading", "sources").stdout.splitlines()
 
     assert lines[1] == "Reading of the sources; in brackets as published."
     start = lines.index("Style")
@@ -212,13 +206,13 @@ def test_the_page_shows_published_counts_in_brackets(root: Path) -> None:
         "S3 gravel        ·",
         "   NA            1",
     ]
-    told = json.loads(run(root, "stats", "--reading", "sources", "-f", "json").stdout)
+    told = json.loads(run_in(root, "stats", "--reading", "sources", "-f", "json").stdout)
     assert told["reading"] == "sources"
     assert (told["counts"]["style"], told["published_counts"]["style"]) == (
         {"formal": 0, "cottage": 2, "meadow": 1, "gravel": 0, "NA": 1},
         {"formal": 1, "cottage": 1, "meadow": 1, "gravel": 0, "NA": 1},
     )
-    assert json.loads(run(root, "stats", "-f", "json").stdout)["reading"] == "published"
+    assert json.loads(run_in(root, "stats", "-f", "json").stdout)["reading"] == "published"
 
 
 def test_the_page_keeps_a_value_that_only_the_published_tags_have(root: Path) -> None:
@@ -229,12 +223,12 @@ def test_the_page_keeps_a_value_that_only_the_published_tags_have(root: Path) ->
     )
     (root / "data" / "disputes.yaml").write_text(grass, encoding="utf-8")
 
-    assert "size   small 4 (3) · large 0 (1)" in run(root, "stats", "--reading", "sources").stdout.splitlines()
-    assert "size   small 3 · large 1" in run(root, "stats").stdout.splitlines()
+    assert "size   small 4 (3) · large 0 (1)" in run_in(root, "stats", "--reading", "sources").stdout.splitlines()
+    assert "size   small 3 · large 1" in run_in(root, "stats").stdout.splitlines()
 
 
 def test_gaps_by_the_sources(root: Path) -> None:
-    assert run(root, "gaps", "--reading", "sources").stdout == (
+    assert run_in(root, "gaps", "--reading", "sources").stdout == (
         """\
 Style by size: reading of the sources, 4 papers
 
@@ -252,10 +246,12 @@ No paper at all: style formal, gravel (4 of the empty cells)
 Cannot arise: A meadow needs room, so its size is large.
 """
     )
-    shown, filtered = (run(root, "gaps", *words, "-f", "json") for words in ((), ("--where", "style=cottage")))
+    shown, filtered = (run_in(root, "gaps", *words, "-f", "json") for words in ((), ("--where", "style=cottage")))
     assert json.loads(shown.stdout)["reading"] == "published"
     assert json.loads(filtered.stdout)["papers"] == 1
-    by_sources = json.loads(run(root, "gaps", "--where", "style=cottage", "--reading", "sources", "-f", "json").stdout)
+    by_sources = json.loads(
+        run_in(root, "gaps", "--where", "style=cottage", "--reading", "sources", "-f", "json").stdout
+    )
     assert (by_sources["reading"], by_sources["papers"]) == ("sources", 2)
 
 
@@ -278,20 +274,20 @@ Cannot arise: A meadow needs room, so its size is large.
     ],
 )
 def test_the_foot_counts_papers_with_contested_tags(root: Path, words: tuple[str, ...], foot: str) -> None:
-    lines = run(root, *words).stdout.splitlines()
+    lines = run_in(root, *words).stdout.splitlines()
 
     assert [one for one in lines if "contested tag" in one or "contested: " in one] == [foot][: bool(foot)]
 
 
 def test_the_document_of_statistics_is_of_the_published_reading(root: Path) -> None:
-    assert run(root, "build", "stats", "--check", "--reading", "sources").code == 2
+    assert run_in(root, "build", "stats", "--check", "--reading", "sources").code == 2
 
 
 def test_disputes_with_mistakes_are_no_reason_to_count_the_published_tags(root: Path) -> None:
     (root / "data" / "disputes.yaml").write_text(DISPUTES.replace("tag: style", "tag: stile"), encoding="utf-8")
 
     for command in ("stats", "claims"):
-        code, stdout, stderr = run(root, command, "--reading", "sources")
+        code, stdout, stderr = run_in(root, command, "--reading", "sources")
         assert (code, stdout) == (1, "")
         assert stderr.startswith("corpus: the disputes have errors:\n")
     with pytest.raises(InvalidCorpusError, match="C202 unknown tag 'stile'"):
@@ -305,7 +301,7 @@ def test_disputes_with_mistakes_are_no_reason_to_count_the_published_tags(root: 
 def test_a_claim_that_falls_by_the_sources_names_the_tags_and_is_no_error(root: Path) -> None:
     (root / "data" / "claims.yaml").write_text(CLAIMS.split("- id: two-cottages")[0], encoding="utf-8")
 
-    assert run(root, "claims", "--reading", "sources") == (
+    assert run_in(root, "claims", "--reading", "sources") == (
         0,
         "Reading of the sources: 1 of 2 claims falls by it\n"
         "claim          verdict  rows  contested  sentence\n"
@@ -324,7 +320,7 @@ def test_a_claim_that_falls_by_the_sources_is_said_to_fall_over_the_published_po
     scoped = path.read_text(encoding="utf-8").replace("  where:", '  scope: {published: "yes"}\n  where:')
     path.write_text(scoped, encoding="utf-8")
 
-    code, stdout, _ = run(root, "claims", "one-formal", "--reading", "sources")
+    code, stdout, _ = run_in(root, "claims", "one-formal", "--reading", "sources")
 
     assert (code, stdout.splitlines()[0]) == (0, "one-formal  falls")
     assert "pools      published pool: falls; today: falls (found: 0)" in stdout.splitlines()
@@ -332,15 +328,15 @@ def test_a_claim_that_falls_by_the_sources_is_said_to_fall_over_the_published_po
 
 
 def test_a_claim_that_fails_as_published_is_an_error_by_each_reading(root: Path) -> None:
-    assert run(root, "claims", "two-cottages").code == 1
-    code, stdout, _ = run(root, "claims", "two-cottages", "--reading", "sources")
+    assert run_in(root, "claims", "two-cottages").code == 1
+    code, stdout, _ = run_in(root, "claims", "two-cottages", "--reading", "sources")
 
     assert (code, stdout.splitlines()[0]) == (1, "two-cottages  holds")
     assert "reading   sources; published: fails" in stdout.splitlines()
 
 
 def test_the_card_of_a_claim_names_the_rule_and_the_source(root: Path) -> None:
-    code, stdout, _ = run(root, "claims", "one-formal", "--reading", "sources")
+    code, stdout, _ = run_in(root, "claims", "one-formal", "--reading", "sources")
 
     assert code == 0
     assert stdout == (
@@ -357,7 +353,7 @@ def test_the_card_of_a_claim_names_the_rule_and_the_source(root: Path) -> None:
         "boundary   Gardens of the toy corpus only.\n"
         "source     https://example.org/claims\n"
     )
-    markdown = run(root, "claims", "one-formal", "--reading", "sources", "-f", "markdown").stdout
+    markdown = run_in(root, "claims", "one-formal", "--reading", "sources", "-f", "markdown").stdout
     assert "- **reading**: sources; published: holds\n- **falls by**: rose-garden style cottage, not formal" in markdown
 
 
@@ -366,7 +362,7 @@ def test_a_strict_reading_counts_only_what_the_claim_counts_by_the_sources(root:
     text = CLAIMS.replace("  expect: {count: 2}\n", "  expect: {count: 2}\n" + strict)
     (root / "data" / "claims.yaml").write_text(text.replace("style: cottage}", "style: formal}"), encoding="utf-8")
     shown = [
-        next(line for line in run(root, "claims", "two-cottages", *words).stdout.splitlines() if "strict" in line)
+        next(line for line in run_in(root, "claims", "two-cottages", *words).stdout.splitlines() if "strict" in line)
         for words in ((), ("--reading", "sources"))
     ]
 
@@ -374,14 +370,14 @@ def test_a_strict_reading_counts_only_what_the_claim_counts_by_the_sources(root:
         "strict (1)  rose-garden: They are old. Not counted here: mixed-borders.",
         "strict (0)  none: They are old. Not counted here: mixed-borders, rose-garden.",
     ]
-    told = run(root, "claims", "two-cottages", "--reading", "sources", "-f", "json").stdout
+    told = run_in(root, "claims", "two-cottages", "--reading", "sources", "-f", "json").stdout
     assert json.loads(told)["claims"][0]["readings"] == [
         {"name": "strict", "keys": [], "why": "They are old.", "not_counted": ["mixed-borders", "rose-garden"]}
     ]
 
 
 def test_programs_are_told_both_verdicts(root: Path) -> None:
-    told = json.loads(run(root, "claims", "--reading", "sources", "-f", "json").stdout)
+    told = json.loads(run_in(root, "claims", "--reading", "sources", "-f", "json").stdout)
 
     assert (told["reading"], told["hold"], told["fail"]) == ("sources", 2, 1)
     assert [one["published_reading"] for one in told["claims"]] == [
@@ -401,19 +397,19 @@ def test_programs_are_told_both_verdicts(root: Path) -> None:
         {"holds": True, "falls_by": []},
         {"holds": False, "falls_by": []},
     ]
-    rows = list(csv.DictReader(run(root, "claims", "--reading", "sources", "-f", "csv").stdout.splitlines()))
+    rows = list(csv.DictReader(run_in(root, "claims", "--reading", "sources", "-f", "csv").stdout.splitlines()))
     assert [(row["holds"], row["published_reading"], row["falls_by_readings"]) for row in rows] == [
         ("no", "yes", "rose-garden style cottage, not formal"),
         ("yes", "yes", ""),
         ("yes", "no", ""),
     ]
-    published = json.loads(run(root, "claims", "-f", "json").stdout)
+    published = json.loads(run_in(root, "claims", "-f", "json").stdout)
     assert published["reading"] == "published"
     assert not any("published_reading" in one for one in published["claims"])
 
 
 def test_stress_reads_the_published_value_as_the_other_way(root: Path) -> None:
-    told = json.loads(run(root, "claims", "two-cottages", "--stress", "--reading", "sources", "-f", "json").stdout)
+    told = json.loads(run_in(root, "claims", "two-cottages", "--stress", "--reading", "sources", "-f", "json").stdout)
 
     assert told["claims"][0]["stress"]["disputes"]["alone"] == [
         {"kind": "flip", "record": "rose-garden", "tag": "style", "value": "formal"}
@@ -545,28 +541,28 @@ CANDIDATES = """\
 def test_records_are_listed_found_and_exported_by_either_reading(root: Path) -> None:
     by_sources = ("--where", "style=cottage", "--reading", "sources")
 
-    assert run(root, "list", *by_sources, "--columns", "key,style,water") == (
+    assert run_in(root, "list", *by_sources, "--columns", "key,style,water") == (
         0,
         "key            style    water\nrose-garden    cottage\nmixed-borders  cottage  weekly\n",
         "2 papers\n",
     )
-    assert run(root, "search", "garden", "--all", *by_sources, "--columns", "key,style").stdout == (
+    assert run_in(root, "search", "garden", "--all", *by_sources, "--columns", "key,style").stdout == (
         "key            style\nrose-garden    cottage\nmixed-borders  cottage\n"
     )
-    exported = run(root, "export", "csv", *by_sources).stdout
+    exported = run_in(root, "export", "csv", *by_sources).stdout
     assert [row["style"] for row in csv.DictReader(exported.splitlines())] == ["cottage", "cottage"]
 
 
 def test_a_tag_that_readers_agree_on_is_contested_by_the_published_reading_only(root: Path) -> None:
     words = ("list", "--where", "size=small", "--where", "style!=NA", "--columns", "key,style,size")
 
-    assert run(root, *words).stdout == (
+    assert run_in(root, *words).stdout == (
         "key            style    size\n"
         "rose-garden    formal?  small\n"
         "mixed-borders  cottage  small?\n"
         "?: sources or readers disagree; see corpus show KEY.\n"
     )
-    assert run(root, *words, "--reading", "sources").stdout == (
+    assert run_in(root, *words, "--reading", "sources").stdout == (
         "key            style    size\nrose-garden    cottage  small\nmixed-borders  cottage  small?\n"
         "?: sources or readers disagree; see corpus show KEY.\n"
     )
@@ -575,26 +571,26 @@ def test_a_tag_that_readers_agree_on_is_contested_by_the_published_reading_only(
 def test_the_contested_tags_of_a_paper_are_a_field(root: Path) -> None:
     words = ("list", "--where", "contested=style,size", "--columns", "key,size,contested")
 
-    assert run(root, *words).stdout == (
+    assert run_in(root, *words).stdout == (
         "key            size    contested\nrose-garden    small   style\nmixed-borders  small?  size\n"
         "?: sources or readers disagree; see corpus show KEY.\n"
     )
-    assert run(root, *words, "--reading", "sources").stdout == (
+    assert run_in(root, *words, "--reading", "sources").stdout == (
         "key            size    contested\nrose-garden    small   style\nmixed-borders  small?  size\n"
         "?: sources or readers disagree; see corpus show KEY.\n"
     )
-    assert run(root, "list", "--where", "style=formal,cottage", "--format", "csv").stdout == (
+    assert run_in(root, "list", "--where", "style=formal,cottage", "--format", "csv").stdout == (
         "key,year,style,contested,title\n"
         "rose-garden,2021,formal,style,Röses: A Garden in Four Beds\n"
         "mixed-borders,2023,cottage,size,Borders without Lines\n"
     )
-    assert json.loads(run(root, *words, "--format", "json").stdout)["papers"] == [
+    assert json.loads(run_in(root, *words, "--format", "json").stdout)["papers"] == [
         {"key": "rose-garden", "size": "small", "contested": ["style"]},
         {"key": "mixed-borders", "size": "small", "contested": ["size"]},
     ]
-    whole = json.loads(run(root, "list", "--format", "json").stdout)["records"]
+    whole = json.loads(run_in(root, "list", "--format", "json").stdout)["records"]
     assert [one.get("contested") for one in whole] == [["style"], None, ["size"], None]
-    assert run(root, "stats", "contested").stdout == (
+    assert run_in(root, "stats", "contested").stdout == (
         "Contested\n"
         "contested  code  count  share_percent\n"
         "style                1           25.0\n"
@@ -603,7 +599,7 @@ def test_the_contested_tags_of_a_paper_are_a_field(root: Path) -> None:
         "prune      C2        0            0.0\n"
         "(absent)             2           50.0\n"
     )
-    assert run(root, "list", "--where", "contested=sort")[2] == (
+    assert run_in(root, "list", "--where", "contested=sort")[2] == (
         "corpus: contested has no value 'sort' (allowed: style, size, water, prune)\n"
     )
 
@@ -641,16 +637,16 @@ def test_where_no_paper_passes_the_filters_it_is_said_what_does(
     rose = ("--where", "style=cottage", "--where", "year<2022")
     formal = ("--where", "style=formal", "--reading", "sources")
 
-    assert run(root, *words, *late) == (0, out, f"{head}{none}; 1 candidate (see corpus candidates)\n")
-    assert run(root, *words, *rose) == (0, out, f"{head}{none}; 1 paper by --reading sources\n")
-    assert run(root, *words, *formal)[2] == f"{head}{none}; 1 paper by --reading published\n"
-    assert run(root, *words, "--where", "year=1900") == (0, out, f"{head}{none}\n")
+    assert run_in(root, *words, *late) == (0, out, f"{head}{none}; 1 candidate (see corpus candidates)\n")
+    assert run_in(root, *words, *rose) == (0, out, f"{head}{none}; 1 paper by --reading sources\n")
+    assert run_in(root, *words, *formal)[2] == f"{head}{none}; 1 paper by --reading published\n"
+    assert run_in(root, *words, "--where", "year=1900") == (0, out, f"{head}{none}\n")
 
 
 def test_a_file_of_no_paper_is_written_and_said_to_be_empty(root: Path, tmp_path: Path) -> None:
     path = tmp_path / "none.bib"
 
-    assert run(root, "export", str(path), "--where", "style=gravel") == (
+    assert run_in(root, "export", str(path), "--where", "style=gravel") == (
         0,
         "",
         f"wrote {path}: 0 papers\ncorpus: no paper passes the filters\n",
@@ -659,25 +655,28 @@ def test_a_file_of_no_paper_is_written_and_said_to_be_empty(root: Path, tmp_path
 
 
 def test_a_tag_in_open_dispute_is_marked_where_a_search_finds_it(root: Path) -> None:
-    assert run(root, "search", "formal").stdout == (
+    assert run_in(root, "search", "formal").stdout == (
         "key          year  matched        title\n"
         "rose-garden  2021  style formal?  Röses: A Garden in Four Beds\n"
         "?: sources or readers disagree; see corpus show KEY.\n"
     )
-    settled = run(root, "search", "daily")
+    settled = run_in(root, "search", "daily")
     assert "water daily " in settled.stdout
     assert "?" not in settled.stdout
 
 
 def test_keys_choose_the_papers_whose_readings_are_listed(root: Path) -> None:
-    every, roses = run(root, "readings", "--format", "csv"), run(root, "readings", "Rose-Garden", "--format", "csv")
+    every, roses = (
+        run_in(root, "readings", "--format", "csv"),
+        run_in(root, "readings", "Rose-Garden", "--format", "csv"),
+    )
 
     assert roses.code == 0
     assert roses.stdout == every.stdout
     assert roses.stderr == "2 tags of 1 paper read otherwise\n"
-    assert run(root, "readings", "long-grass").stderr == "0 tags of 0 papers read otherwise\n"
-    assert "no record 'rose-gardn'" in run(root, "readings", "rose-gardn").stderr
-    assert run(root, "readings", "rose-garden", "--where", "size=small") == (
+    assert run_in(root, "readings", "long-grass").stderr == "0 tags of 0 papers read otherwise\n"
+    assert "no record 'rose-gardn'" in run_in(root, "readings", "rose-gardn").stderr
+    assert run_in(root, "readings", "rose-garden", "--where", "size=small") == (
         2,
         "",
         "corpus: keys name the papers of the list\nLeave out --where.\n",
@@ -697,8 +696,8 @@ def test_all_tags_that_make_a_claim_fall_are_shown_on_request(root: Path) -> Non
     claim = f"- id: three-small\n  claim: Three are small.\n  where: {{size: small}}\n  expect: {{count: 3}}\n{END}"
     (root / "data" / "claims.yaml").write_text(claim, encoding="utf-8")
 
-    short = run(root, "claims", "--reading", "sources").stdout
-    whole = run(root, "claims", "--reading", "sources", "--all").stdout
+    short = run_in(root, "claims", "--reading", "sources").stdout
+    whole = run_in(root, "claims", "--reading", "sources", "--all").stdout
 
     assert "and 1 more" in short
     assert "more" not in whole

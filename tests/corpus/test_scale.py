@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,8 @@ from orchtrace_corpus.corpus.model.scale import (
 )
 from orchtrace_corpus.corpus.render.scale import BOUNDARY, amount, overview, status
 from orchtrace_corpus.corpus.render.schema import data_schemas
-from tests.conftest import ROOT, TOY, Result, run_corpus
+from tests.conftest import ROOT, TOY, run_corpus
+from tests.corpus.files import edit, run_in, write_data
 from tests.corpus.test_schema import as_editors_read
 
 TWO_GROUPS = """\
@@ -76,16 +76,10 @@ TWO_GROUPS = """\
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """The toy corpus with observations."""
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
-    (root / "data" / "scale.yaml").write_text(TWO_GROUPS, encoding="utf-8")
+def root(root: Path) -> Path:
+    """Add observations to the toy corpus."""
+    write_data(root, scale=TWO_GROUPS)
     return root
-
-
-def run(root: Path, *words: str) -> Result:
-    return run_corpus("--root", str(root), *words)
 
 
 def decoded(text: str, keys: tuple[str, ...] = ("rose-garden",)) -> Entries[Observation]:
@@ -215,7 +209,7 @@ def test_only_quantities_of_both_groups_are_compared() -> None:
 
 
 def test_the_page_opens_with_the_answer(root: Path) -> None:
-    assert run(root, "scale") == (
+    assert run_in(root, "scale") == (
         0,
         """\
 Beds: in use limits of 300 (1 given), unknown of 1; in experiments 4 (1
@@ -245,11 +239,11 @@ Copies and third parties are second-hand: the page they speak of was not read it
 def test_what_cannot_be_compared_is_said_first(root: Path) -> None:
     (root / "data" / "scale.yaml").write_text(TWO_GROUPS.split("- system: Four Beds")[0], encoding="utf-8")
 
-    assert run(root, "scale").stdout.splitlines()[0] == "No quantity is known of both groups."
+    assert run_in(root, "scale").stdout.splitlines()[0] == "No quantity is known of both groups."
 
 
 def test_the_comparison_as_a_document(root: Path) -> None:
-    text = run(root, "scale", "--format", "markdown").stdout
+    text = run_in(root, "scale", "--format", "markdown").stdout
 
     assert text.startswith(
         "Beds: in use limits of 300 (1 given), unknown of 1; in experiments 4 (1 counted).\n\n"
@@ -260,7 +254,7 @@ def test_the_comparison_as_a_document(root: Path) -> None:
 
 
 def test_the_comparison_for_programs(root: Path) -> None:
-    document = json.loads(run(root, "scale", "--format", "json").stdout)
+    document = json.loads(run_in(root, "scale", "--format", "json").stdout)
 
     assert (document["schema"], document["version"]) == ("orchtrace-corpus/scale", 1)
     assert document["boundary"] == BOUNDARY
@@ -309,7 +303,7 @@ def test_the_comparison_for_programs(root: Path) -> None:
 
 
 def test_every_observation_as_a_row(root: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(run(root, "scale", "--format", "csv").stdout)))
+    rows = list(csv.DictReader(io.StringIO(run_in(root, "scale", "--format", "csv").stdout)))
 
     assert [row["system"] for row in rows] == ["Park", "Allotment", "Four Beds", "Park"]
     assert rows[1]["value"] == "unknown"
@@ -324,70 +318,63 @@ def test_a_corpus_without_the_file_has_no_comparison(tmp_path: Path) -> None:
     assert "this corpus has no data/scale.yaml" in result.stderr
 
 
-def edit(root: Path, old: str, new: str) -> None:
-    path = root / "data" / "scale.yaml"
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
-
-
 def test_mistakes_are_reported_at_their_place_by_everything_that_reads_the_file(root: Path) -> None:
-    edit(root, "record: rose-garden", "record: rose-gardn")
+    edit(root, "record: rose-garden", "record: rose-gardn", "data/scale.yaml")
     finding = (
         "scale.yaml:21:11: S103 there is no paper 'rose-gardn' (did you mean 'rose-garden'?); name the paper that the "
         "system is in the pool as, or leave the field out [Four Beds]\n"
     )
 
-    validated, checked = run(root, "check", "data"), run(root, "check")
+    validated, checked = run_in(root, "check", "data"), run_in(root, "check")
     assert (validated.code, checked.code) == (1, 1)
     assert finding in validated.stdout
     assert finding in checked.stdout
     assert "build     skipped: the data has errors" in checked.stdout
     for words in (["scale"], ["build"], ["figures"]):
-        result = run(root, *words)
+        result = run_in(root, *words)
         assert (result.code, result.stdout) == (1, "")
         assert "corpus: what is known of scale has errors:\n" in result.stderr
         assert finding.strip() in result.stderr
 
 
 def test_other_commands_do_not_mind(root: Path) -> None:
-    edit(root, '"<=300"', "many")
+    edit(root, '"<=300"', "many", "data/scale.yaml")
 
     for words in (["stats"], ["list"], ["gaps"]):
-        assert run(root, *words).code == 0
+        assert run_in(root, *words).code == 0
 
 
 def test_a_syntax_error_ends_with_3(root: Path) -> None:
-    edit(root, "sources: [https://example.org/park,", "sources: [https://example.org/park, ]")
+    edit(root, "sources: [https://example.org/park,", "sources: [https://example.org/park, ]", "data/scale.yaml")
 
-    assert [run(root, *words.split()).code for words in ("check data", "check", "scale", "figures")] == [3, 3, 3, 3]
+    assert [run_in(root, *words.split()).code for words in ("check data", "check", "scale", "figures")] == [3, 3, 3, 3]
 
 
 def test_no_record_is_missed_while_papers_cannot_be_read(root: Path) -> None:
     path = root / "data" / "papers.yaml"
     path.write_text("- [\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
 
-    assert "S103" not in run(root, "check", "data").stdout
+    assert "S103" not in run_in(root, "check", "data").stdout
 
 
 def test_a_broken_taxonomy_is_still_reported_alone(root: Path) -> None:
     path = root / "data" / "taxonomy.yaml"
     path.write_text(path.read_text(encoding="utf-8").replace("kind: many", "kind: mny"), encoding="utf-8")
-    edit(root, '"<=300"', "many")
+    edit(root, '"<=300"', "many", "data/scale.yaml")
 
-    result = run(root, "check", "data")
+    result = run_in(root, "check", "data")
 
     assert "V102 unknown kind 'mny'" in result.stdout
     assert "S101" not in result.stdout
 
 
 def test_build_draws_the_figure_and_writes_the_schema(root: Path) -> None:
-    assert run(root, "build").code == 0
+    assert run_in(root, "build").code == 0
     for name in ("docs/figures/scale-gap.svg", "docs/schema/scale.schema.json"):
         assert (root / name).exists()
-    assert run(root, "build", "--check").code == 0
-    edit(root, "value: 4", "value: 5")
-    result = run(root, "figures", "--check")
+    assert run_in(root, "build", "--check").code == 0
+    edit(root, "value: 4", "value: 5", "data/scale.yaml")
+    result = run_in(root, "figures", "--check")
     assert result.code == 1
     assert "docs/figures/scale-gap.svg is not up to date; to fix: corpus figures" in result.stderr
 
@@ -397,7 +384,7 @@ def test_a_readme_can_show_the_scale_gap(root: Path) -> None:
         "# T\n\n<!-- corpus:begin figures scale-gap -->\n<!-- corpus:end figures scale-gap -->\n"
     )
 
-    assert run(root, "build", "readme").code == 0
+    assert run_in(root, "build", "readme").code == 0
     text = (root / "README.md").read_text(encoding="utf-8")
     assert "Beds: in use limits of 300 (1 given), unknown of 1; in experiments 4" in text
     assert "(docs/figures/scale-gap.svg)" in text
@@ -489,7 +476,7 @@ def test_nothing_is_cut_where_there_is_no_terminal(root: Path) -> None:
     path, name = root / "data" / "scale.yaml", "A Garden with a Name that is Longer than a Line of Eighty Cells"
     path.write_text(TWO_GROUPS.replace("system: ", f"system: {name} of ", 1), encoding="utf-8")
 
-    shown = run(root, "scale").stdout
+    shown = run_in(root, "scale").stdout
 
     assert "\u2026" not in shown
     assert any(line.startswith(f"{name} of ") for line in shown.splitlines())

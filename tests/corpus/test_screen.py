@@ -1,6 +1,5 @@
 """`corpus screen`: what it shows, what each key does, that nothing is lost, and two readers with spreadsheets."""
 
-import shutil
 import signal
 from pathlib import Path
 
@@ -11,10 +10,11 @@ from orchtrace_corpus.corpus.analysis.reading_order import Similarity, by_date, 
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper
-from tests.conftest import TOY, Result, run_corpus
-from tests.corpus.test_add import Terminal
+from tests.conftest import Result, run_corpus
+from tests.corpus.files import write_data
 from tests.corpus.test_discover import PROTOCOL
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
+from tests.terminal import Terminal
 
 CANDIDATES = """\
 # What awaits a decision.
@@ -71,17 +71,13 @@ ARXIV = """\
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The toy corpus with three candidates and a protocol, on the first of March 2024."""
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
-    (root / "data" / "protocol.yaml").write_text(PROTOCOL, encoding="utf-8")
-    (root / "data" / "candidates.yaml").write_text(CANDIDATES, encoding="utf-8")
+def root(
+    root: Path, in_root: None, empty_cache: None, on_first_of_march: None, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """Add three candidates and a protocol to the toy corpus."""
+    write_data(root, protocol=PROTOCOL, candidates=CANDIDATES)
     (root / "data" / "arxiv.json").write_text(ARXIV, encoding="utf-8")
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1709251200")
-    monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.chdir(root)
     return root
 
 

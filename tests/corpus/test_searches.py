@@ -25,9 +25,10 @@ from orchtrace_corpus.corpus.model.searches import (
     search_style,
 )
 from orchtrace_corpus.corpus.render.schema import data_schemas
-from tests.conftest import ROOT, TOY, Result, run_corpus
+from tests.conftest import ROOT, Result, run_corpus
 from tests.corpus import arxiv_query
 from tests.corpus.arxiv_server import ArxivServer
+from tests.corpus.files import write_data
 from tests.corpus.left_out import hidden_papers, made_papers, served
 from tests.corpus.test_discover import PROTOCOL
 from tests.corpus.test_schema import as_editors_read
@@ -82,21 +83,16 @@ CANDIDATES = """\
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(root: Path, in_root: None, on_first_of_march: None) -> Path:
     """The toy corpus with two runs on record: what they brought is included, excluded, awaiting, or nowhere."""
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
     protocol = PROTOCOL.replace("query_field: stage\n", "stage_field: stage\n").replace(
         "queries:", "stages: []\nqueries:"
     )
     protocol = protocol[: protocol.index("families:")] + "update: [Walk again.]\n"
-    for name, text in (("protocol", protocol), ("searches", SEARCHES), ("candidates", CANDIDATES)):
-        (root / "data" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    write_data(root, protocol=protocol, searches=SEARCHES, candidates=CANDIDATES)
     exclusions = root / "data" / "exclusions.yaml"
     text = exclusions.read_text(encoding="utf-8").replace("Nothing grows there.", "It is a car park.")
     exclusions.write_text(text, encoding="utf-8")
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1709251200")
-    monkeypatch.chdir(root)
     return root
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -28,12 +27,10 @@ OTHER = "- paper: long-grass\n  by: A Reader\n  text: It grows.\n"
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the toy corpus, which is the working folder, where corpora can have reviews."""
     monkeypatch.setitem(sys.modules, "orchtrace_corpus.corpus.model.reviews", made_up_reviews)
     monkeypatch.setattr(store, "DATA_FILES", (*store.DATA_FILES, made_up_reviews.ROW))
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
     monkeypatch.chdir(root)
     (root / "data" / "reviews.yaml").write_text(f"{REVIEW}\n{OTHER}")
     assert run_corpus("build").code == 0

@@ -12,24 +12,11 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.corpus.model import store
-from tests.conftest import ROOT, TOY, run_corpus
+from tests.conftest import ROOT, run_corpus
 from tests.corpus import processes
+from tests.corpus.files import edit
 
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the toy corpus, which is the working folder."""
-    root = tmp_path / "corpus"
-    shutil.copytree(TOY, root)
-    monkeypatch.chdir(root)
-    return root
-
-
-def edit(root: Path, old: str, new: str, name: str = store.PAPERS) -> None:
-    path = root / name
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+pytestmark = pytest.mark.usefixtures("in_root")
 
 
 def texts(root: Path) -> dict[str, str]:

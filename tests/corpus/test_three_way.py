@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +15,9 @@ from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.base.yamlfile.writer import Style
 from orchtrace_corpus.corpus.edit.three_way import merge_versions
 from orchtrace_corpus.corpus.model.metadata import Metadata, encode
-from tests.conftest import TOY, Result, run_corpus
+from tests.conftest import Result, run_corpus
+
+pytestmark = pytest.mark.usefixtures("in_root")
 
 DRIVER = f'"{sys.executable}" -m orchtrace_corpus merge-file %O %A %B'
 STYLE = Style(("key", "title", "year", "tags"), frozenset({"year"}), key="key")
@@ -166,12 +167,10 @@ def changed(pairs: list[tuple[str, str]]) -> str:
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(root: Path) -> Path:
     """A copy of the toy corpus whose papers are sorted by key; it is the working folder."""
-    root = shutil.copytree(TOY, tmp_path / "corpus")
     with (root / "data" / "taxonomy.yaml").open("a", encoding="utf-8") as file:
         file.write("by_key: true\n")
-    monkeypatch.chdir(root)
     return root
 
 

@@ -195,7 +195,7 @@ def test_several_traces_are_counted_and_every_form_has_every_item() -> None:
 
 
 def test_the_checklist_fits_a_terminal() -> None:
-    shown, code = on_terminal(SWARM, command="checklist", columns=80, to_file=None, NO_COLOR="1", TERM="dumb")
+    shown, code = on_terminal(SWARM, command="checklist", columns=80, NO_COLOR="1", TERM="dumb")
 
     assert code == 0
     assert max(map(len, shown.splitlines())) <= 80

@@ -3,8 +3,6 @@
 import errno
 import json
 import os
-import pty
-import select
 import shutil
 import signal
 import subprocess
@@ -30,6 +28,7 @@ from orchtrace_corpus.trace.render.imports import Tally
 from tests.conftest import ROOT, run_corpus
 from tests.effort import tries
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here
+from tests.terminal import run_on_terminal
 
 CORPUS = [sys.executable, "-m", "orchtrace_corpus"]
 LOGS = ROOT / "tests" / "data" / "logs"
@@ -55,27 +54,14 @@ def process(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
 def on_terminal(
     *words: str, command: str = "import", columns: int = 80, to_file: Path | None = None, **environment: str
 ) -> tuple[str, int]:
-    """What a command writes to a terminal, on both of its outputs or on standard error alone; its exit code."""
-    controller, terminal = pty.openpty()
-    settings = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm", **environment}
-    out = to_file.open("wb") if to_file else None
-    child = subprocess.Popen(
-        [*CORPUS, "trace", command, *words], stdin=terminal, stdout=out or terminal, stderr=terminal, env=settings
-    )
-    os.close(terminal)
-    shown = b""
-    while select.select([controller], [], [], 30)[0]:
-        try:
-            part = os.read(controller, 65536)
-        except OSError:  # the child has closed its end
-            break
-        if not part:
-            break
-        shown += part
-    os.close(controller)
-    if out:
-        out.close()
-    return shown.decode().replace("\r\n", "\n"), child.wait()
+    """Run a command on traces on a terminal; return what it shows there, and its exit code."""
+    full = [*CORPUS, "trace", command, *words]
+    if to_file is None:
+        shown, code = run_on_terminal(full, columns=columns, environment=environment)
+    else:
+        with to_file.open("wb") as stdout:
+            shown, code = run_on_terminal(full, columns=columns, environment=environment, stdout=stdout)
+    return shown.replace("\r\n", "\n"), code
 
 
 def copies(folder: Path, number: int) -> Path:

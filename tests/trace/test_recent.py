@@ -181,7 +181,7 @@ def test_a_session_is_found_by_its_name_below_the_home_folder(home: Path) -> Non
 
 
 def test_a_narrow_list_keeps_what_is_typed_next(home: Path) -> None:
-    listed, code = on_terminal("--list", command="doctor", columns=60, to_file=None, NO_COLOR="1", TERM="dumb")
+    listed, code = on_terminal("--list", command="doctor", columns=60, NO_COLOR="1", TERM="dumb")
 
     assert code == 0
     heading, claude = (line.split() for line in listed.rpartition("\n\n")[2].splitlines()[:2])

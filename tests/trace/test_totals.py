@@ -319,9 +319,7 @@ def test_totals_as_csv_and_markdown_have_every_row(night: Path) -> None:
 
 
 def test_a_narrow_terminal_does_without_columns_but_not_without_figures(night: Path) -> None:
-    shown, code = on_terminal(
-        str(night), "--timezone", "UTC", command="doctor", columns=50, to_file=None, NO_COLOR="1", TERM="dumb"
-    )
+    shown, code = on_terminal(str(night), "--timezone", "UTC", command="doctor", columns=50, NO_COLOR="1", TERM="dumb")
 
     lines = shown.splitlines()
     assert code == 0

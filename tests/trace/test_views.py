@@ -1,8 +1,6 @@
 """Traces shown, replayed, drawn, labelled, compared and handed on."""
 
 import json
-import os
-import pty
 import subprocess
 import sys
 from itertools import pairwise
@@ -29,6 +27,7 @@ from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.render.page import page, replay_heading, state_lines
 from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus
+from tests.terminal import run_on_terminal
 from tests.trace.traces import EXAMPLES, documents, event, example, raw, trace
 
 TRACES = ROOT / "data" / "traces"
@@ -164,13 +163,8 @@ def test_text_from_a_trace_cannot_reach_the_terminal(tmp_path: Path) -> None:
 
 
 def test_colours_only_on_a_terminal() -> None:
-    controller, terminal = pty.openpty()
     command = [sys.executable, "-m", "orchtrace_corpus", "trace", "show", str(TRACES / "failing.json")]
-    environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm-256color"}
-    subprocess.run(command, stdin=terminal, stdout=terminal, stderr=subprocess.DEVNULL, env=environment, check=True)
-    os.close(terminal)
-    shown = os.read(controller, 65536).decode()
-    os.close(controller)
+    shown, _ = run_on_terminal(command, environment={"TERM": "xterm-256color"}, stderr=subprocess.DEVNULL)
 
     assert "\x1b[" in shown
     assert "\x1b" not in run_corpus("trace", "show", str(TRACES / "failing.json")).stdout
