@@ -26,7 +26,7 @@ from orchtrace_corpus.trace.analysis.prices import AnyPrices
 from orchtrace_corpus.trace.dataset.folder import ANSWERS, Folder, LeftOut, SourceRecord, Staged, Unit, stage
 from orchtrace_corpus.trace.dataset.plan import TRACE, Source, Task, digest, lines, state, unit_name
 from orchtrace_corpus.trace.dataset.tables import Writer, write_rows
-from orchtrace_corpus.trace.importers.core.identity import Answers
+from orchtrace_corpus.trace.importers.core.identity import AnswerIds
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.model.decode import Document, decode, documents
@@ -173,7 +173,7 @@ def _read(source: Source, job: Job, writer: Writer, answers: list[tuple[str, int
     source_key = source.key(job.salt)
     traces = 0
     errors = []
-    ids = Answers()
+    ids = AnswerIds()
     try:
         for trace, problem in _traces(source, job, ids):
             try:
@@ -198,7 +198,7 @@ def _read(source: Source, job: Job, writer: Writer, answers: list[tuple[str, int
     return SourceRecord(source.form, tuple(states), source_key, source.begin, source.end, traces, listed)
 
 
-def _traces(source: Source, job: Job, answers: Answers) -> Iterator[tuple[Trace | None, str]]:
+def _traces(source: Source, job: Job, answers: AnswerIds) -> Iterator[tuple[Trace | None, str]]:
     """Yield the traces of a source, each with its position if it is a finished trace.
 
     The contents of finished traces are replaced by hashes. For a trace that cannot be decoded, None and the error are

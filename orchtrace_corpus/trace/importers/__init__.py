@@ -15,7 +15,7 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.base.findings import printable, quote, quote_path, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
-from orchtrace_corpus.trace.importers.core.identity import Answers, group_by_session, program_of
+from orchtrace_corpus.trace.importers.core.identity import AnswerIds, group_by_session, program_of
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, LogReader
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.model.decode import holds_traces, may_hold_traces
@@ -344,7 +344,7 @@ def format_of(data: bytes) -> str:
     return ""
 
 
-def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> Iterator[Trace]:
+def read(session: Session, privacy: Privacy, answers: AnswerIds | None = None) -> Iterator[Trace]:
     """Yield the traces of a session.
 
     Args:
@@ -359,7 +359,7 @@ def read(session: Session, privacy: Privacy, answers: Answers | None = None) -> 
         logs.head(session.files[0])  # raises an error with the reason
         raise DataFileError(f"cannot read {quote_path(session.files[0].path)}: Permission denied")
     traces = importer(session.form).read(session.files, privacy)
-    collector = answers or Answers()
+    collector = answers or AnswerIds()
     while True:
         with privacy.pseudonyms(), collector:
             try:
@@ -388,7 +388,7 @@ class Imported(NamedTuple):
 def import_sessions(sessions: Iterable[Session], privacy: Privacy) -> Iterator[Imported]:
     """Yield the traces of sessions. An error in one session does not stop the rest."""
     for session in sessions:
-        answers = Answers()
+        answers = AnswerIds()
         files = tuple(file.path for file in session.files)
         try:
             for trace in read(session, privacy, answers):

@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.importers.atif.reading import Delegation, Notificati
 from orchtrace_corpus.trace.importers.atif.restoration import restore
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.identity import families
+from orchtrace_corpus.trace.importers.core.identity import group_families
 from orchtrace_corpus.trace.importers.core.json_parts import decoded
 from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, LogReader
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
@@ -124,7 +124,7 @@ def _sessions(files: Sequence[LogFile]) -> Iterator[list[LogFile]]:
     by_path = {os.path.realpath(file.path): file for file in files}
     named = {path: _named_files(file, logs.contents(file)) for path, file in by_path.items()}
     links = {path: [name for name in names if name in by_path] for path, names in named.items()}
-    for session in families(links):
+    for session in group_families(links):
         yield [by_path[path] for path in session]
 
 

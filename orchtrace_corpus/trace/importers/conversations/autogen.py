@@ -19,7 +19,7 @@ from msgspec import DecodeError, Raw, Struct
 from orchtrace_corpus.trace.importers.core import json_parts, logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.group_chat import GroupChat, Utterance
-from orchtrace_corpus.trace.importers.core.identity import SeenRows, current_answers
+from orchtrace_corpus.trace.importers.core.identity import SeenRows, current_answer_ids
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment
@@ -315,7 +315,7 @@ class _Reading:
         call = run.answer(source, time, place, said.model)
         call.final = kind != _CALL
         if name := text_field(said.message, "id"):
-            current_answers().note(name, "", place.file, place.line)
+            current_answer_ids().note(name, "", place.file, place.line)
         call.note_text(self._thoughts.pop(source, ""), run.privacy)
         call.note_text(string(content), run.privacy)
         run.spend(call, said.usage or (None, None, None, None, None))

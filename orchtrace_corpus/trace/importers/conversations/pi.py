@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.identity import SeenRows, current_answers
+from orchtrace_corpus.trace.importers.core.identity import SeenRows, current_answer_ids
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment, moment_ms
@@ -194,7 +194,7 @@ class _Reading:
             self._untimed[key] = call, calls
         if ending == "aborted" and key == ROOT:
             run.interrupt(key, end, place)
-        current_answers().note((asked, *usage), call.model, place.file, place.line)
+        current_answer_ids().note((asked, *usage), call.model, place.file, place.line)
 
     def _end_untimed(self, key: str, time: float) -> None:
         """End the last answer of an agent without entries at a time."""

@@ -1,4 +1,7 @@
-"""Writes the events of a run, with the edges between them, and makes a trace of them: the only writer there is."""
+"""Make the trace of a run: collect its events and edges, sort them by time, and add up tokens and costs.
+
+All importers write events through `Builder`.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -11,7 +14,7 @@ from msgspec import UNSET, UnsetType, to_builtins
 from msgspec.structs import astuple
 
 from orchtrace_corpus.base.cycles import CycleError, closing_links, sort_topologically
-from orchtrace_corpus.trace.importers.core.identity import Names
+from orchtrace_corpus.trace.importers.core.identity import UniqueNames
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.model import trace as model
 from orchtrace_corpus.trace.model.import_report import NO_TIMES, NO_USAGE, ImportReport, Missing, Problem, unknown_total
@@ -19,8 +22,8 @@ from orchtrace_corpus.trace.model.terms import PARTS, AgentKind, EdgeType, Event
 from orchtrace_corpus.trace.model.trace import Agent, Edge, Event, Source, Tokens, Trace
 
 _Pair: TypeAlias = tuple[Event, Event]
-_MICRO = 1e6
-_SPAWN, _RESULT = EventType.SPAWN, EventType.TOOL_RESULT  # Python 3.11 is slow to look up a member
+_MICRO = 1e6  # microseconds per second: times are rounded to microseconds
+_SPAWN, _RESULT = EventType.SPAWN, EventType.TOOL_RESULT  # Python 3.11 is slow to look up a member of an enumeration
 
 OUTSIDE_TOOLS = frozenset(
     {
@@ -28,29 +31,35 @@ OUTSIDE_TOOLS = frozenset(
         "web_search", "web_search_call", "webfetch", "websearch",
     }
 )  # fmt: skip
-"""Tools that bring content from outside, as the programs call them: pages, and results of searches."""
+"""The tools, by their names in the programs, that bring content from outside: web pages and search results."""
 
 
 class Builder:
-    """Writes the events of a run. All times count from 1970 until `trace` counts them from the first event."""
+    """The events and edges of a run, and the trace that is made of them.
+
+    Times are in seconds since 1970. `trace` changes them to seconds since the first event.
+    """
 
     def __init__(self, form: str, version: str, report: ImportReport) -> None:
         self.report = report
         self.events: dict[str, Event] = {}  # by their ids
-        self.turns: list[model.Turn] = []  # those whose durations the log states
+        self.turns: list[model.Turn] = []  # the turns whose durations the log states
         self._form, self._version = form, version
         self._source = Source()
         self._edges: dict[tuple[str, str, EdgeType], Edge] = {}
         self._agents: dict[str, Agent] = {}
-        self._call_ids = Names()
+        self._call_ids = UniqueNames()
 
     def begin(self, kind: EventType, agent: str, time: float, file: str, line: int, end: float | None = None) -> Event:
-        """Add an event of an agent from a line of a log, and return it; callers set its further fields."""
+        """Add an event from a line of a log, and return it; callers set its other fields.
+
+        `end` is None for an event without a length. An end before `time` counts as `time`.
+        """
         events = self.events
-        name = f"e{len(events) + 1}"
-        event = events[name] = Event(name, time, kind, agent)  # setting fields is faster than passing them by name
+        event_id = f"e{len(events) + 1}"
+        event = events[event_id] = Event(event_id, time, kind, agent)  # keyword arguments would be slower
         source = self._source
-        if source.line != line or source.file != file:  # one line often becomes several events
+        if source.line != line or source.file != file:  # events of one line share their source
             source = self._source = Source(file, line, self._form, self._version)
         event.source = source
         if end is not None:
@@ -58,25 +67,25 @@ class Builder:
         return event
 
     def edge(self, source: str, target: str, kind: EdgeType) -> None:
-        """Add that an event depends on another, once."""
+        """Add an edge: the event `target` depends on the event `source`. Equal edges are added once."""
         if source and target and source != target:
             self._edges[source, target, kind] = Edge(source, target, kind)
 
     def call_id(self, wanted: str, place: object) -> str:
-        """Return the id of a call, with a number behind it if another call of the run has the same id."""
-        call_id = self._call_ids.new(wanted)
+        """Return a unique id for a call: the wanted id, with a number behind it if another call has that id."""
+        call_id = self._call_ids.add(wanted)
         if call_id != wanted:
             self.report.note(Problem.CALL_ID_USED_TWICE, str(place))
         return call_id
 
     def agent(self, name: str, *, kind: AgentKind | UnsetType = UNSET, **fields: str) -> None:
-        """Declare an agent, or add to what is declared of it: role, model, parent, kind."""
-        known = self._agents.setdefault(name, Agent(name))
+        """Declare an agent, or set further fields of a declared one: `role`, `model`, `parent`."""
+        agent = self._agents.setdefault(name, Agent(name))
         if isinstance(kind, AgentKind):
-            known.kind = kind
+            agent.kind = kind
         for field, value in fields.items():
             if value:
-                setattr(known, field, masked(value))
+                setattr(agent, field, masked(value))
 
     def trace(
         self,
@@ -89,28 +98,28 @@ class Builder:
         unread: int | None = None,
         unit: Unit = Unit.SECOND,
     ) -> Trace:
-        """Return the finished trace, its events by time; the parameters are those of `Run.trace`."""
+        """Return the finished trace, its events sorted by time; the other parameters are those of `Run.trace`."""
         events = list(self.events.values())
-        outside = [event for event in events if event.tool in OUTSIDE_TOOLS]
-        answered = {event.call_id for event in outside if event.type is _RESULT}
-        for event in outside:  # results are not to be trusted, nor calls without a result
-            if event.type is _RESULT or (event.type is EventType.TOOL_CALL and event.call_id not in answered):
+        outside_events = [event for event in events if event.tool in OUTSIDE_TOOLS]
+        answered_ids = {event.call_id for event in outside_events if event.type is _RESULT}
+        for event in outside_events:  # the content is in the result, or else in the call
+            if event.type is _RESULT or (event.type is EventType.TOOL_CALL and event.call_id not in answered_ids):
                 event.trusted = False
         types = [event.type for event in events]
         spawns = [event for event in events if event.type is _SPAWN] if _SPAWN in types else []
-        if spawns:  # first of the events of their instant
+        if spawns:  # spawns come first among the events of the same time: the sort below is stable
             events = [*spawns, *(event for event in events if event.type is not _SPAWN)]
-        events.sort(key=attrgetter("t"))  # those of one instant stay in this order
+        events.sort(key=attrgetter("t"))
         zero = events[0].t if events else 0.0
         has_copies = False
         is_warm_up = all(event.warm_up for event in events)
-        first = last = next((event.t for event in events if not event.warm_up), zero)
-        for place, event in enumerate(events):
-            event.seq = place
+        run_begin = run_end = next((event.t for event in events if not event.warm_up), zero)
+        for seq, event in enumerate(events):
+            event.seq = seq
             begin, end, requested = event.t, event.t_end, event.t_request
-            finish = begin if end is None else end
-            if finish > last and (is_warm_up or not event.warm_up):
-                last = finish
+            last_time = begin if end is None else end
+            if last_time > run_end and (is_warm_up or not event.warm_up):
+                run_end = last_time
             since_zero = event.t = round((begin - zero) * _MICRO) / _MICRO  # four times as fast as `round` to 6 digits
             if end is not None:
                 event.t_end = since_zero if end == begin else round((end - zero) * _MICRO) / _MICRO
@@ -123,96 +132,119 @@ class Builder:
         turns = sorted(self.turns, key=attrgetter("t", "t_end", "agent"))
         for turn in turns:
             turn.t = max(round(turn.t - zero, 6), 0.0)
-            turn.t_end, turn.run_time = max(round(turn.t_end - zero, 6), turn.t), round(turn.run_time, 6)
+            turn.t_end = max(round(turn.t_end - zero, 6), turn.t)
+            turn.run_time = round(turn.run_time, 6)
         edges = self._forward_edges(events, spawns)
-        counted = events
+        own_events = events  # events that are no copies of another run's history
         if has_copies:
-            counted = [event for event in events if not event.copied_context]
-            types = [event.type for event in counted]
-        totals = token_totals(counted)
+            own_events = [event for event in events if not event.copied_context]
+            types = [event.type for event in own_events]
+        totals = token_totals(own_events)
         reason = unknown_total(missing, self.report.unread if unread is None else unread)
-        if not reason and all(event.tokens is UNSET for event in counted):
+        if not reason and all(event.tokens is UNSET for event in own_events):
             reason = NO_USAGE
-        spent = sum(count for kinds in totals["agent"].values() for kind, count in kinds.items() if kind not in PARTS)
-        reasons = {"costs.tokens": reason} if reason else {}
-        if unit is Unit.STEP:
-            reasons["costs.wall_clock_s"] = NO_TIMES
+        spent: float = 0
+        for counts in totals["agent"].values():
+            spent += sum(count for kind, count in counts.items() if kind not in PARTS)
         costs = {
             "tokens": None if reason else spent,
-            "wall_clock_s": None if unit is Unit.STEP else round(last - first, 6),
+            "wall_clock_s": None if unit is Unit.STEP else round(run_end - run_begin, 6),
             "tool_calls": types.count(EventType.TOOL_CALL),
             "messages": types.count(EventType.MESSAGE),
         }
+        reasons = {"costs.tokens": reason} if reason else {}
+        if unit is Unit.STEP:
+            reasons["costs.wall_clock_s"] = NO_TIMES
         trace = Trace(trace_id, task_id, events, edges, rewards={}, costs=costs, system=system, topology=topology)
         epoch = f"{datetime.fromtimestamp(zero, UTC).replace(tzinfo=None).isoformat()}Z" if zero > 0 else None
         trace.clock = model.Clock(unit, epoch)
-        trace.agents, trace.turns = tuple(self._agents.values()), tuple(turns)
+        trace.agents = tuple(self._agents.values())
+        trace.turns = tuple(turns)
         trace.reasons = reasons
         trace.import_report = {**self.report.as_data(), "token_totals": totals}
         return trace
 
     def _forward_edges(self, events: list[Event], spawns: Sequence[Event]) -> list[Edge]:
-        """Return the edges that the log's times allow, without cycles, and put the events of each instant in order."""
-        known = self.events
-        forward = list(self._edges.values())
+        """Return the edges that do not point back in time and form no cycle; put `events` of equal times in order.
+
+        `events` is sorted by time. Of equal times, the source of an edge comes before its target, and the spawn of an
+        agent before the agent's events, as far as possible.
+        """
+        by_id = self.events
+        edges = list(self._edges.values())
         backward: list[Edge] = []
-        unsorted: set[float] = set()  # the instants whose events are not yet in order
-        for edge in forward:
-            early, late = known[edge.src], known[edge.dst]
-            if late.t <= early.t:
-                if late.t < early.t:
+        unsorted: set[float] = set()  # the times whose events are not yet in order
+        for edge in edges:
+            source, target = by_id[edge.src], by_id[edge.dst]
+            if target.t <= source.t:
+                if target.t < source.t:
                     backward.append(edge)
-                elif early.seq > late.seq:  # type: ignore[operator]
-                    unsorted.add(late.t)
+                elif source.seq > target.seq:  # type: ignore[operator]
+                    unsorted.add(target.t)
         if backward:
             for edge in backward:
                 self.report.note(Problem.BACKWARD_EDGE, f"{edge.src} -> {edge.dst}")
-            forward = [edge for edge in forward if known[edge.dst].t >= known[edge.src].t]
-        moments = {spawn.t for spawn in spawns}
-        at_spawns = [event for event in events if event.t in moments] if spawns else ()
-        spawn_at = {(event.target, event.t): event for event in at_spawns if event.type is _SPAWN}
-        acts = [(spawn_at.get((event.agent, event.t), event), event) for event in at_spawns]
-        acts = [(spawn, act) for spawn, act in acts if spawn is not act]  # acts of agents spawned just then
-        unsorted.update(spawn.t for spawn, act in acts if spawn.seq > act.seq)  # type: ignore[operator]
+            edges = [edge for edge in edges if by_id[edge.dst].t >= by_id[edge.src].t]
+        last_spawns: dict[str, Event] = {}
+        spawn_pairs: list[_Pair] = []  # the spawn of an agent, and an event of the agent at the same time
+        if spawns:
+            spawn_times = {spawn.t for spawn in spawns}
+            events_at_spawns = [event for event in events if event.t in spawn_times]
+            spawn_by_agent_and_time = {}
+            for event in events_at_spawns:
+                if event.type is _SPAWN:
+                    spawn_by_agent_and_time[event.target, event.t] = event
+                    last_spawns[event.target] = event
+            for event in events_at_spawns:
+                spawn = spawn_by_agent_and_time.get((event.agent, event.t))
+                if spawn is not None and spawn is not event:
+                    spawn_pairs.append((spawn, event))
+                    if spawn.seq > event.seq:  # type: ignore[operator]
+                        unsorted.add(spawn.t)
         if not unsorted:
-            return forward
-        at_once = [edge for edge in forward if known[edge.dst].t in unsorted and known[edge.src].t == known[edge.dst].t]
-        temporal = [edge for edge in at_once if edge.type is EdgeType.TEMPORAL]
-        pairs = [(known[edge.src], known[edge.dst]) for edge in at_once if edge.type is not EdgeType.TEMPORAL]
-        cyclic = self._cyclic(pairs, spawns)
+            return edges
+        dependencies: list[_Pair] = []
+        temporal: list[_Pair] = []
+        for edge in edges:
+            source, target = by_id[edge.src], by_id[edge.dst]
+            if target.t in unsorted and source.t == target.t:
+                pairs = temporal if edge.type is EdgeType.TEMPORAL else dependencies
+                pairs.append((source, target))
+        cyclic = self._cyclic(dependencies, spawns)
         if cyclic:
-            for edge in forward:
+            for edge in edges:
                 if (edge.src, edge.dst) in cyclic:
                     self.report.note(Problem.CYCLE, f"{edge.src} -> {edge.dst}")
-            pairs = [(early, late) for early, late in pairs if (early.id, late.id) not in cyclic]
-        if temporal:
-            all_pairs = [*pairs, *((known[edge.src], known[edge.dst]) for edge in temporal)]
-            if self._cyclic(all_pairs, spawns):  # temporal edges yield to dependencies
-                yielding = set(map(id, temporal))  # edges are not hashable
-                forward = [edge for edge in forward if id(edge) not in yielding]
-            else:
-                pairs = [(early, late) for early, late in all_pairs if (early.id, late.id) not in cyclic]
-        last_spawns = {spawn.target: spawn for spawn in spawn_at.values()}
-        acts = [(spawn, act) for spawn, act in acts if spawn.t in unsorted and spawn is last_spawns.get(act.agent)]
-        _put_in_order(events, unsorted, pairs, acts)
-        return [edge for edge in forward if (edge.src, edge.dst) not in cyclic] if cyclic else forward
+            edges = [edge for edge in edges if (edge.src, edge.dst) not in cyclic]
+            dependencies = [pair for pair in dependencies if (pair[0].id, pair[1].id) not in cyclic]
+        if temporal and self._cyclic([*dependencies, *temporal], spawns):  # dependencies matter more
+            ignored = {(source.id, target.id, EdgeType.TEMPORAL) for source, target in temporal}
+            edges = [edge for edge in edges if (edge.src, edge.dst, edge.type) not in ignored]
+            temporal = []
+        temporal = [pair for pair in temporal if (pair[0].id, pair[1].id) not in cyclic]
+        spawn_pairs = [
+            (spawn, event) for spawn, event in spawn_pairs if spawn.t in unsorted and spawn is last_spawns[event.agent]
+        ]
+        _sort_simultaneous(events, unsorted, [*dependencies, *temporal], spawn_pairs)
+        return edges
 
     def _cyclic(self, pairs: Iterable[_Pair], spawns: Iterable[Event]) -> Set[tuple[str, str]]:
-        """Return the edges between events of one instant that are left out so that there is no cycle."""
-        leaving: dict[str, list[str]] = {}
+        """Return the edges between events of equal times that must be left out to avoid cycles, as pairs of ids."""
+        targets_by_source: dict[str, list[str]] = {}
         for source, target in pairs:
-            leaving.setdefault(source.id, []).append(target.id)
-        by_child = {spawn.target: spawn for spawn in spawns if spawn.target}
+            targets_by_source.setdefault(source.id, []).append(target.id)
+        spawn_by_agent = {spawn.target: spawn for spawn in spawns if spawn.target}
         dropped: set[tuple[str, str]] = set()
-        sources = [event for event in self.events.values() if event.id in leaving] if by_child else []
-        for event in sources:
-            spawn = by_child.get(event.agent, event)
-            if spawn is not event and spawn.t == event.t and _leads(leaving, event.id, spawn.id):
-                dropped.update((event.id, target) for target in leaving.pop(event.id))  # no agent causes its own spawn
-        return dropped.union(closing_links(leaving))
+        for event in self.events.values() if spawn_by_agent else ():
+            spawn = spawn_by_agent.get(event.agent)
+            if spawn is None or spawn is event or spawn.t != event.t or event.id not in targets_by_source:
+                continue
+            if _is_reachable(targets_by_source, event.id, spawn.id):  # no agent causes its own spawn
+                dropped.update((event.id, target) for target in targets_by_source.pop(event.id))
+        return dropped.union(closing_links(targets_by_source))
 
 
-def _leads(edges: Mapping[str, Sequence[str]], source: str, target: str) -> bool:
+def _is_reachable(edges: Mapping[str, Sequence[str]], source: str, target: str) -> bool:
     """Return True if edges lead from one event to another."""
     reached, waiting = {source}, [source]
     while waiting:
@@ -222,51 +254,66 @@ def _leads(edges: Mapping[str, Sequence[str]], source: str, target: str) -> bool
     return target in reached
 
 
-def _put_in_order(events: list[Event], instants: Set[float], edges: Sequence[_Pair], acts: Sequence[_Pair]) -> None:
-    """Sort the events of each instant by edges and, unless that makes a cycle, by acts and by the log's order."""
-    positions = [seq for seq, event in enumerate(events) if event.t in instants]
+def _sort_simultaneous(
+    events: list[Event], times: Set[float], edges: Sequence[_Pair], spawn_pairs: Sequence[_Pair]
+) -> None:
+    """Sort the events of each of these times, so that sources of edges come before targets.
+
+    As far as that makes no cycle, spawns come before events of the spawned agents, and the events of each agent stay in
+    the order of the log.
+    """
+    positions = [seq for seq, event in enumerate(events) if event.t in times]
     chosen = [events[seq] for seq in positions]
-    places = {event.id: place for place, event in enumerate(chosen)}
-    last: dict[str, Event] = {}
-    as_logged = []  # each event of an agent, and its next one at the same instant
+    indices = {event.id: index for index, event in enumerate(chosen)}
+    last_events: dict[str, Event] = {}
+    logged_pairs = []  # each event of an agent, and the agent's next event at the same time
     for event in chosen:
-        if event.agent in last and last[event.agent].t == event.t:
-            as_logged.append((last[event.agent], event))
-        last[event.agent] = event
-    by_time = range(len(chosen))
-    for further in ((*as_logged, *acts), acts, ()):  # the edges alone have no cycle
-        pairs = [(places[early.id], places[late.id]) for early, late in (*edges, *further)]
-        sources, targets = [early for early, _ in pairs], [late for _, late in pairs]
+        last = last_events.get(event.agent)
+        if last is not None and last.t == event.t:
+            logged_pairs.append((last, event))
+        last_events[event.agent] = event
+    ranks = range(len(chosen))
+    for wishes in ([*logged_pairs, *spawn_pairs], spawn_pairs, []):  # the edges alone have no cycle
+        pairs = [*edges, *wishes]
+        sources = [indices[early.id] for early, _ in pairs]
+        targets = [indices[late.id] for _, late in pairs]
         with suppress(CycleError):
-            order = sort_topologically(sources, targets, timely=by_time, rank=by_time)
+            order = sort_topologically(sources, targets, timely=ranks, rank=ranks)
             break
-    for seq, place in zip(positions, order, strict=True):
-        events[seq], chosen[place].seq = chosen[place], seq
+    for seq, index in zip(positions, order, strict=True):
+        events[seq] = chosen[index]
+        chosen[index].seq = seq
 
 
 def token_totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float]]]:
-    """Return the sums of tokens by agent and by model, each by kind."""
+    """Return the tokens by agent under `agent`, and by model under `model`, each as sums by kind."""
     by_agent_and_model = defaultdict[tuple[str, str], list[Tokens]](list)
     for event in events:
         if event.tokens is not UNSET:
             by_agent_and_model[event.agent, event.model].append(event.tokens)
     agents: dict[str, dict[str, float]] = {}
     models: dict[str, dict[str, float]] = {}
-    for (agent, name), spent in by_agent_and_model.items():
-        columns = zip(*map(astuple, spent), strict=True)
-        for kind, numbers in zip(Tokens.__struct_fields__, columns, strict=True):
-            if numbers.count(None) < len(numbers):
-                count = sum(filter(None, numbers))
-                for totals in (agents.setdefault(agent, {}), models.setdefault(name, {})):
+    for (agent, model_name), tokens in by_agent_and_model.items():
+        columns = zip(*map(astuple, tokens), strict=True)
+        for kind, counts in zip(Tokens.__struct_fields__, columns, strict=True):
+            if counts.count(None) < len(counts):  # a kind without any count is not listed
+                count = sum(filter(None, counts))
+                for totals in (agents.setdefault(agent, {}), models.setdefault(model_name, {})):
                     totals[kind] = totals.get(kind, 0) + count
     return {"agent": agents, "model": models}
 
 
 def as_data(trace: Trace) -> dict[str, Any]:
-    """Return an imported trace as JSON has it: ids, system, topology, clock and agents first, even if default."""
+    """Return an imported trace as a JSON object.
+
+    The ids, system, topology, clock and agents come first, even with default values, and the import report comes last.
+    """
     data: dict[str, Any] = to_builtins(trace)
-    names = ("trace_id", "task_id", "system", "topology", "clock", "agents")
-    first = {name: to_builtins(getattr(trace, name)) for name in names}
-    first["clock"] = {"unit": trace.clock.unit.value, **first["clock"]}
     report = data.pop("import_report")
-    return {**first, **{name: value for name, value in data.items() if name not in first}, "import_report": report}
+    names = ("trace_id", "task_id", "system", "topology", "clock", "agents")
+    document = {name: to_builtins(getattr(trace, name)) for name in names}
+    document["clock"] = {"unit": trace.clock.unit.value, **document["clock"]}
+    for name, value in data.items():
+        document.setdefault(name, value)
+    document["import_report"] = report
+    return document

@@ -1,4 +1,4 @@
-"""A group chat: agents take turns, and each reads what people wrote and what the agent before it said."""
+"""Group chats: agents take turns, and each agent reads the messages of people and of the previous speaker."""
 
 from msgspec import Struct
 
@@ -8,7 +8,7 @@ from orchtrace_corpus.trace.importers.core.transcript import Delivery, ModelCall
 
 
 class Utterance(NamedTuple):
-    """The last utterance or act of an agent."""
+    """The last message or action of an agent in its turn."""
 
     agent: str
     step: Step
@@ -17,39 +17,39 @@ class Utterance(NamedTuple):
 
 
 class _OpenCall(Struct):
-    """A call without its result, inside which other agents may work."""
+    """A call that has no result yet. Other agents may work inside it."""
 
     caller: str
     call: ToolCall
-    task: Note | None = None  # what it has given another agent to do
+    task: Note | None = None  # the task that the call gives to another agent
 
 
 class GroupChat:
-    """The last speaker in a run of peers, what the next one has to read, and the calls inside which agents work."""
+    """The state of a run of peers: the last speaker, the unread inputs of people, and the open calls."""
 
     def __init__(self, run: Run) -> None:
-        self.last: Utterance | None = None  # the last turn; None if nobody spoke, or a person did since
+        self.last: Utterance | None = None  # of the previous speaker; None at the start and after input of a person
         self._run = run
-        self._typed: list[UserInput] = []
-        self._handoff: tuple[ToolCall, str] | None = None
+        self._unread_inputs: list[UserInput] = []
+        self._handoff: tuple[ToolCall, str] | None = None  # the last handoff: its call and its receiver
         self._open_calls: dict[str, _OpenCall] = {}
 
     def hear(self, typed: UserInput) -> None:
         """Keep the input of a person for the agent that speaks next."""
-        self._typed.append(typed)
+        self._unread_inputs.append(typed)
         self.last = None
 
     def hand_over(self, call: ToolCall, receiver: str) -> None:
-        """Note that an agent hands over to another by a call."""
+        """Note a call by which an agent hands over to another agent."""
         self._run.address(call, receiver)
         self._handoff = call, receiver
 
     def deliver(self, receiver: str) -> None:
-        """Give an agent, when its turn comes, what people wrote and what the agent before it said."""
+        """Give the unread inputs of people and the last message to the agent whose turn begins."""
         agent = self._run.agent(receiver)
-        for typed in self._typed:
-            agent.add(typed)
-        self._typed = []
+        for user_input in self._unread_inputs:
+            agent.add(user_input)
+        self._unread_inputs = []
         if self.last is None or self.last.agent == receiver:
             return
         sender, step, ref, answer = self.last
@@ -60,47 +60,53 @@ class GroupChat:
         self._handoff = None
 
     def begin_call(self, caller: str, call_id: str, call: ToolCall) -> None:
-        """Note a call: until its result is there, agents may work inside it, such as a team that is a tool."""
+        """Note a call. Until its result is read, agents may work inside it, such as a team that is used as a tool."""
         self._open_calls[call_id] = _OpenCall(caller, call)
 
     def end_call(self, call_id: str) -> str:
-        """Return the caller of a call whose result is there; empty if no such call was open."""
-        called = self._open_calls.pop(call_id, None)
-        return called.caller if called is not None else ""
+        """Note the result of a call, and return its caller; empty if no such call was open."""
+        open_call = self._open_calls.pop(call_id, None)
+        return open_call.caller if open_call is not None else ""
 
     def give_task(self, task: Note) -> bool:
-        """Add the task that the last open call has for its agent, and return True; False if no call is open."""
-        for called in reversed(self._open_calls.values()):
-            called.task = task
-            return True
-        return False
+        """Set the task of the call that was opened last, and return True; return False if no call is open."""
+        if not self._open_calls:
+            return False
+        last = next(reversed(self._open_calls.values()))
+        last.task = task
+        return True
 
     def is_inside_call(self, agent: str) -> bool:
-        """Return True if an agent works inside a call of another."""
+        """Return True if an agent works inside a call of another agent."""
         return self._call_around(agent) is not None
 
     def _call_around(self, agent: str) -> _OpenCall | None:
-        """Return the call in which an agent works: the last one of its name, else the last one with a task."""
-        others = [called for called in self._open_calls.values() if called.caller != agent]
-        by_name = [called for called in others if called.call.tool == agent]
-        return next(reversed(by_name or [called for called in others if called.task is not None]), None)
+        """Return the open call in which an agent works; None if it works in none.
+
+        It is the last call of a tool with the agent's name, else the last call with a task.
+        """
+        others = [open_call for open_call in self._open_calls.values() if open_call.caller != agent]
+        candidates = [open_call for open_call in others if open_call.call.tool == agent]
+        if not candidates:
+            candidates = [open_call for open_call in others if open_call.task is not None]
+        return candidates[-1] if candidates else None
 
     def begin_turn(self, agent: str) -> bool:
-        """Let an agent read what it has to before it answers, and return True if it works inside a call of another."""
-        called, run = self._call_around(agent), self._run
-        if called is None:
+        """Give an agent what it reads before it answers, and return True if it works inside a call of another agent."""
+        open_call, run = self._call_around(agent), self._run
+        if open_call is None:
             self.deliver(agent)
             return False
-        child = run.child_of(called.caller, called.call.id)
+        child = run.child_of(open_call.caller, open_call.call.id)
         if not child:
-            if called.task is not None:
-                run.agent(agent).add(called.task)
-            run.spawn(agent, called.caller, called.call)
-        elif agent != child and not run.is_spawned(agent):  # another agent of a team that is a tool
-            run.spawn(agent, called.caller)
+            if open_call.task is not None:
+                run.agent(agent).add(open_call.task)
+            run.spawn(agent, open_call.caller, open_call.call)
+        elif agent != child and not run.is_spawned(agent):  # another agent of a team that is used as a tool
+            run.spawn(agent, open_call.caller)
         return True
 
     def end(self) -> None:
-        """End the run with the last agent's turn: it is the root unless another spawned it."""
+        """Make the last speaker the root of the run, unless another agent spawned it."""
         if self.last is not None:
             self._run.agent(self.last.agent).is_root = not self._run.is_spawned(self.last.agent)

@@ -1,7 +1,7 @@
-"""Identity: unique names, the files of one session, answers that several sessions have, programs with similar logs.
+"""What belongs together and what does not: unique names, files of a session, copied rows, and programs that look alike.
 
-iFlow writes nearly the rows of Claude Code, with usage that is always 0: read as Claude Code's, they would lose tokens
-without a warning.
+iFlow writes nearly the same rows as Claude Code, but with a usage of 0. If its logs were read as logs of Claude Code,
+tokens would be lost without a warning.
 """
 
 from collections import Counter
@@ -17,114 +17,121 @@ from orchtrace_corpus.trace.model.trace import Source, Trace
 _ANSWERS = frozenset((EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE))
 
 
-class Names:
-    """Names in use; a name that is in use gets a number behind it."""
+class UniqueNames:
+    """The names in use, to make each new name unique."""
 
     def __init__(self) -> None:
-        self._last: dict[str, int] = {}  # the last number of each name, so that none is tried twice
+        self._last_numbers: dict[str, int] = {}  # the last number behind each name, so that none is tried twice
 
-    def new(self, wanted: str) -> str:
-        """Return the name itself, or, if it is in use, with the first number from 2 on that makes it a new one."""
-        if wanted not in self._last:
-            self._last[wanted] = 1
+    def add(self, wanted: str) -> str:
+        """Add a name and return it; if it is in use, with the first number from 2 on that makes it unique."""
+        if wanted not in self._last_numbers:
+            self._last_numbers[wanted] = 1
             return wanted
-        number = self._last[wanted] + 1
-        while (name := f"{wanted}#{number}") in self._last:
+        number = self._last_numbers[wanted] + 1
+        while (name := f"{wanted}#{number}") in self._last_numbers:
             number += 1
-        self._last[wanted], self._last[name] = number, 1
+        self._last_numbers[wanted], self._last_numbers[name] = number, 1
         return name
 
 
 def group_by_session(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator[tuple[LogFile, ...]]:
-    """Yield the groups of files, each given with its ties, that have ties in common, directly or by other files.
+    """Yield the files of each session, given files with their session keys.
 
-    Files of the same first tie follow one another.
+    Files with a key in common are one session, as are two files that share keys with a third one. In a session, files
+    with the same first key follow one another.
     """
-    same: dict[str, str] = {}
+    parents: dict[str, str] = {}  # a union-find structure: keys of one session lead to the same root
 
-    def first(name: str) -> str:
+    def root_of(key: str) -> str:
         path = []
-        while (above := same.get(name, name)) != name:
-            path.append(name)
-            name = above
+        while (parent := parents.get(key, key)) != key:
+            path.append(key)
+            key = parent
         if path:
-            same.update(dict.fromkeys(path, name))
-        return name
+            parents.update(dict.fromkeys(path, key))
+        return key
 
-    blocks: dict[str, list[LogFile]] = {}
-    for file, ties in files:
-        blocks.setdefault(ties[0], []).append(file)
-        for tie in dict.fromkeys(ties[1:]):
-            if tie != ties[0]:
-                same[first(ties[0])] = first(tie)
-    groups: dict[str, list[LogFile]] = {}
-    for name, block in blocks.items():
-        groups.setdefault(first(name), []).extend(block)
-    yield from map(tuple, groups.values())
+    files_by_first_key: dict[str, list[LogFile]] = {}
+    for file, keys in files:
+        first_key = keys[0]
+        files_by_first_key.setdefault(first_key, []).append(file)
+        for key in dict.fromkeys(keys[1:]):
+            if key != first_key:
+                parents[root_of(first_key)] = root_of(key)
+    sessions: dict[str, list[LogFile]] = {}
+    for key, files_of_key in files_by_first_key.items():
+        sessions.setdefault(root_of(key), []).extend(files_of_key)
+    yield from map(tuple, sessions.values())
 
 
-def families(below: Mapping[str, Iterable[str]]) -> Iterator[list[str]]:
-    """Yield each name that is below no other, with all below it; last those in a circle.
+def group_families(children: Mapping[str, Iterable[str]]) -> Iterator[list[str]]:
+    """Yield each name that is nobody's child, followed by its descendants; the names of cycles come last.
 
-    `below` has the names directly below each name.
+    `children` has the children of every name.
     """
-    tops = below.keys() - {name for above, names in below.items() for name in names if name != above}
+    all_children = {child for parent, names in children.items() for child in names if child != parent}
     reached: set[str] = set()
-    for top in (*(name for name in below if name in tops), *below):
-        if top not in reached:
-            family = [top]
-            reached.add(top)
-            for name in family:
-                further = [name for name in below[name] if name not in reached]
-                reached.update(further)
-                family += further
+    for root in (*(name for name in children if name not in all_children), *children):
+        if root not in reached:
+            family = [root]
+            reached.add(root)
+            for name in family:  # it grows
+                new = [child for child in children[name] if child not in reached]
+                reached.update(new)
+                family += new
             yield family
 
 
 class SeenRows:
-    """The rows of earlier files of a session: programs save a growing session in several files."""
+    """The rows of a session so far, to find copies: a program may save a growing session in several files.
 
-    def __init__(self) -> None:
-        self._known: set[tuple[Hashable, int]] = set()
-        self._here = Counter[Hashable]()
-
-    def begin_file(self) -> None:
-        """Begin another file; rows of the same file are never copies of one another."""
-        self._here = Counter()
-
-    def is_new(self, row: Hashable) -> bool:
-        """Return True for a row, given by its identity, that no earlier file has as often as this file so far."""
-        self._here[row] += 1
-        occurrence = row, self._here[row]
-        is_new = occurrence not in self._known
-        self._known.add(occurrence)
-        return is_new
-
-
-class Answers:
-    """The ids of the answers of models in a session: those that the service gave its message and its request.
-
-    A context manager: inside it, `current_answers` returns these answers.
+    Equal rows of one file are no copies. Of a row that an earlier file has twice, a later file repeats two.
     """
 
     def __init__(self) -> None:
-        self._ids: dict[tuple[str, int], list[tuple[object, str]]] = {}  # by file and line
+        self._seen: set[tuple[Hashable, int]] = set()  # a row, and 1 for its first time in a file, 2 for its second
+        self._counts_in_file = Counter[Hashable]()
+
+    def begin_file(self) -> None:
+        """Begin another file."""
+        self._counts_in_file = Counter()
+
+    def is_new(self, row: Hashable) -> bool:
+        """Add a row of the current file, given by its identity, and return True if it copies no earlier file's row."""
+        self._counts_in_file[row] += 1
+        occurrence = row, self._counts_in_file[row]
+        is_new = occurrence not in self._seen
+        self._seen.add(occurrence)
+        return is_new
+
+
+class AnswerIds:
+    """The ids that the services of models gave to the answers of a session and to their requests.
+
+    They show which answers another session has, too. Inside this context manager, `current_answer_ids` returns it.
+    """
+
+    def __init__(self) -> None:
+        self._ids: dict[tuple[str, int], list[tuple[object, str]]] = {}  # by the file and line where an answer begins
 
     def note(self, answer: object, request: str, file: str, line: int) -> None:
-        """Note the ids of an answer, which begins on this line, and of its request; without an id, its values."""
+        """Note the ids of an answer and its request; for an answer without an id, values that identify it."""
         self._ids.setdefault((file, line), []).append((answer, request))
 
     def take(self, trace: Trace) -> dict[int, str]:
-        """Return the ids of the answers of a trace, by the index of their events; each is returned once."""
-        answers = dict[int, str]()
-        for index, event in enumerate(trace.events if self._ids else ()):
+        """Return the ids of a trace's answers by the index of their events, and forget them."""
+        ids_by_event = dict[int, str]()
+        if not self._ids:
+            return ids_by_event
+        for index, event in enumerate(trace.events):
             source = event.source
             if event.type in _ANSWERS and isinstance(source, Source):
-                noted = self._ids.get((source.file, source.line))  # type: ignore[arg-type]
-                if noted:
-                    answer, request = noted.pop(0)
-                    answers[index] = f"{answer}\0{request}"
-        return answers
+                ids = self._ids.get((source.file, source.line))  # type: ignore[arg-type]
+                if ids:
+                    answer, request = ids.pop(0)
+                    ids_by_event[index] = f"{answer}\0{request}"
+        return ids_by_event
 
     def __enter__(self) -> None:
         self._before = _CURRENT.set(self)
@@ -133,24 +140,28 @@ class Answers:
         _CURRENT.reset(self._before)
 
 
-_CURRENT: ContextVar[Answers | None] = ContextVar("answers", default=None)
+_CURRENT: ContextVar[AnswerIds | None] = ContextVar("answer ids", default=None)
 
 
-def current_answers() -> Answers:
-    """Return the answers of the session that is being read."""
-    return _CURRENT.get() or Answers()
+def current_answer_ids() -> AnswerIds:
+    """Return the answer ids of the session that is being read."""
+    return _CURRENT.get() or AnswerIds()
 
 
-_UUID_DIGITS = 36
+_UUID_LENGTH = 36
 
 
 def program_of(beginning: Head) -> str:
-    """Return the program without an importer that wrote a file of this beginning; empty for any other."""
-    return next((name for row in beginning.rows for name, wrote in _BY_ROW.items() if wrote(row)), "")
+    """Return the program that wrote a file with this beginning, if it has no importer; else an empty text."""
+    for row in beginning.rows:
+        for program, is_row_of_program in _PREDICATES.items():
+            if is_row_of_program(row):
+                return program
+    return ""
 
 
 def is_qwen(row: dict[str, Any]) -> bool:
-    """Return True for a row of Qwen Code, which is like one of Claude Code with a message in parts."""
+    """Return True for a row of Qwen Code. It is like a row of Claude Code, but its message has parts."""
     return (
         "parts" in object_field(row, "message")
         or "systemPayload" in row
@@ -159,19 +170,19 @@ def is_qwen(row: dict[str, Any]) -> bool:
 
 
 def _is_iflow(row: dict[str, Any]) -> bool:
-    """Return True for a row of iFlow: a session id of `session-` and a UUID, or tool results as in Gemini CLI."""
+    """Return True for a row of iFlow: the session id is `session-` with a UUID, or a tool result is of Gemini CLI."""
     if object_field(row, "toolUseResult").keys() >= {"toolName", "status", "timestamp"}:
         return True
     session = row.get("sessionId")
     return (
         isinstance(session, str)
         and session.startswith("session-")
-        and len(session) == len("session-") + _UUID_DIGITS
+        and len(session) == len("session-") + _UUID_LENGTH
         and "userType" in row
     )
 
 
-_BY_ROW: Mapping[str, Callable[[dict[str, Any]], bool]] = {
+_PREDICATES: Mapping[str, Callable[[dict[str, Any]], bool]] = {
     "iFlow": _is_iflow,
     "the list of prompts of Gemini CLI": lambda row: row.keys() >= {"sessionId", "messageId", "message", "type"},
     "kimi-cli": lambda row: object_field(row, "message").keys() >= {"type", "payload"},

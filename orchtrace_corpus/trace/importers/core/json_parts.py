@@ -1,6 +1,6 @@
-"""Parts of a JSON document, each decoded alone, so that the whole is never in memory as objects.
+"""Decode parts of a JSON document one by one, so that the whole document is never in memory as objects.
 
-The place and line of a part follow from the length of the text in front of it.
+A part knows its line, which is counted from the line of the part before it.
 """
 
 from collections.abc import Iterator
@@ -11,57 +11,68 @@ import msgspec
 
 from orchtrace_corpus.base.json_places import children
 from orchtrace_corpus.base.json_syntax import MAX_DEPTH, exceeds_depth
+from orchtrace_corpus.base.named_tuples import NamedTuple
+from orchtrace_corpus.trace.importers.core.values import items, string
 
 NOTHING = msgspec.Raw(b"null")
 """The value of a member that is absent."""
 
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_ANYTHING = msgspec.json.Decoder()
+_DECODER = msgspec.json.Decoder()
 _Shape = TypeVar("_Shape", bound=msgspec.Struct)
 
 
 class Part:
-    """A value of a JSON document, which begins at a byte and on a line of it."""
+    """A value of a JSON document, undecoded.
 
-    def __init__(self, document: bytes, raw: Any, at: int, line: int) -> None:
+    Args:
+        document: The whole document.
+        raw: The value as JSON.
+        start: The position of its first byte in the document.
+        line: The line on which it begins.
+    """
+
+    def __init__(self, document: bytes, raw: Any, start: int, line: int) -> None:
         self.line = line
         self._document = document
         self._raw = raw
-        self._at = at
+        self._start = start
 
     @property
     def is_array(self) -> bool:
-        """Return True if it is an array."""
-        return self._document[self._at : self._at + 1] == b"["
+        """Return True if the value is an array."""
+        return self._document[self._start : self._start + 1] == b"["
 
     def value(self, shape: Any = Any) -> Any:
-        """Return the value decoded; None if it does not fit a shape."""
+        """Return the value decoded; None if it does not fit the shape."""
         return decoded(self._raw, shape)
 
     def elements(self) -> "Iterator[Part]":
-        """Yield the elements of an array; nothing for anything else."""
+        """Yield the elements of an array; nothing for another value."""
         if self.is_array:
-            yield from (part for _, part in self._children())
+            for _, part in self._children():
+                yield part
 
     def members(self) -> "dict[str, Part]":
-        """Return the members of an object by name, the last of each name; nothing for anything else."""
+        """Return the members of an object by name, the last one of equal names; none for another value."""
         return {} if self.is_array else {str(name): part for name, part in self._children()}
 
     def _children(self) -> "Iterator[tuple[str | int, Part]]":
-        end, line = self._at, self.line
+        """Yield the elements or members of the value, each with its index or name, up to the first invalid one."""
+        counted_end, line = self._start, self.line  # lines are counted up to there
         try:
-            for name, begin, text in children(self._document, self._at, self._raw):
-                line += self._document.count(b"\n", end, begin)
-                yield name, Part(self._document, text, begin, line)
-                end = begin
+            for name, start, raw in children(self._document, self._start, self._raw):
+                line += self._document.count(b"\n", counted_end, start)
+                yield name, Part(self._document, raw, start, line)
+                counted_end = start
         except _UNDECODABLE:
             return
 
 
 def decoded(raw: Any, shape: Any = Any) -> Any:
-    """Return the value of undecoded JSON; None if it is none or does not fit a shape. Bad UTF-8 is replaced."""
+    """Return JSON decoded; None if it is invalid or does not fit the shape. Bytes that are not UTF-8 are replaced."""
     try:
-        return _ANYTHING.decode(raw) if shape is Any else msgspec.json.decode(raw, type=shape)
+        return _DECODER.decode(raw) if shape is Any else msgspec.json.decode(raw, type=shape)
     except UnicodeDecodeError:
         return decoded(bytes(raw).decode("utf-8", "replace"), shape)
     except (msgspec.DecodeError, RecursionError):
@@ -69,46 +80,60 @@ def decoded(raw: Any, shape: Any = Any) -> Any:
 
 
 def lenient(value: Any, shape: type[_Shape]) -> _Shape | None:
-    """Return an object as a struct without the members of a wrong kind; None for anything but an object.
+    """Return an object as a struct, without members of wrong types; None for a value that is no object.
 
-    Members may be spelled as in the JSON of the struct or as its fields are named.
+    A member may have the name of its field, or the name that the struct has for it in JSON.
     """
     if type(value) is not dict:
         return None
     members = {}
-    for name, spelled, is_text, inner, is_list, takes_odd in _plan(shape):
-        member = value.get(spelled)
-        member = value.get(name) if member is None else member
-        if is_text:
-            member = member if type(member) is str else ""
-        elif inner is msgspec.Raw:
+    for field in _fields(shape):
+        member = value.get(field.json_name)
+        if member is None:
+            member = value.get(field.name)
+        if field.is_text:
+            member = string(member)
+        elif field.inner is msgspec.Raw:
             member = msgspec.Raw(encoded(member))
-        elif is_list:
-            parts = (lenient(element, inner) for element in member) if type(member) is list else ()
-            member = [part for part in parts if part is not None]
-        elif inner is not None and not (takes_odd and type(member) is not dict):
-            member = lenient(member, inner)
-        members[name] = member
+        elif field.is_list:
+            structs = [lenient(element, field.inner) for element in items(member)]
+            member = [struct for struct in structs if struct is not None]
+        elif field.inner is not None and (type(member) is dict or not field.takes_numbers):
+            member = lenient(member, field.inner)
+        members[field.name] = member
     return shape(**members)
 
 
+class _Field(NamedTuple):
+    """The type of a struct's field, as far as `lenient` needs it."""
+
+    name: str
+    json_name: str
+    is_text: bool
+    is_list: bool  # True if it takes a list of structs
+    takes_numbers: bool
+    inner: Any  # the struct that it takes, alone or in a list; `Raw` for undecoded JSON; None for other values
+
+
 @cache
-def _plan(shape: type[msgspec.Struct]) -> list[tuple[str, str, bool, Any, bool, bool]]:
-    """Return for each field of a struct: name, name in JSON, is text, struct in it, is a list, takes other kinds."""
-    plan = []
-    for member in msgspec.structs.fields(shape):
-        options = [member.type, *get_args(member.type)]
-        lists = [
-            inner for option in options for inner in get_args(option) if getattr(option, "__origin__", None) is list
-        ]
-        structs = [option for option in options if isinstance(option, type) and issubclass(option, msgspec.Struct)]
-        inner = next(iter(lists or structs), msgspec.Raw if member.type is msgspec.Raw else None)
-        plan.append((member.name, member.encode_name, member.type is str, inner, bool(lists), float in options))
-    return plan
+def _fields(shape: type[msgspec.Struct]) -> list[_Field]:
+    fields = []
+    for field in msgspec.structs.fields(shape):
+        options = [field.type, *get_args(field.type)]  # `A | B` has the arguments A and B
+        inner: Any = msgspec.Raw if field.type is msgspec.Raw else None
+        is_list = False
+        for option in options:
+            if getattr(option, "__origin__", None) is list:
+                inner, is_list = get_args(option)[0], True
+                break
+            if inner is None and isinstance(option, type) and issubclass(option, msgspec.Struct):
+                inner = option
+        fields.append(_Field(field.name, field.encode_name, field.type is str, is_list, float in options, inner))
+    return fields
 
 
 def encoded(value: Any) -> bytes:
-    """Return a decoded value as JSON again; `null` for one that is nested too deeply."""
+    """Return a value as JSON; `null` for a value that is nested too deeply."""
     try:
         return msgspec.json.encode(value)
     except RecursionError:
@@ -116,14 +141,14 @@ def encoded(value: Any) -> bytes:
 
 
 def whole(document: bytes) -> Part:
-    """Return a document as its own only part.
+    """Return the value of a whole document.
 
     Raises:
-        msgspec.DecodeError: It is no JSON.
+        msgspec.DecodeError: It is not JSON.
         RecursionError: It is nested too deeply.
     """
     if exceeds_depth(document):
         raise RecursionError(f"nested too deeply; at most {MAX_DEPTH} levels are read")
-    begin = len(document) - len(document.lstrip())
+    start = len(document) - len(document.lstrip())
     raw = msgspec.json.decode(document, type=msgspec.Raw)
-    return Part(document, raw, begin, 1 + document.count(b"\n", 0, begin))
+    return Part(document, raw, start, line=1 + document.count(b"\n", 0, start))

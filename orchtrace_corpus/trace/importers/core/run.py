@@ -16,7 +16,7 @@ from msgspec.structs import astuple
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.builder import Builder
-from orchtrace_corpus.trace.importers.core.identity import Names
+from orchtrace_corpus.trace.importers.core.identity import UniqueNames
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Place, Purpose, Step, ToolCall, Transcript
@@ -446,11 +446,11 @@ class Run:
             steps.join(calls.get((key, call_id)), result, report)
         for key in (*self._tasks, *(key for key, _ in self._asides)):
             self.agent(key)  # an agent without rows has a name, too
-        names = Names()
-        names.new(steps.USER)
+        names = UniqueNames()
+        names.add(steps.USER)
         for key, transcript in self.agents.items():  # of equal names, later ones get a number
             wanted = _MAIN if transcript.is_root and key == ROOT else masked(self._called.get(key) or key)
-            transcript.agent = names.new(wanted or "agent")
+            transcript.agent = names.add(wanted or "agent")
         for child, tasks in self._tasks.items():
             for task in tasks:
                 self._assign(child, task)

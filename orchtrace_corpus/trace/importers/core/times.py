@@ -1,4 +1,4 @@
-"""Instants and durations of a log, in seconds; one limit for all formats, whatever their unit and notation."""
+"""Read times and durations of logs, in any unit and notation, as seconds. All formats have the same limits."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -8,51 +8,51 @@ LATEST = 253_402_300_799.0
 """The last second of the year 9999, in seconds since 1970: later times cannot be written as dates."""
 
 NO_TIME = -1.0
-"""The time of a step whose row has none."""
+"""The time of a step whose row has no time."""
 
 _LATEST_MS = LATEST * 1000
-_NUMBERS = (float, int)  # and not bool
+_NUMBERS = (float, int)  # bool is no number here, so types are compared, not `isinstance`
 
 
 def instant(value: Any, per_second: float = 1.0) -> float | None:
-    """Return a time in seconds since 1970; None for any value that is no time between 1970 and 9999.
+    """Return a time in seconds since 1970; None for a value that is no time between 1970 and 9999.
 
-    0 is no time, as it is written by a clock that was never set.
+    0 is no time, because clocks that were never set have it.
 
     Args:
-        value: A number, or a text in ISO 8601, in UTC unless it says otherwise.
-        per_second: The unit of numbers, such as 1000 for milliseconds.
+        value: A number, or a text in ISO 8601, which is in UTC if it has no time zone.
+        per_second: How many units of a number are one second, such as 1000 for milliseconds.
     """
     if type(value) is str:
         try:
-            moment = datetime.fromisoformat(value)
-            seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+            date = datetime.fromisoformat(value)
+            seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
         except (ValueError, OverflowError):
             return None
         return seconds if 0 < seconds <= LATEST else None
-    # compared before it is divided: a very large integer cannot be
+    # the comparison comes first: dividing a very large integer raises an error
     is_time = type(value) in _NUMBERS and 0 < value <= LATEST * per_second
     return value / per_second if is_time else None
 
 
 def moment(stamp: Any) -> float:
-    """Return the time that a text states, in seconds since 1970; `NO_TIME` for any other value."""
+    """Return the time in a text, in seconds since 1970; `NO_TIME` for any other value."""
     return _moment(stamp) if type(stamp) is str else NO_TIME
 
 
-@lru_cache(maxsize=1_000)  # several rows mostly have the same time
+@lru_cache(maxsize=1_000)  # successive rows often have the same time
 def _moment(stamp: str) -> float:
     time = instant(stamp)
     return NO_TIME if time is None else time
 
 
 def moment_ms(value: Any) -> float:
-    """Return a time given in milliseconds since 1970, in seconds; `NO_TIME` for any other value."""
+    """Convert milliseconds since 1970 to seconds; return `NO_TIME` for any other value."""
     is_number = type(value) is int or type(value) is float  # twice as fast as `in _NUMBERS`
     return value / 1000 if is_number and 0 < value <= _LATEST_MS else NO_TIME
 
 
 def duration(value: Any, per_second: float = 1.0) -> float:
-    """Return a length of time in seconds; 0 for any other value."""
-    is_length = type(value) in _NUMBERS and 0 <= value <= LATEST * per_second
-    return value / per_second if is_length else 0.0
+    """Return a duration in seconds; 0 for a value that is no duration. `per_second` is as in `instant`."""
+    is_duration = type(value) in _NUMBERS and 0 <= value <= LATEST * per_second
+    return value / per_second if is_duration else 0.0

@@ -19,7 +19,7 @@ from operator import itemgetter
 from msgspec import Struct
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.importers.core.identity import Names
+from orchtrace_corpus.trace.importers.core.identity import UniqueNames
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.transcript import USER
 from orchtrace_corpus.trace.importers.spans import span as spans
@@ -143,9 +143,9 @@ class Team:
     def _name_agents(self) -> None:
         """Give each activation its agent: a new one, or one of the same name that is done and takes over again."""
         free: dict[tuple[str, int, int, int], list[tuple[float, int]]] = {}
-        names = Names()
+        names = UniqueNames()
         if PERSON in self._meanings.kinds:
-            names.new(USER)
+            names.add(USER)
         last: dict[str, int] = {}
         by_time = sorted(
             enumerate(self.activations), key=lambda pair: (pair[1].earliest, pair[1].latest, pair[1].name, pair[0])
@@ -165,7 +165,7 @@ class Team:
                 before.is_last = False
                 activation.spawner = before.spawner
             else:
-                agent = names.new(activation.name)
+                agent = names.add(activation.name)
                 activation.is_first = True
             activation.agent, activation.is_last = agent, True
             last[agent] = index

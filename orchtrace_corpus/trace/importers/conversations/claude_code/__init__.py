@@ -15,7 +15,7 @@ from orchtrace_corpus.trace.importers.conversations.claude_code.rows import (
 )
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.identity import current_answers
+from orchtrace_corpus.trace.importers.core.identity import current_answer_ids
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.values import mapping, objects, text_field
@@ -372,7 +372,7 @@ def _add_last_answers(reading: Reading, family: Family) -> None:
         if result is None or result.launched or not result.usage:
             continue
         if len(result.id) >= rows.LEAST_ID_LENGTH:
-            current_answers().note(result.id, "last answer", arrival.place.file, arrival.place.line)
+            current_answer_ids().note(result.id, "last answer", arrival.place.file, arrival.place.line)
         answer.basis = _REPORTED
         if before.basis is _PLACEHOLDER:
             answer.basis = _PLACEHOLDER

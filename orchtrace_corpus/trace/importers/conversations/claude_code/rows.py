@@ -19,7 +19,7 @@ from msgspec import Raw, Struct, field
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.identity import current_answers, is_qwen, program_of
+from orchtrace_corpus.trace.importers.core.identity import current_answer_ids, is_qwen, program_of
 from orchtrace_corpus.trace.importers.core.json_parts import NOTHING, decoded, lenient
 from orchtrace_corpus.trace.importers.core.privacy import masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import Run
@@ -571,7 +571,7 @@ class Reading:
 
     def __init__(self, files: Sequence[logs.LogFile], run: Run) -> None:
         self.run, self.report = run, run.report
-        self._privacy, self._mask, self._answers = run.privacy, run.masked, current_answers()
+        self._privacy, self._mask, self._answers = run.privacy, run.masked, current_answer_ids()
         self.written: list[Written] = []  # the answers of models
         self.spawns: list[Spawn] = []
         self.addressed: list[AgentCall] = []

@@ -18,7 +18,7 @@ from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace.importers.core import json_parts, logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.identity import current_answers, families
+from orchtrace_corpus.trace.importers.core.identity import current_answer_ids, group_families
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment_ms
@@ -146,7 +146,7 @@ def _families(parents: Mapping[str, str]) -> Iterator[list[str]]:
     for name, parent in parents.items():
         if parent and parent in below:
             below[parent].append(name)
-    return families(below)
+    return group_families(below)
 
 
 class Times(Struct, gc=False):
@@ -449,7 +449,7 @@ class _Family:
 
     def __init__(self, sessions: Sequence[Session], privacy: Privacy, report: ImportReport) -> None:
         self._run, self._sessions = Run("opencode", privacy, report), sessions
-        self._answers = current_answers()
+        self._answers = current_answer_ids()
         self._spawns: list[tuple[str, ToolCall, str]] = []  # parent, call and child
 
     def trace(self) -> Trace:
