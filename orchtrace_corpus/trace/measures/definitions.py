@@ -26,13 +26,13 @@ BOUNDED = tuple(name for name, definition in DEFINITIONS.items() if definition.i
 __all__ = ["BOUNDED", "DEFINITIONS", "Definition", "Measure", "Profile", "Run", "concurrency_profile", "measure"]
 
 
-_ELSEWHERE = {
+_HINTS = {
     "critical_path": "'span' is the longest path of work; corpus trace doctor shows the critical path",
     "makespan": "it is called 'elapsed' here",
     "wall_clock": "it is called 'elapsed' here",
     "duration": "it is called 'elapsed' here",
 }
-"""Names that other tools use for measures, and where to find them here."""
+"""For names that other tools give to measures, where to find the measure here."""
 
 
 def require_known(names: Iterable[str]) -> None:
@@ -42,14 +42,14 @@ def require_known(names: Iterable[str]) -> None:
         CommandUseError: There is no measure of a given name.
     """
     for name in names:
-        if name in _ELSEWHERE:
-            raise CommandUseError(f"there is no measure {quote(name)}: {_ELSEWHERE[name]}")
+        if name in _HINTS:
+            raise CommandUseError(f"there is no measure {quote(name)}: {_HINTS[name]}")
         if name not in DEFINITIONS:
             raise CommandUseError(f"there is no measure {quote(name)}{suggestion(name, list(DEFINITIONS))}")
 
 
 def measure(trace: Trace | TraceView, names: Iterable[str] = ()) -> dict[str, Measure]:
-    """Compute measures of a trace; `Measure.if_waiting` is the value if open calls count as waits.
+    """Compute measures of a trace. Open calls count as work; `Measure.if_waiting` is the value if they count as waits.
 
     Args:
         trace: A trace in which the graph rules find no error.
@@ -61,9 +61,11 @@ def measure(trace: Trace | TraceView, names: Iterable[str] = ()) -> dict[str, Me
     """
     chosen = tuple(names)
     require_known(chosen)
+    if not chosen:
+        chosen = tuple(DEFINITIONS)
     view = TraceView.of(trace)
     run = Run(view)
-    measures = {name: run.measure(DEFINITIONS[name].compute) for name in chosen or DEFINITIONS}
+    measures = {name: run.measure(DEFINITIONS[name].compute) for name in chosen}
     if not view.open_calls:
         return measures
     run_if_waiting = Run(view, view.timing_if_waiting)
@@ -72,7 +74,7 @@ def measure(trace: Trace | TraceView, names: Iterable[str] = ()) -> dict[str, Me
             continue
         if_working = measures[definition.name]
         if_waiting = run_if_waiting.measure(definition.compute)
-        if if_working.value is None:  # a bound must hold in both cases: waits give the smaller one
+        if if_working.value is None:  # a lower bound must hold in both cases, and waits give the smaller one
             measures[definition.name] = if_working._replace(at_least=if_waiting.at_least)
         elif if_waiting.value != if_working.value:
             measures[definition.name] = if_working._replace(if_waiting=if_waiting.value)
@@ -80,10 +82,10 @@ def measure(trace: Trace | TraceView, names: Iterable[str] = ()) -> dict[str, Me
 
 
 def concurrency_profile(trace: Trace | TraceView) -> Profile:
-    """Return the time that each number of events was worked on at once.
+    """Return for each number of events the time in which so many were worked on at once.
 
-    The times add up to the elapsed time without waits for people. Each multiplied by its number of events, they add
-    up to the work.
+    The sum of the times is the elapsed time without waits for people. The sum of each time multiplied by its number
+    of events is the work.
 
     Raises:
         CycleError: The edges form a cycle.
@@ -91,6 +93,8 @@ def concurrency_profile(trace: Trace | TraceView) -> Profile:
     view = TraceView.of(trace)
     times = view.timing
     if times.unknown:
-        return Profile({}, times.unit, work.unknown_durations(times, view.trace))
-    if_waiting = work.concurrency(view.timing_if_waiting) if view.open_calls else None
+        return Profile({}, times.unit, reason=work.explain_unknown_durations(times, view.trace))
+    if_waiting = None
+    if view.open_calls:
+        if_waiting = work.concurrency(view.timing_if_waiting)
     return Profile(work.concurrency(times), times.unit, if_waiting=if_waiting)

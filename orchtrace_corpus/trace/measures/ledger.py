@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from orchtrace_corpus.trace.model.trace import Event, Tokens, Trace
 
 _INCOMPLETE = "the trace may not record all of it"
+"""The reason why a sum of tokens or costs is unknown although no answer lacks a figure."""
+
 GROUPINGS = ("agent", "role", "model", "type", "tool")
 """The keys by which a ledger can be grouped."""
 
@@ -32,15 +34,15 @@ class Entry(NamedTuple):
 
     Attributes:
         name: The agent, role, model, type of event or tool.
-        events: The number of events, without copied ones.
-        without_tokens: The number of inferences, decisions and aggregates among them that have no tokens.
+        events: The number of its events, without copied ones.
+        without_tokens: The number of these events that are model answers without tokens.
         tokens: Tokens by kind; None for a kind that no event states.
         total: The sum of input, output and both cache kinds; None if no event has tokens.
         cost_usd: The sum of the costs that events state; None if no event states one.
         spawned_tokens: For a tool that spawns agents, the tokens of these agents and all below them; None if unknown.
-            The entries of the tools that those agents call include the same tokens.
-        spawned_cost_usd: The cost of the agents in `spawned_tokens`.
-        at_least: Whether the tokens are only a lower bound.
+            The entries of the tools that the agents call count the same tokens again.
+        spawned_cost_usd: The cost of the same agents.
+        at_least: True if the tokens are only a lower bound.
     """
 
     name: str
@@ -57,9 +59,10 @@ class Entry(NamedTuple):
 def ledger(trace: Trace, by: str) -> list[Entry]:
     """Return the entries of a ledger, the largest total first.
 
-    By tool, the tokens and cost of an answer are divided equally among the tools that it calls. An event without a
-    role has the role of its agent. A model answer without a model has the model that its agent declares, unless other
-    events of the agent name a model: then its model is unknown. The name of unknown roles and models is empty.
+    By tool, the tokens and the cost of an answer are divided equally among the tools that it calls. An event without
+    a role has the role of its agent. An answer that names no model has the model that is declared for its agent. But
+    if other events of that agent name a model, the answer's model is unknown. Unknown roles and models have the empty
+    name.
 
     Args:
         trace: The trace.
@@ -74,7 +77,7 @@ def ledger(trace: Trace, by: str) -> list[Entry]:
         groups: dict[str, list[Event]] = {}
         for name, event in _events_by_name(trace, by):
             groups.setdefault(name, []).append(event)
-        entries = [_entry(name, events) for name, events in groups.items()]
+        entries = [_sum_events(name, events) for name, events in groups.items()]
     if accounts_for_all(trace):
         entries = [entry._replace(at_least=False) for entry in entries]
     elif lacks_input(trace):
@@ -83,83 +86,86 @@ def ledger(trace: Trace, by: str) -> list[Entry]:
 
 
 def _by_tool(trace: Trace) -> list[Entry]:
-    """Return the entries by tool, the tokens and cost of an answer divided equally among the tools that it calls."""
-    called = _tools_called(trace)
-    groups: dict[str, list[Event]] = {}
-    answers: dict[str, list[tuple[Event, int]]] = {}
+    """Return the entries by tool. The tokens and cost of an answer are divided equally among the tools that it calls.
+
+    All other tokens and costs belong to the tool that the event names; its name is empty if the event names none.
+    """
+    tools_by_answer = _tools_called(trace)
+    events_by_tool: dict[str, list[Event]] = {}
+    shares_by_tool: dict[str, list[tuple[Event, int]]] = {}  # events, and the number of tools that share their tokens
     for event in trace.events:
         if not event.copied_context:
-            groups.setdefault(event.tool, []).append(event)
-            tools = called.get(event.id) or [event.tool]
+            events_by_tool.setdefault(event.tool, []).append(event)
+            tools = tools_by_answer.get(event.id) or [event.tool]
             for tool in tools:
-                answers.setdefault(tool, []).append((event, len(tools)))
-    spawned, entries = _spawned(trace), []
-    for tool in {**groups, **answers}:
-        shares = answers.get(tool, [])
-        spent = [(event.tokens, parts) for event, parts in shares if event.tokens and event.tokens.is_known]
-        by_kind = {}
+                shares_by_tool.setdefault(tool, []).append((event, len(tools)))
+    spawned = _spawned_spending(trace)
+    entries = []
+    for tool in {**events_by_tool, **shares_by_tool}:
+        events = events_by_tool.get(tool, [])
+        shares = shares_by_tool.get(tool, [])
+        spent = [(event.tokens, sharing) for event, sharing in shares if event.tokens and event.tokens.is_known]
+        tokens_by_kind = {}
         for kind in KINDS:
-            counts = [(getattr(tokens, kind), parts) for tokens, parts in spent]
-            by_kind[kind] = sum_known([count / parts for count, parts in counts if count is not None])
-        events = groups.get(tool, [])
+            counts = [(getattr(tokens, kind), sharing) for tokens, sharing in spent]
+            tokens_by_kind[kind] = sum_known([count / sharing for count, sharing in counts if count is not None])
         spawned_tokens, spawned_cost = spawned.get(tool, (None, None))
         entries.append(
             Entry(
-                tool,
-                len(events),
-                sum(event.type in ANSWER_TYPES and not (event.tokens and event.tokens.is_known) for event in events),
-                by_kind,
-                sum(total(tokens) / parts for tokens, parts in spent) if spent else None,
-                sum_known([event.cost_usd / parts for event, parts in shares if event.cost_usd is not None]),
-                spawned_tokens,
-                spawned_cost,
-                any(may_have_spent_more(event) for event, _ in shares),
+                name=tool,
+                events=len(events),
+                without_tokens=_count_without_tokens(events),
+                tokens=tokens_by_kind,
+                total=sum(total(tokens) / sharing for tokens, sharing in spent) if spent else None,
+                cost_usd=sum_known([event.cost_usd / count for event, count in shares if event.cost_usd is not None]),
+                spawned_tokens=spawned_tokens,
+                spawned_cost_usd=spawned_cost,
+                at_least=any(may_have_spent_more(event) for event, _ in shares),
             )
         )
     return entries
 
 
 _CALLS = (EventType.TOOL_CALL, EventType.SPAWN, EventType.MESSAGE)
-"""The types of events that are a call of a tool, if they name one."""
+"""The types of events that are a call of a tool, if they name a tool."""
 
 
 def _tools_called(trace: Trace) -> dict[str, list[str]]:
-    """Return the tools that each answer calls, by the id of the answer; an edge from it to the call is needed."""
-    calls = {
+    """Return the tools that each answer calls, by the id of the answer: a causal edge leads from it to each call."""
+    tools_by_call = {
         event.id: event.tool
         for event in trace.events
         if event.type is EventType.TOOL_CALL or (event.type in _CALLS and event.tool)
     }
-    called: dict[str, list[str]] = {}
+    tools_by_answer: dict[str, list[str]] = {}
     for edge in trace.edges:
-        if edge.type is EdgeType.CAUSAL and edge.dst in calls and edge.src not in calls:
-            called.setdefault(edge.src, []).append(calls[edge.dst])
-    return called
+        if edge.type is EdgeType.CAUSAL and edge.dst in tools_by_call and edge.src not in tools_by_call:
+            tools_by_answer.setdefault(edge.src, []).append(tools_by_call[edge.dst])
+    return tools_by_answer
 
 
-def _spawned(trace: Trace) -> dict[str, tuple[float | None, float | None]]:
-    """Return the tokens and the cost of the agents that each tool spawned and all below them, each agent once."""
+def _spawned_spending(trace: Trace) -> dict[str, tuple[float | None, float | None]]:
+    """Return, by tool, the tokens and the cost of the agents that it spawned and of all agents below them."""
     view = TraceView.of(trace)
     events, parents = view.trace.events, view.lifecycle.parents
-    tools = {agent: events[spawns[0]].tool for agent, spawns in view.lifecycle.spawns.items()}
-    if not any(tools.values()):
+    spawning_tools = {agent: events[spawns[0]].tool for agent, spawns in view.lifecycle.spawns.items()}
+    if not any(spawning_tools.values()):
         return {}
-    by_tool: dict[str, list[Entry]] = {}
+    entries_by_tool: dict[str, list[Entry]] = {}
     for entry in ledger(trace, "agent"):
-        spawners: dict[str, None] = {}  # the tools that spawned the agent and its ancestors
         agent: str | None = entry.name
-        for _ in range(len(parents) + 1):  # parents may form a cycle
-            if agent is None:
-                break
-            if tool := tools.get(agent, ""):
-                spawners[tool] = None
+        tools = set()  # the tools that spawned the agent and its ancestors
+        while agent is not None:
+            if tool := spawning_tools.get(agent, ""):
+                tools.add(tool)
             agent = parents.get(agent)
-        for tool in spawners:
-            by_tool.setdefault(tool, []).append(entry)
-    return {
-        tool: (sum_known(entry.total for entry in entries), sum_known(entry.cost_usd for entry in entries))
-        for tool, entries in by_tool.items()
-    }
+        for tool in tools:
+            entries_by_tool.setdefault(tool, []).append(entry)
+    spending = {}
+    for tool, entries in entries_by_tool.items():
+        tokens = sum_known(entry.total for entry in entries)
+        spending[tool] = (tokens, sum_known(entry.cost_usd for entry in entries))
+    return spending
 
 
 def cost_by_tool(trace: Trace) -> tuple[tuple[str, float], ...]:
@@ -168,14 +174,16 @@ def cost_by_tool(trace: Trace) -> tuple[tuple[str, float], ...]:
     The cost of an answer is divided equally among the calls, spawns and messages to which an edge leads from it. The
     cost of any other event counts for the tool that it names; the name is empty if it names none.
     """
-    priced = [event for event in trace.events if event.cost_usd is not None and not event.copied_context]
-    called = _tools_called(trace) if priced else {}
+    events_with_cost = [event for event in trace.events if event.cost_usd is not None and not event.copied_context]
+    if not events_with_cost:
+        return ()
+    tools_by_answer = _tools_called(trace)
     costs: dict[str, float] = {}
-    for event in priced:
-        tools = called.get(event.id) or [event.tool]
+    for event in events_with_cost:
+        tools = tools_by_answer.get(event.id) or [event.tool]
         for tool in tools:
             costs[tool] = costs.get(tool, 0.0) + (event.cost_usd or 0.0) / len(tools)
-    return tuple(sorted(costs.items(), key=lambda pair: (-pair[1], pair[0])))
+    return tuple(sorted(costs.items(), key=lambda item: (-item[1], item[0])))
 
 
 def leading_model(trace: Trace) -> str:
@@ -196,54 +204,59 @@ def declared_models(trace: Trace) -> dict[str, str]:
 
 
 def _events_by_name(trace: Trace, by: str) -> Iterator[tuple[str, Event]]:
-    """Yield each event that is not copied, after the name of its entry."""
-    by_agent: Mapping[str, str] = {}
+    """Yield, for each event that is not copied, the name of the ledger's entry that counts it, and the event."""
+    names_by_agent: Mapping[str, str] = {}  # for events that have no role or model of their own
     if by == "role":
-        by_agent = roles_of(trace)
+        names_by_agent = roles_of(trace)
     elif by == "model":
-        by_agent = declared_models(trace)
-    field = attrgetter(by)
+        names_by_agent = declared_models(trace)
+    name_of = attrgetter(by)
     for event in trace.events:
         if not event.copied_context:
-            name = field(event)
+            name = name_of(event)
             if not name and (by == "role" or event.type in ANSWER_TYPES):
-                name = by_agent.get(event.agent, "")
+                name = names_by_agent.get(event.agent, "")
             yield str(name), event
 
 
 def spent_by_agent(trace: Trace) -> dict[str, list[float | None]]:
-    """Return, for each agent, its tokens in the order of `KINDS` and then its stated cost, without copied events.
+    """Return a list of figures for each agent: its tokens in the order of `KINDS`, then its stated cost.
 
-    An unknown figure is None.
+    Copied events do not count. An unknown figure is None.
     """
-    tokens: defaultdict[str, list[Tokens]] = defaultdict(list)
-    costs: defaultdict[str, list[float]] = defaultdict(list)
+    tokens_by_agent: defaultdict[str, list[Tokens]] = defaultdict(list)
+    costs_by_agent: defaultdict[str, list[float]] = defaultdict(list)
     for event in trace.events:
         if not event.copied_context:
             if event.tokens:
-                tokens[event.agent].append(event.tokens)
+                tokens_by_agent[event.agent].append(event.tokens)
             if event.cost_usd is not None:
-                costs[event.agent].append(event.cost_usd)
+                costs_by_agent[event.agent].append(event.cost_usd)
     figures: dict[str, list[float | None]] = {}
-    for agent in {**tokens, **costs}:
-        spent = [counts for counts in tokens[agent] if counts.is_known]
-        by_kind = [[getattr(counts, kind) for counts in spent] for kind in KINDS]
-        figures[agent] = [sum_known(values) for values in (*by_kind, costs[agent])]
+    for agent in {**tokens_by_agent, **costs_by_agent}:
+        spent = [tokens for tokens in tokens_by_agent[agent] if tokens.is_known]
+        figures[agent] = [sum_known([getattr(tokens, kind) for tokens in spent]) for kind in KINDS]
+        figures[agent].append(sum_known(costs_by_agent[agent]))
     return figures
 
 
-def _entry(name: str, events: list[Event]) -> Entry:
+def _sum_events(name: str, events: list[Event]) -> Entry:
+    """Return the entry of some events."""
     spent = [event.tokens for event in events if event.tokens and event.tokens.is_known]
-    without_tokens = [event for event in events if not (event.tokens and event.tokens.is_known)]
     return Entry(
-        name,
-        len(events),
-        sum(event.type in ANSWER_TYPES for event in without_tokens),
-        {kind: sum_known([getattr(tokens, kind) for tokens in spent]) for kind in KINDS},
-        float(sum(map(total, spent))) if spent else None,
-        sum_known([event.cost_usd for event in events]),
+        name=name,
+        events=len(events),
+        without_tokens=_count_without_tokens(events),
+        tokens={kind: sum_known([getattr(tokens, kind) for tokens in spent]) for kind in KINDS},
+        total=float(sum(map(total, spent))) if spent else None,
+        cost_usd=sum_known([event.cost_usd for event in events]),
         at_least=any(map(may_have_spent_more, events)),
     )
+
+
+def _count_without_tokens(events: Iterable[Event]) -> int:
+    """Return how many of the events are model answers without known tokens."""
+    return sum(event.type in ANSWER_TYPES and not (event.tokens and event.tokens.is_known) for event in events)
 
 
 def may_have_spent_more(event: Event) -> bool:
@@ -263,35 +276,36 @@ def tokens(run: Run) -> Measure:
     from orchtrace_corpus.trace.model.import_report import accounts_for_all, has_all_tokens
 
     missing = [index for kind in ANSWER_TYPES if kind in run.spending for index in run.spending[kind].missing]
-    known = sum_known(spent.tokens for spent in run.spending.values() if spent.events > len(spent.missing))
-    is_all = has_all_tokens(run.trace)
+    with_tokens = [spending for spending in run.spending.values() if spending.events > len(spending.missing)]
+    known = sum_known(spending.tokens for spending in with_tokens)
     if missing and not accounts_for_all(run.trace):
-        words = "inference has" if len(missing) == 1 else "inferences have"
-        return Measure(None, f"{len(missing)} {words} no tokens: {cite(run.trace, sorted(missing))}", at_least=known)
-    if known is None or is_all:
-        return Measure(known, "" if known is not None else "no event has tokens")
-    return Measure(None, _INCOMPLETE, at_least=known)
+        subject = "1 inference has" if len(missing) == 1 else f"{len(missing)} inferences have"
+        return Measure(None, f"{subject} no tokens: {cite(run.trace, sorted(missing))}", at_least=known)
+    if known is None:
+        return Measure(None, "no event has tokens")
+    if not has_all_tokens(run.trace):
+        return Measure(None, _INCOMPLETE, at_least=known)
+    return Measure(known)
 
 
 def cost(run: Run) -> Measure:
-    """The money that the events state; None where some in which a model is asked state none."""
+    """The sum of the costs that events state; unknown if a model answer states none."""
     from orchtrace_corpus.trace.model.import_report import has_all_costs
 
     events = run.trace.events
     stated = sum_known([event.cost_usd for event in events if not event.copied_context])
     if stated is None:
         return Measure(None, "no event has a cost")
-    answers = [
-        index
-        for kind in ANSWER_TYPES
-        for index in run.times.graph.indices_by_type.get(kind, ())
-        if not events[index].copied_context
-    ]
+    indices_by_type = run.times.graph.indices_by_type
+    answers = [index for kind in ANSWER_TYPES for index in indices_by_type.get(kind, ())]
+    answers = [index for index in answers if not events[index].copied_context]
     without_cost = sorted(index for index in answers if events[index].cost_usd is None)
     if without_cost:
         reason = f"{len(without_cost)} of {len(answers)} inferences state no cost: {cite(run.trace, without_cost)}"
         return Measure(None, reason, at_least=stated)
-    return Measure(stated) if has_all_costs(run.trace) else Measure(None, _INCOMPLETE, at_least=stated)
+    if not has_all_costs(run.trace):
+        return Measure(None, _INCOMPLETE, at_least=stated)
+    return Measure(stated)
 
 
 DEFINITIONS = (

@@ -1,4 +1,4 @@
-"""A measure of a trace: its definition, its value or the reason why it is unknown, and the run it is computed from."""
+"""The definition of a measure, its value or the reason why it is unknown, and the run from which it is computed."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Measure(NamedTuple):
     Attributes:
         value: The value; None if it is unknown, never 0.
         reason: The reason why `value` is None.
-        events: The ids of the events that decide the value, if there are few.
-        if_waiting: The value if the open calls only waited; None if it is the same. See `view.open_calls`.
-        at_least: A lower bound if `value` is unknown.
-        by_edges: The value if content only moves along edges; None if it is the same. See `view.influence`.
-        at_most: An upper bound if the log leaves room for a larger value.
+        events: The ids of the events that decide the value, if these are few.
+        if_waiting: The value if the open calls only waited; None if that changes nothing. See `view.open_calls`.
+        at_least: A lower bound, if `value` is unknown.
+        by_edges: The value if content only moves along edges; None if that changes nothing. See `view.influence`.
+        at_most: An upper bound, if the log leaves room for a larger value.
     """
 
     value: float | None
@@ -41,18 +41,18 @@ class Measure(NamedTuple):
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """Return the values with open calls as work and as waits, the smaller first; None without two values."""
+        """The values with open calls as work and as waits, the smaller first; None if they do not differ."""
         if self.value is None or self.if_waiting is None:
             return None
         return min(self.value, self.if_waiting), max(self.value, self.if_waiting)
 
 
 class Run:
-    """A trace with the values that its measures have in common, each computed once.
+    """A trace, and values that several of its measures use, each computed once.
 
     Args:
         view: The trace.
-        times: The timing to use; without it, the timing in which open calls count as work.
+        times: The timing to use; by default the timing in which open calls count as work.
 
     Raises:
         CycleError: The edges form a cycle.
@@ -75,8 +75,9 @@ class Run:
     @Derived
     def people(self) -> frozenset[str]:
         """The people of the run, as the function `people` finds them."""
-        is_possible = self.trace.agents or _HUMAN in self.times.graph.indices_by_type
-        return people(self.trace) if is_possible else frozenset()
+        if not self.trace.agents and _HUMAN not in self.times.graph.indices_by_type:
+            return frozenset()  # without a pass over all events
+        return people(self.trace)
 
     @Derived
     def steps(self) -> list[int]:
@@ -85,16 +86,17 @@ class Run:
 
     @Derived
     def spending(self) -> dict[EventType, Spending]:
-        """The tokens of the events of each type that occurs, without copied events."""
+        """The tokens of the events of each type, without copied events; only types that occur have an entry."""
         by_type = {kind: Spending() for kind in self.times.graph.indices_by_type}
         for index, event in enumerate(self.trace.events):
-            if not event.copied_context:
-                spent = by_type[event.type]
-                spent.events += 1
-                if event.tokens and (tokens := total(event.tokens)):
-                    spent.tokens += tokens
-                elif not event.tokens or not event.tokens.is_known:
-                    spent.missing.append(index)
+            if event.copied_context:
+                continue
+            spending = by_type[event.type]
+            spending.events += 1
+            if event.tokens and event.tokens.is_known:
+                spending.tokens += total(event.tokens)
+            else:
+                spending.missing.append(index)
         return by_type
 
     @Derived
@@ -127,7 +129,7 @@ class Definition(NamedTuple):
         name: The name of the measure.
         unit: `s`, which is `step` in a trace that counts steps; `token`, `usd`, or `1` for a pure number.
         formula: The formula, in one line.
-        source: The source of the formula; `ours` if this project defined it.
+        source: The publication of the formula; `ours` if this project defined it.
         compute: Computes the measure of a run.
         is_bounded: Whether the measure may have a lower bound when it is unknown.
     """
@@ -141,20 +143,21 @@ class Definition(NamedTuple):
 
 
 ANSWER_TYPES = frozenset({EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE})
-"""The types of events that are a model's answer, and so have tokens."""
+"""The types of events that are answers of a model, which have tokens."""
 
 _VISIBLE_ACTS = frozenset({EventType.MESSAGE, EventType.TOOL_CALL, EventType.RETURN})
 
 
 def people(trace: Trace) -> frozenset[str]:
     """Return the agents that are people: declared as `human`, or with no events but human interventions."""
+    declared = {agent.id for agent in trace.agents if agent.kind is AgentKind.HUMAN}
     intervening = {event.agent for event in trace.events if event.type is _HUMAN}
     if intervening:
         intervening -= {event.agent for event in trace.events if event.type is not _HUMAN}
-    return frozenset(intervening.union(agent.id for agent in trace.agents if agent.kind is AgentKind.HUMAN))
+    return frozenset(declared | intervening)
 
 
-def steps(trace: Trace, persons: Collection[str] | None = None) -> list[int]:
+def steps(trace: Trace, known_people: Collection[str] | None = None) -> list[int]:
     """Return the indices of the steps: model answers, which are inferences, orchestrator decisions and aggregates.
 
     For an agent without any of these, each message, tool call and return counts as a step. Copied events, cache
@@ -162,27 +165,27 @@ def steps(trace: Trace, persons: Collection[str] | None = None) -> list[int]:
 
     Args:
         trace: The trace.
-        persons: The agents that are people, if the caller knows them already.
+        known_people: The result of `people`, if the caller has it already.
     """
-    events = trace.events
-    if persons is None:
-        persons = people(trace)
-    with_answers = {event.agent for event in events if event.type in ANSWER_TYPES}
-    indices = [
-        index
-        for index, event in enumerate(events)
-        if event.type in (ANSWER_TYPES if event.agent in with_answers else _VISIBLE_ACTS)
-        and not (event.copied_context or event.warm_up)
-    ]
-    return [index for index in indices if events[index].agent not in persons] if persons else indices
+    if known_people is None:
+        known_people = people(trace)
+    agents_with_answers = {event.agent for event in trace.events if event.type in ANSWER_TYPES}
+    indices = []
+    for index, event in enumerate(trace.events):
+        step_types = ANSWER_TYPES if event.agent in agents_with_answers else _VISIBLE_ACTS
+        if event.type not in step_types or event.copied_context or event.warm_up:
+            continue
+        if event.agent not in known_people:
+            indices.append(index)
+    return indices
 
 
-def positive(figure: float) -> float | None:
-    """Return a figure above 0, else None: a lower bound of 0 says nothing."""
+def lower_bound(figure: float) -> float | None:
+    """Return a figure as a lower bound: None if it is 0, which says nothing."""
     return figure if figure > 0 else None
 
 
-def cite(trace: Trace, indices: Sequence[int], most: int = 5) -> str:
+def cite(trace: Trace, indices: Sequence[int], max_ids: int = 5) -> str:
     """Return the ids of the first few events, to name them in a reason."""
-    shown = ", ".join(trace.events[index].id for index in indices[:most])
-    return f"{shown}, …" if len(indices) > most else shown
+    ids = ", ".join(trace.events[index].id for index in indices[:max_ids])
+    return f"{ids}, …" if len(indices) > max_ids else ids

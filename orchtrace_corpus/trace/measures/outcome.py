@@ -1,19 +1,15 @@
 """Measures of errors, repeated work and late results, and comparisons of a run with a single agent.
 
 Comparisons with a single agent (Kim et al., arXiv 2512.08296) need a baseline that the trace declares. They are
-unknown without one, since no figure of the run itself can replace it.
+unknown without a baseline, since no figure of the run itself can replace it.
 """
 
 from __future__ import annotations
 
-from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run
 from orchtrace_corpus.trace.model.events import CLOSING_TOOLS
 from orchtrace_corpus.trace.model.terms import EventType, Status
 from orchtrace_corpus.trace.view.lifecycle import is_after
-
-if TYPE_CHECKING:
-    pass
 
 _TOOL_CALL = EventType.TOOL_CALL
 _ERROR, _UNKNOWN = Status.ERROR, Status.UNKNOWN
@@ -23,26 +19,31 @@ _RESULTS = (EventType.AGGREGATE, EventType.RETURN)
 
 
 def duplicate_call_rate(run: Run) -> Measure:
-    """The share of tool calls that repeat an earlier one: same tool, same content. Returning a result is not a call."""
+    """The share of tool calls that repeat an earlier call: same tool, same content.
+
+    A call of a tool that only hands over the result of an agent does not count.
+    """
     events = [run.trace.events[index] for index in run.times.graph.indices_by_type.get(_TOOL_CALL, ())]
     calls = [event for event in events if not event.copied_context and event.tool not in CLOSING_TOOLS]
     if not calls:
         return Measure(None, "no tool is called")
     distinct = {(call.tool, call.content_ref) for call in calls}
-    if any(not content for _, content in distinct):
-        without_content = sum(not call.content_ref for call in calls)
+    without_content = sum(not call.content_ref for call in calls)
+    if without_content:
         return Measure(None, f"{without_content} of {len(calls)} tool calls have no content_ref to compare them by")
     return Measure((len(calls) - len(distinct)) / len(calls))
 
 
 def error_spread(run: Run) -> Measure:
-    """Errors that follow from other errors, by error that follows from none."""
+    """The number of errors that follow from other errors, divided by the number of errors that follow from none."""
     events, times = run.trace.events, run.times
     statuses = {event.status for event in events if not event.copied_context}
+    if not statuses - {_UNKNOWN}:
+        return Measure(None, "no event has a status")
     if _ERROR not in statuses:
-        return Measure(None, "there is no error" if statuses - {_UNKNOWN} else "no event has a status")
-    failed = {n for n, event in enumerate(events) if event.status is _ERROR and not event.copied_context}
-    downstream: set[int] = set()  # errors, and all events that follow from one
+        return Measure(None, "there is no error")
+    failed = {index for index, event in enumerate(events) if event.status is _ERROR and not event.copied_context}
+    downstream: set[int] = set()  # the errors, and all events that follow from an error
     roots: list[str] = []
     for index in times.sequence:
         if not downstream.isdisjoint(times.incoming[index]):
@@ -54,26 +55,31 @@ def error_spread(run: Run) -> Measure:
 
 
 def late_steps(run: Run) -> tuple[int | None, list[int]]:
-    """Return the last return or aggregate of a run, and the steps that begin after it.
+    """Return the last return or aggregate of a run, and the steps that begin after it, all as indices of events.
 
     The first is None if there is no return or aggregate, so that it is unknown when the result was ready.
     """
     events, starts, ends = run.trace.events, run.times.starts, run.times.ends
-    indices_by_type = run.times.graph.indices_by_type
-    results = [n for kind in _RESULTS for n in indices_by_type.get(kind, ()) if not events[n].copied_context]
+    results = [index for kind in _RESULTS for index in run.times.graph.indices_by_type.get(kind, ())]
+    results = [index for index in results if not events[index].copied_context]
     if not results:
         return None, []
-    # With waits for people taken out, results of different moments may have equal times: the moments then decide.
-    moments = {n: (events[n].t_end or events[n].t, events[n].t, events[n].seq or 0) for n in results}
-    last = max(results, key=lambda index: (ends[index], starts[index], *moments[index], events[index].id))
+
+    def lateness(index: int) -> tuple[object, ...]:
+        # Without waits for people, different moments may have equal times: then the times of the trace decide.
+        event = events[index]
+        return ends[index], starts[index], event.t_end or event.t, event.t, event.seq or 0, event.id
+
+    last = max(results, key=lateness)
     late = [step for step in run.steps if starts[step] > ends[last]]
     if ends[last] == starts[last]:  # at the same time, `seq` decides which event is later
-        late += [n for n in run.steps if starts[n] == starts[last] and is_after(events[n], events[last], 0.0)]
+        simultaneous = [step for step in run.steps if starts[step] == starts[last]]
+        late += [step for step in simultaneous if is_after(events[step], events[last], skew=0.0)]
     return last, late
 
 
 def stop_regret(run: Run) -> Measure:
-    """The steps that begin after the last event that brought a result up: a return or an aggregate."""
+    """The number of steps that begin after the last event that delivered a result: a return or an aggregate."""
     last, late = late_steps(run)
     if last is None:
         return Measure(None, "nothing is returned or aggregated, so nothing says when the result stood")
@@ -81,7 +87,7 @@ def stop_regret(run: Run) -> Measure:
 
 
 def coordination_overhead(run: Run) -> Measure:
-    """(T - T_single) / T_single in steps, as a share."""
+    """(T - T_single) / T_single: the additional steps as a share of the steps of the single agent."""
     single = _baseline(run, "turns")
     if single.value is None:
         return single
@@ -89,8 +95,9 @@ def coordination_overhead(run: Run) -> Measure:
 
 
 def coordination_efficiency(run: Run) -> Measure:
-    """S / (T / T_single): success by steps relative to the single agent's."""
-    single, success = _baseline(run, "turns"), _metric(run, "task_success")
+    """S / (T / T_single): the success, divided by the steps in multiples of the single agent's steps."""
+    single = _baseline(run, "turns")
+    success = _metric(run, "task_success")
     step_count = len(run.steps)
     if single.value is None or success.value is None or not step_count:
         return Measure(None, _reasons(single, success) or "no step is logged")
@@ -98,27 +105,32 @@ def coordination_efficiency(run: Run) -> Measure:
 
 
 def error_amplification(run: Run) -> Measure:
-    """E / E_single: the run's error rate by the single agent's."""
-    single, rate = _baseline(run, "error_rate"), _metric(run, "error_rate")
+    """E / E_single: the error rate of the run, divided by the error rate of the single agent."""
+    single = _baseline(run, "error_rate")
+    rate = _metric(run, "error_rate")
     if single.value is None or rate.value is None:
         return Measure(None, _reasons(single, rate))
     return Measure(rate.value / single.value)
 
 
 def _baseline(run: Run, name: str) -> Measure:
-    """Return a figure of the single agent's run, which must be greater than 0."""
+    """Return a figure of the single agent's run; unknown if it is 0, since other figures are divided by it."""
     if not run.trace.baseline:
         wanted = f"a single agent's run on the same task, with `{name}`"
         return Measure(None, f"no baseline: declare {wanted}, as `baseline`, or give it with --outcomes")
     value = getattr(run.trace.baseline, name)
-    if not value:
-        return Measure(None, f"`baseline.{name}` is {'0' if value == 0 else 'unknown'}")
+    if value is None:
+        return Measure(None, f"`baseline.{name}` is unknown")
+    if value == 0:
+        return Measure(None, f"`baseline.{name}` is 0")
     return Measure(value)
 
 
 def _metric(run: Run, name: str) -> Measure:
     value = run.trace.metrics.get(name)
-    return Measure(value, "" if value is not None else f"`metrics.{name}` is unknown")
+    if value is None:
+        return Measure(None, f"`metrics.{name}` is unknown")
+    return Measure(value)
 
 
 def _reasons(*measures: Measure) -> str:

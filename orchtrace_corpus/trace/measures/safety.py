@@ -1,8 +1,8 @@
-"""Measures of safety: the reach of untrusted content, the side effects it could have caused, the decisions of gates.
+"""Measures of safety: the reach of untrusted content, the side effects that it could have caused, and gates.
 
-`view.influence` computes which events untrusted content could have influenced. No measure here is an attack success
-rate: exposure was 100 % for every model in Kill-Chain Canaries (arXiv 2603.28013), while execution ranged from 0 to
-100 %.
+A gate is a person or a guard that decides about calls. `view.influence` computes which events untrusted content could
+have influenced; a call among these events is tainted. No measure here is an attack success rate: exposure was 100 %
+for every model in Kill-Chain Canaries (arXiv 2603.28013), while execution ranged from 0 to 100 %.
 """
 
 from collections.abc import Sequence
@@ -21,54 +21,63 @@ from orchtrace_corpus.trace.view.influence import influence as compute_influence
 _UNMARKED = (
     "no content is marked as trusted or not: name with --untrusted the tools of this run that bring it from outside"
 )
+_MAX_IDS = 20  # of the events that a measure names
 _NO_EFFECT = "no call with side effects was executed"
 _NO_TAINTED_EFFECT = "no call with side effects depends on untrusted content"
 
 
 def untrusted_reach(run: Run) -> Measure:
-    """The share of agents that untrusted content could have influenced; `by_edges` follows edges alone."""
-    if refusal := _unmarked(run):
-        return refusal
+    """The share of agents that untrusted content could have influenced."""
+    if unknown := _unknown_if_unmarked(run):
+        return unknown
     influence = run.view.influence
     if not influence.members:
         return Measure(None, "no agent acts")
     value = _reach(run, influence.in_context)
     by_edges = _reach(run, influence.by_edges)
-    return Measure(value, by_edges=by_edges if by_edges < value else None, at_most=_at_most(run))
+    return Measure(value, by_edges=_if_smaller(by_edges, value), at_most=_max_reach(run))
 
 
 def _reach(run: Run, indices: frozenset[int]) -> float:
-    """Return the share of agents that have one of the given events."""
+    """Return the share of agents with at least one of the given events."""
     members, agents = run.view.influence.members, run.times.graph.agents
     return len({agents[index] for index in indices} & members) / len(members)
 
 
-def _at_most(run: Run) -> float | None:
+def _if_smaller(by_edges: float, value: float) -> float | None:
+    """Return a value that follows edges alone if it differs from the value in context, which is never smaller."""
+    return by_edges if by_edges < value else None
+
+
+def _max_reach(run: Run) -> float | None:
     """Return the reach if every unmarked tool result is untrusted; None if all results are marked."""
     events = run.trace.events
     results = run.times.graph.indices_by_type.get(EventType.TOOL_RESULT, ())
     unmarked = [result for result in results if not isinstance(events[result].trusted, bool)]
     if not unmarked:
         return None
-    widest = compute_influence(run.trace, run.view.graph, run.view.sequence, further=unmarked)
-    return _reach(run, widest.in_context)
+    influence = compute_influence(run.trace, run.view.graph, run.view.sequence, further_sources=unmarked)
+    return _reach(run, influence.in_context)
 
 
 def untrusted_events(run: Run) -> Measure:
-    """The share of events that carry content and that untrusted content could have influenced."""
-    if refusal := _unmarked(run):
-        return refusal
+    """The share of the events with content that untrusted content could have influenced."""
+    if unknown := _unknown_if_unmarked(run):
+        return unknown
     influence, events = run.view.influence, run.trace.events
     with_content = [index for index, event in enumerate(events) if is_content(event)]
     value = len(influence.in_context.intersection(with_content)) / len(with_content)
     by_edges = len(influence.by_edges.intersection(with_content)) / len(with_content)
-    return Measure(value, by_edges=by_edges if by_edges < value else None)
+    return Measure(value, by_edges=_if_smaller(by_edges, value))
 
 
 def untrusted_depth(run: Run) -> Measure:
-    """The most changes of agent on the shortest way along edges from an untrusted event to an agent that it reaches."""
-    if refusal := _unmarked(run):
-        return refusal
+    """The depth of the agent that untrusted content has the longest way to, along edges.
+
+    The depth of an agent is the least number of changes of agent on a way to it from an untrusted event.
+    """
+    if unknown := _unknown_if_unmarked(run):
+        return unknown
     depths = run.view.influence.depths
     if not depths:
         return Measure(None, "untrusted content reaches no agent")
@@ -77,8 +86,8 @@ def untrusted_depth(run: Run) -> Measure:
 
 def tainted_effect_share(run: Run) -> Measure:
     """The share of executed calls with side effects that untrusted content could have influenced."""
-    if refusal := _unmarked(run):
-        return refusal
+    if unknown := _unknown_if_unmarked(run):
+        return unknown
     influence = run.view.influence
     executed = _executed(run)
     if not executed:
@@ -86,13 +95,13 @@ def tainted_effect_share(run: Run) -> Measure:
     tainted = [call for call in executed if call.event in influence.in_context]
     value = len(tainted) / len(executed)
     by_edges = sum(call.event in influence.by_edges for call in executed) / len(executed)
-    return Measure(value, events=_ids(run, tainted), by_edges=by_edges if by_edges < value else None)
+    return Measure(value, events=_ids(run, tainted), by_edges=_if_smaller(by_edges, value))
 
 
 def unapproved_effects(run: Run) -> Measure:
-    """The share of these tainted calls that ran without a person's approval."""
-    if refusal := _unmarked(run):
-        return refusal
+    """The share of executed tainted calls with side effects that no person approved."""
+    if unknown := _unknown_if_unmarked(run):
+        return unknown
     influence = run.view.influence
     tainted = [call for call in _executed(run) if call.event in influence.in_context]
     if not tainted:
@@ -104,9 +113,12 @@ def unapproved_effects(run: Run) -> Measure:
 
 
 def escalation_distance(run: Run) -> Measure:
-    """The fewest edges, or steps of one agent, from untrusted content to an executed call with side effects."""
-    if refusal := _unmarked(run):
-        return refusal
+    """The fewest links from untrusted content to an executed call with side effects.
+
+    A link is an edge, or leads from an event to the next event of the same agent.
+    """
+    if unknown := _unknown_if_unmarked(run):
+        return unknown
     influence = run.view.influence
     tainted = [call for call in _executed(run) if call.event in influence.distances]
     if not tainted:
@@ -116,9 +128,13 @@ def escalation_distance(run: Run) -> Measure:
 
 
 def time_to_containment(run: Run) -> Measure:
-    """The time from the first untrusted event until something stopped its effects, waits for people cut out."""
-    if refusal := _unmarked(run):
-        return refusal
+    """The time from the first untrusted event until something stopped its effects, without waits for people.
+
+    That can be a refusal of a tainted call, an intervention that cancelled, or the end of all agents that the content
+    reached. It counts only if no tainted call was executed later.
+    """
+    if unknown := _unknown_if_unmarked(run):
+        return unknown
     influence, times, events = run.view.influence, run.times, run.trace.events
     tainted = [call for call in run.view.effectful_calls if call.event in influence.in_context]
     if not tainted:
@@ -132,30 +148,35 @@ def time_to_containment(run: Run) -> Measure:
     for index in times.graph.indices_by_type.get(EventType.HUMAN, ()):
         if events[index].status is Status.CANCELLED:
             candidates.append(index)
-    candidates += _ends_of_reached(run)
+    last_end = _last_end_of_reached_agents(run)
+    if last_end is not None:
+        candidates.append(last_end)
     containing = [candidate for candidate in candidates if times.starts[candidate] >= max(entry, last_effect)]
     if not containing:
         return Measure(None, f"not contained within {times.end - entry:.6g} {times.unit}")
-    first = min(containing, key=lambda index: times.starts[index])
+    first = min(containing, key=times.starts.__getitem__)
     return Measure(times.starts[first] - entry, events=(events[first].id,))
 
 
-def _ends_of_reached(run: Run) -> Sequence[int]:
-    """Return the last despawn or stop of the agents that untrusted content reached; nothing if any of them has none."""
+def _last_end_of_reached_agents(run: Run) -> int | None:
+    """Return the event that ended the last of the agents that untrusted content reached; None if one has no end.
+
+    A despawn or a stop ends an agent.
+    """
     influence, times, events = run.view.influence, run.times, run.trace.events
     ends: dict[str, int] = {}
-    for kind in (EventType.DESPAWN, EventType.STOP):
-        for index in times.graph.indices_by_type.get(kind, ()):
-            agent = events[index].target if kind is EventType.DESPAWN else events[index].agent
-            ends[agent or events[index].agent] = index
+    for index in times.graph.indices_by_type.get(EventType.DESPAWN, ()):
+        ends[events[index].target or events[index].agent] = index
+    for index in times.graph.indices_by_type.get(EventType.STOP, ()):
+        ends[events[index].agent] = index
     reached = {times.graph.agents[index] for index in influence.in_context} & influence.members
-    if not reached or any(agent not in ends for agent in reached):
-        return ()
-    return (max((ends[agent] for agent in reached), key=lambda index: times.starts[index]),)
+    if not reached or not reached <= ends.keys():
+        return None
+    return max((ends[agent] for agent in reached), key=times.starts.__getitem__)
 
 
 def refusal_share(run: Run) -> Measure:
-    """The share of calls with side effects that gates refused, of those with a known outcome."""
+    """The share of refused calls among the calls with side effects about which gates are known to have decided."""
     decided = [call for call in run.view.effectful_calls if call.outcome is not Outcome.UNKNOWN]
     if not decided:
         return Measure(None, "no gate decided on a call with side effects")
@@ -164,7 +185,7 @@ def refusal_share(run: Run) -> Measure:
 
 
 def gate_coverage(run: Run) -> Measure:
-    """The share of calls with side effects that met a gate."""
+    """The share of calls with side effects about which a gate decided."""
     calls = run.view.effectful_calls
     if not calls:
         return Measure(None, "no call with side effects")
@@ -178,7 +199,7 @@ def gate_coverage(run: Run) -> Measure:
 
 
 def ignored_refusals(run: Run) -> Measure:
-    """The share of refusals after which the same call, by any agent, ran without a person's approval."""
+    """The share of refused calls after which the same call ran without a person's approval, by any agent."""
     calls, events, starts = run.view.effectful_calls, run.trace.events, run.times.starts
     refused = [call for call in calls if call.outcome is Outcome.REFUSED or call.executed is False]
     if not refused:
@@ -192,8 +213,8 @@ def ignored_refusals(run: Run) -> Measure:
     for call in refused:
         refused_call = events[call.event]
         for other in unapproved:
-            repetition = events[other.event]
-            is_same = (repetition.tool, repetition.content_ref) == (refused_call.tool, refused_call.content_ref)
+            other_call = events[other.event]
+            is_same = other_call.tool == refused_call.tool and other_call.content_ref == refused_call.content_ref
             if is_same and starts[other.event] > starts[call.event]:
                 ignored.append(call)
                 break
@@ -201,25 +222,29 @@ def ignored_refusals(run: Run) -> Measure:
 
 
 def privilege_crossings(run: Run) -> Measure:
-    """The tainted edges to an agent that called tools with side effects which the sender did not call."""
-    if refusal := _unmarked(run):
-        return refusal
+    """The number of content edges between tainted events to an agent with tools that the sender does not have.
+
+    The tools of an agent are those with side effects that it called.
+    """
+    if unknown := _unknown_if_unmarked(run):
+        return unknown
     influence, graph = run.view.influence, run.times.graph
-    tools: dict[str, set[str]] = {}
+    tools_by_agent: dict[str, set[str]] = {}
     for call in run.view.effectful_calls:
-        tools.setdefault(graph.agents[call.event], set()).add(run.trace.events[call.event].tool)
+        tools_by_agent.setdefault(graph.agents[call.event], set()).add(run.trace.events[call.event].tool)
     crossings = []
     for source, target, edge in zip(graph.sources, graph.targets, graph.edges, strict=True):
         if edge.type not in CONTENT_EDGES or source not in influence.in_context or target not in influence.in_context:
             continue
         sender, receiver = graph.agents[source], graph.agents[target]
-        if sender != receiver and tools.get(receiver, set()) - tools.get(sender, set()):
+        if sender != receiver and tools_by_agent.get(receiver, set()) - tools_by_agent.get(sender, set()):
             crossings.append(target)
-    return Measure(float(len(crossings)), events=tuple(run.trace.events[crossing].id for crossing in crossings[:20]))
+    ids = tuple(run.trace.events[target].id for target in crossings[:_MAX_IDS])
+    return Measure(float(len(crossings)), events=ids)
 
 
-def _unmarked(run: Run) -> Measure | None:
-    """Return an unknown measure if no content is marked as trusted or untrusted; else None."""
+def _unknown_if_unmarked(run: Run) -> Measure | None:
+    """Return an unknown measure if nothing says which content is untrusted; else None."""
     if run.view.untrusted:
         return None
     results = run.times.graph.indices_by_type.get(EventType.TOOL_RESULT, ())
@@ -233,7 +258,7 @@ def _executed(run: Run) -> list[EffectfulCall]:
 
 
 def _ids(run: Run, calls: Sequence[EffectfulCall]) -> tuple[str, ...]:
-    return tuple(run.trace.events[call.event].id for call in calls[:20])
+    return tuple(run.trace.events[call.event].id for call in calls[:_MAX_IDS])
 
 
 _OURS = "ours"

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from math import inf
 
-from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite, positive
+from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite, lower_bound
 from orchtrace_corpus.trace.model.events import acting_tools
 from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.view.lifecycle import is_after
@@ -23,113 +23,128 @@ def step_count(run: Run) -> Measure:
 
 
 def critical_steps(run: Run) -> Measure:
-    """The steps of the main agent, plus, for each group of agents spawned between two of them, those of the longest.
+    """The critical steps: the steps of the main agent, and in each stage those of the longest sub-agent.
 
-    The same rule gives the steps of a sub-agent that spawns others. If several agents have no parent, the one with the
-    most steps counts.
+    The sub-agents of a stage are those that are spawned between the same two steps of their parent. The critical steps
+    of a sub-agent that spawns others are found in the same way. If several agents have no parent, the one with the most
+    critical steps is the main agent.
     """
     parents, depths, events = run.view.lifecycle.parents, run.depths, run.trace.events
-    steps: dict[str, list[tuple[float, int]]] = {}
+    steps_by_agent: dict[str, list[tuple[float, int]]] = {}  # each as its start and its index
     for step in run.steps:
-        steps.setdefault(events[step].agent, []).append((run.times.starts[step], step))
-    for steps_of_agent in steps.values():
-        steps_of_agent.sort()
-    born = {agent: indices[0] for agent, indices in run.times.indices_by_agent.items()}
-    born.update({agent: spawns[0] for agent, spawns in run.view.lifecycle.spawns.items()})
-    stages: dict[str, dict[int, int]] = {}
-    most = max([len(steps_of_agent) for steps_of_agent in steps.values()], default=0)
-    for agent in sorted(depths, key=depths.__getitem__, reverse=True):
-        count = len(steps.get(agent, ()))
-        if agent in stages:
-            count += sum(stages[agent].values())
-            most = max(most, count)
+        steps_by_agent.setdefault(events[step].agent, []).append((run.times.starts[step], step))
+    for steps in steps_by_agent.values():
+        steps.sort()
+    first_events = {agent: indices[0] for agent, indices in run.times.indices_by_agent.items()}
+    first_events.update({agent: spawns[0] for agent, spawns in run.view.lifecycle.spawns.items()})
+    most = max([len(steps) for steps in steps_by_agent.values()], default=0)
+    longest_by_stage: dict[str, dict[int, int]] = {}  # for each parent, by the number of its steps before the stage
+    for agent in sorted(depths, key=depths.__getitem__, reverse=True):  # sub-agents before their parents
+        critical = len(steps_by_agent.get(agent, ()))
+        if agent in longest_by_stage:
+            critical += sum(longest_by_stage[agent].values())
+            most = max(most, critical)
         if agent in parents:
             parent = parents[agent]
-            stage = _steps_before(born[agent], steps.get(parent, ()), run) if agent in born else 0
-            longest = stages.setdefault(parent, {})
-            longest[stage] = max(longest.get(stage, 0), count)
+            stage = 0
+            if agent in first_events:
+                stage = _count_steps_before(first_events[agent], steps_by_agent.get(parent, ()), run)
+            stages = longest_by_stage.setdefault(parent, {})
+            stages[stage] = max(stages.get(stage, 0), critical)
     return Measure(float(most))
 
 
-def _steps_before(index: int, steps: Sequence[tuple[float, int]], run: Run) -> int:
-    """Return how many steps, sorted by time, are before an event; for steps at the same time, `seq` decides."""
+def _count_steps_before(index: int, steps: Sequence[tuple[float, int]], run: Run) -> int:
+    """Return how many steps, given as sorted (start, index), are before an event; at the same time, `seq` decides."""
     start, events = run.times.starts[index], run.trace.events
-    place = count = bisect_right(steps, (start, inf))
+    place = bisect_right(steps, (start, inf))
+    count = place
     while place and steps[place - 1][0] == start:
         place -= 1
-        count -= is_after(events[steps[place][1]], events[index], 0.0)
+        step = steps[place][1]
+        if is_after(events[step], events[index], skew=0.0):
+            count -= 1
     return count
 
 
 def critical_step_path(run: Run) -> Measure:
-    """The most steps on a path of events that depend on one another: Critical Steps of a run that is not in stages."""
+    """The most steps on a path of dependent events: Critical Steps without the assumption that a run has stages."""
     weights = [0.0] * len(run.trace.events)
     for step in run.steps:
         weights[step] = 1.0
     path = longest_path(run.times, weights, overlapping=False)
-    events = run.trace.events
-    return Measure(path.length, events=tuple([events[event].id for event in path.events if weights[event]]))
+    steps = [run.trace.events[index].id for index in path.events if weights[index]]
+    return Measure(path.length, events=tuple(steps))
 
 
 def agent_count(run: Run) -> Measure:
-    """The number of agents that act; people are none, nor are tools that act under their own names."""
-    return Measure(float(len(run.times.indices_by_agent.keys() - run.people - acting_tools(run.trace))))
+    """The number of agents that act, without people and without tools that act under names of their own."""
+    agents = run.times.indices_by_agent.keys() - run.people - acting_tools(run.trace)
+    return Measure(float(len(agents)))
 
 
 def delegation_depth(run: Run) -> Measure:
-    """The longest chain of spawns: 0 for an agent alone."""
+    """The length of the longest chain of spawns; 0 if no agent has a parent."""
     return Measure(float(max(run.depths.values(), default=0)))
 
 
 def width(run: Run) -> Measure:
-    """The most agents alive at one instant, from spawn or first act to despawn or last act, both included.
+    """The largest number of agents that were alive at one moment; people do not count.
 
-    People do not count as agents.
+    An agent lives from its spawn or its first event, the earlier one, to its despawn or the end of its last event, the
+    later one. Both moments belong to its life.
     """
     starts, ends = run.times.starts, run.times.ends
-    first = {agent: starts[indices[0]] for agent, indices in run.times.indices_by_agent.items()}
-    last = {agent: ends[indices[-1]] for agent, indices in run.times.indices_by_end.items()}
+    births = {agent: starts[indices[0]] for agent, indices in run.times.indices_by_agent.items()}
+    deaths = {agent: ends[indices[-1]] for agent, indices in run.times.indices_by_end.items()}
     for agent, spawns in run.view.lifecycle.spawns.items():
-        first[agent] = min(first.get(agent, starts[spawns[0]]), starts[spawns[0]])
-        last[agent] = max(last.get(agent, 0.0), max([ends[spawn] for spawn in spawns]))
+        first_spawn = starts[spawns[0]]
+        births[agent] = min(births.get(agent, first_spawn), first_spawn)
+        deaths[agent] = max(deaths.get(agent, 0.0), max([ends[spawn] for spawn in spawns]))
     for agent, despawns in run.view.lifecycle.despawns.items():
-        if agent in last:
-            last[agent] = max(last[agent], starts[despawns[-1]])
+        if agent in deaths:
+            deaths[agent] = max(deaths[agent], starts[despawns[-1]])
     for person in run.people:
-        first.pop(person, None)
-        last.pop(person, None)
-    return Measure(float(most_at_once(first.values(), last.values(), closed=True)))
+        births.pop(person, None)
+        deaths.pop(person, None)
+    return Measure(float(most_at_once(births.values(), deaths.values(), closed=True)))
 
 
 def fan_out(run: Run) -> Measure:
-    """Spawns by decision that spawns: the event of the same agent that leads to a spawn, or the same instant."""
+    """The number of spawns, divided by the number of decisions that led to them.
+
+    The decision of a spawn is the event of the same agent from which an edge leads to it. A spawn that follows from
+    another spawn shares its decision. Spawns without such an edge share a decision if an agent made them at one time.
+    """
     events, times = run.trace.events, run.times
     spawns = times.graph.indices_by_type.get(_SPAWN, [])
     if not spawns:
         return Measure(None, "nothing is spawned")
-    decisions: dict[int, int | tuple[str, float]] = {}
-    previous_spawns: dict[int, int] = {}  # of spawns that follow from another spawn: they share its decision
+    decisions: dict[int, int | tuple[str, float]] = {}  # for each spawn an event, or the agent and the time
+    previous_spawns: dict[int, int] = {}  # for each spawn that follows from another spawn, that other spawn
     for index in spawns:
         spawn = events[index]
         causes = [source for source in times.incoming[index] if events[source].agent == spawn.agent]
         if not causes:
             decisions[index] = spawn.agent, spawn.t
             continue
-        causes = [source for source in causes if events[source].type is not _SPAWN] or causes
-        cause = max(causes, key=lambda source: (events[source].t, events[source].seq or 0, events[source].id))
+        decisive = [source for source in causes if events[source].type is not _SPAWN]
+        if not decisive:
+            decisive = causes
+        cause = max(decisive, key=lambda source: (events[source].t, events[source].seq or 0, events[source].id))
         if events[cause].type is _SPAWN:
             previous_spawns[index] = cause
         else:
             decisions[index] = cause
     if previous_spawns:
-        for index in times.sequence:
+        for index in times.sequence:  # so that the previous spawn comes first
             if index in previous_spawns:
                 decisions[index] = decisions[previous_spawns[index]]
     return Measure(len(spawns) / len(set(decisions.values())))
 
 
 def message_density(run: Run) -> Measure:
-    """Messages between agents by step."""
+    """The number of messages between agents, divided by the number of steps."""
     if not run.steps:
         return Measure(None, "no step is logged")
     indices = run.times.graph.indices_by_type.get(_MESSAGE, ())
@@ -150,13 +165,15 @@ def protocol_share(run: Run) -> Measure:
     all_events = _tokens_of(run, tuple(run.spending), "events")
     if all_events.value is None:
         return Measure(None, all_events.reason)
-    return Measure(protocol.value / all_events.value) if all_events.value else Measure(None, "no token is logged")
+    if not all_events.value:
+        return Measure(None, "no token is logged")
+    return Measure(protocol.value / all_events.value)
 
 
 _WITHOUT_TOKENS = frozenset(
     {EventType.TOOL_CALL, EventType.TOOL_RESULT, EventType.HUMAN, EventType.SAFETY, EventType.DESPAWN, EventType.STOP}
 )
-"""Types of events for which a model writes nothing, or nothing that another event does not count."""
+"""Types of events without tokens of their own: a model writes nothing for them, or another event counts the tokens."""
 
 
 def _tokens_of(run: Run, kinds: Sequence[EventType], nouns: str) -> Measure:
@@ -173,7 +190,7 @@ def _tokens_of(run: Run, kinds: Sequence[EventType], nouns: str) -> Measure:
         return Measure(None, f"there are no {nouns}")
     if missing:
         reason = f"{len(missing)} of {count} {nouns} have no tokens: {cite(run.trace, sorted(missing))}"
-        return Measure(None, reason, at_least=positive(tokens))
+        return Measure(None, reason, at_least=lower_bound(tokens))
     return Measure(tokens)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite, positive
+from orchtrace_corpus.trace.measures.measure import Definition, Measure, Run, cite, lower_bound
 from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.view.timing import Path, Timing, longest_path, most_at_once
 
@@ -22,29 +22,33 @@ _BOOK = "work-span model (Brent 1974)"
 
 
 def worked(run: Run) -> Measure:
-    """T1: the sum of all durations, as one agent after another would take."""
+    """T1: the sum of the durations of all working events: the time if one agent worked after another."""
     return _known_part(run, sum(run.times.works))
 
 
 def work_path(times: Timing) -> Path:
-    """Return the path of dependent events with the most work: no number of agents could run these steps faster."""
+    """Return the path of dependent events with the most work. More agents could not make this path faster."""
     return longest_path(times, times.works, overlapping=True)
 
 
 def span(run: Run) -> Measure:
-    """Tinf: the length of the longest path of work, whose working events are named."""
+    """Tinf: the length of the longest path of dependent work."""
     path = work_path(run.times)
     if run.times.unknown:
         return _known_part(run, path.length)
-    events, works = run.trace.events, run.times.works
-    return Measure(path.length, events=tuple([events[event].id for event in path.events if works[event] > 0]))
+    working = [run.trace.events[index].id for index in path.events if run.times.works[index] > 0]
+    return Measure(path.length, events=tuple(working))
 
 
 def waited(run: Run) -> Measure:
-    """Time in which the run waited for people: found in the trace, else as stated; 0 if nobody is seen to intervene."""
-    events, stated = run.trace.events, run.trace.excluded_human_wait_s
+    """The time in which the run waited for people.
+
+    It follows from the human interventions if all have an end, else from the wait that the trace states. It is unknown
+    if some have no end and no wait is stated; without interventions and a stated wait, it is that of `Timing`.
+    """
     interventions = run.times.graph.indices_by_type.get(_HUMAN, ())
-    without_end = [index for index in interventions if events[index].t_end is None]
+    without_end = [index for index in interventions if run.trace.events[index].t_end is None]
+    stated = run.trace.excluded_human_wait_s
     if interventions and not without_end:
         return Measure(run.times.waited)
     if stated is not None:
@@ -58,18 +62,19 @@ def waited(run: Run) -> Measure:
 
 
 def elapsed(run: Run) -> Measure:
-    """Tp: from the first event to the last, without waits for people as far as they are known."""
-    times, wait = run.times, run.measure(waited)
-    more_waited = max((wait.value or 0.0) - times.waited, 0.0)  # the stated wait that `times` does not exclude yet
-    duration = times.elapsed - more_waited
+    """Tp: the time from the first event to the end of the last, without known waits for people."""
+    times = run.times
+    wait = run.measure(waited)
+    further_wait = max((wait.value or 0.0) - times.waited, 0.0)  # the part of a stated wait that no event shows
+    duration = times.elapsed - further_wait
     if times.unknown and not any(times.works):
-        return Measure(None, "no event says when it ended", at_least=positive(duration))
+        return Measure(None, "no event says when it ended", at_least=lower_bound(duration))
     last = [index for index in times.unknown if times.starts[index] >= times.end]
     if last and times.unit != "step":
-        return Measure(None, f"the last event has no end: {cite(run.trace, last)}", at_least=positive(duration))
+        return Measure(None, f"the last event has no end: {cite(run.trace, last)}", at_least=lower_bound(duration))
     if wait.value is None and run.trace.excluded_human_wait_s is not None:
         return wait
-    if more_waited > 0:
+    if further_wait > 0:
         busy = times.elapsed - concurrency(times).get(0, 0.0)
         if duration < busy:
             reason = f"the stated wait for people leaves {duration:g}, less than the {busy:g} in which agents work"
@@ -84,31 +89,34 @@ def parallelism(run: Run) -> Measure:
 
 def speed_up(run: Run) -> Measure:
     """T1 / Tp: how much faster the run was than one agent after another."""
-    work, time = run.measure(worked), run.measure(elapsed)
+    work = run.measure(worked)
+    time = run.measure(elapsed)
     if work.at_least is not None and time.value:
         return Measure(None, work.reason, at_least=work.at_least / time.value)
     return _ratio(work, time, "the run takes no time")
 
 
 def concurrency(times: Timing) -> dict[int, float]:
-    """Return the time that each number of events was worked on at once; 0 is idle time within the run.
+    """Return for each number of events the time in which so many were worked on at once; for 0, the idle time.
 
-    The times add up to the elapsed time. If no duration is unknown, each multiplied by its number of events, they add
-    up to the work.
+    The sum of the times is the elapsed time. If no duration is unknown, the sum of each time multiplied by its number
+    of events is the work.
     """
-    changes: list[tuple[float, int]] = []
+    changes: list[tuple[float, int]] = []  # a moment, and by how much the number of active events changes then
     for index, duration in enumerate(times.works):
         if duration > 0:
             changes += [(times.begins[index], 1), (times.ends[index], -1)]
     changes.sort()
     profile: dict[int, float] = {}
-    at, active = times.begin, 0
+    previous = times.begin
+    active = 0
     for moment, change in changes:
-        if moment > at:
-            profile[active] = profile.get(active, 0.0) + moment - at
-        at, active = moment, active + change
-    if times.end > at:
-        profile[0] = profile.get(0, 0.0) + times.end - at
+        if moment > previous:
+            profile[active] = profile.get(active, 0.0) + moment - previous
+        previous = moment
+        active += change
+    if times.end > previous:
+        profile[0] = profile.get(0, 0.0) + times.end - previous
     return dict(sorted(profile.items()))
 
 
@@ -116,7 +124,7 @@ class Profile(NamedTuple):
     """The concurrency of a run over time.
 
     Attributes:
-        times: The time by the number of events that were worked on at once; 0 is idle time.
+        times: For each number of events, the time in which so many were worked on at once; for 0, the idle time.
         unit: `s`, or `step` in a trace that counts steps.
         reason: The reason why the concurrency is unknown and `times` is empty.
         if_waiting: `times` if open calls count as waits; None if there are no open calls.
@@ -132,34 +140,37 @@ def max_concurrency(run: Run) -> Measure:
     """P: the largest number of events worked on at once."""
     times = run.times
     working = [index for index, duration in enumerate(times.works) if duration > 0]
-    most = most_at_once([times.begins[n] for n in working], [times.ends[n] for n in working])
+    most = most_at_once([times.begins[index] for index in working], [times.ends[index] for index in working])
     return _known_part(run, float(most))
 
 
 def efficiency(run: Run) -> Measure:
-    """T1 / (P * Tp): the share of the time of P agents that was worked."""
-    most, time = run.measure(max_concurrency), run.measure(elapsed)
+    """T1 / (P * Tp): the share of the time of P agents in which they worked."""
+    most = run.measure(max_concurrency)
+    time = run.measure(elapsed)
     if most.value is None or time.value is None:
         return Measure(None, most.reason or time.reason)
     return _ratio(run.measure(worked), Measure(most.value * time.value), "nothing was worked on")
 
 
 def brent_bound(run: Run) -> Measure:
-    """(T1 - Tinf) / P + Tinf: what P agents that never idle would have needed at most."""
-    total, path, most = run.measure(worked), run.measure(span), run.measure(max_concurrency)
+    """(T1 - Tinf) / P + Tinf: the most time that P agents need if none is idle while there is work for it."""
+    total = run.measure(worked)
+    path = run.measure(span)
+    most = run.measure(max_concurrency)
     if total.value is None or path.value is None or not most.value:
         return Measure(None, total.reason or path.reason or "nothing was worked on")
     return Measure((total.value - path.value) / most.value + path.value)
 
 
 def _known_part(run: Run, figure: float) -> Measure:
-    """Return a figure of the durations as a measure; as a lower bound if some durations are unknown."""
+    """Return a measure with a figure that follows from durations: a lower bound if some durations are unknown."""
     if not run.times.unknown:
         return Measure(figure)
-    return Measure(None, unknown_durations(run.times, run.trace), at_least=positive(figure))
+    return Measure(None, explain_unknown_durations(run.times, run.trace), at_least=lower_bound(figure))
 
 
-def unknown_durations(times: Timing, trace: Trace) -> str:
+def explain_unknown_durations(times: Timing, trace: Trace) -> str:
     """Return the reason that some working events have no end, with their count and the first few ids."""
     working = sum(duration > 0 for duration in times.works) + len(times.unknown)
     return f"{len(times.unknown)} of {working} working events have no end: {cite(trace, times.unknown)}"

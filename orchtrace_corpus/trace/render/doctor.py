@@ -205,7 +205,7 @@ def _open_call(call: OpenCall, diagnosis: Diagnosis) -> dict[str, Any]:
         **_event_and_tool(call.event, diagnosis),
         "cause": call.cause.value,
         "open": times.works[call.event],
-        "in_waits": times.waits_unseen(call.event) if call.cause is Cause.UNFINISHED else 0.0,
+        "in_waits": times.waits_after_last_seen(call.event) if call.cause is Cause.UNFINISHED else 0.0,
         "begin": max(times.starts[call.event] - times.begin, 0.0),
         "usual": call.usual,
     }

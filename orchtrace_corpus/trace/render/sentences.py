@@ -211,7 +211,7 @@ class Sentences:
         """Return a call with its time as a range: until it was last seen, or until the end of the log."""
         view = self._run.view
         least, most = (times.works[call.event] for times in (view.timing_if_waiting, view.timing))
-        longest = most + view.timing.waits_unseen(call.event)
+        longest = most + view.timing.waits_after_last_seen(call.event)
         text = f"{self._call(call.event)} {unbroken(self._range(least, most))}"
         if longest > most:
             text += f", or {self._time(longest)} if it went on during waits for people"

@@ -1,7 +1,7 @@
 """Everything derived from a trace: graph, order, lifecycle, lineage, timing, agent tree.
 
-The modules of this package compute it; `TraceView` computes each value once, on first use, and only then imports
-the module: validation needs three of them.
+The modules of this package compute these values. `TraceView` computes each value once, on first use. Most modules are
+imported only then, because validation does not need them.
 """
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ class Derived(Generic[Value]):
     """A property that is computed once: `functools.cached_property` without the lock that it takes in Python 3.11."""
 
     def __init__(self, derive: Callable[[Any], Value]) -> None:
-        self._derive, self._name, self.__doc__ = derive, derive.__name__, derive.__doc__
+        self._derive = derive
+        self._name = derive.__name__
+        self.__doc__ = derive.__doc__
 
     def __get__(self, instance: object, owner: type | None = None) -> Value:
         value = self._derive(instance)
-        setattr(instance, self._name, value)  # writing to `__dict__` would make every later access slower
+        # From now on Python finds the value on the instance. Writing to `__dict__` would make every access slower.
+        setattr(instance, self._name, value)
         return value
 
 
@@ -60,7 +63,10 @@ class TraceView:
 
     @Derived
     def _by_time(self) -> tuple[list[int], list[int]]:
-        """The event indices by time, and the position of each event in that order; one list if both are equal."""
+        """The event indices by time, and the position of each event in that order.
+
+        If the trace is in that order, both are the same list, which `is_timely` uses for a faster test.
+        """
         order = order_by_time(self.graph)
         if order == list(range(len(order))):
             return order, order
@@ -71,16 +77,17 @@ class TraceView:
         """True if every edge leads forward in the order by time and `seq`."""
         order, position = self._by_time
         sources, targets = self.graph.sources, self.graph.targets
-        if order is position:
-            return all(map(lt, sources, targets))
-        return all(map(lt, map(position.__getitem__, sources), map(position.__getitem__, targets)))
+        if order is not position:
+            sources = [position[source] for source in sources]
+            targets = [position[target] for target in targets]
+        return all(map(lt, sources, targets))
 
     @Derived
     def sequence(self) -> list[int]:
         """The event indices in an order in which every edge leads forward, by time wherever the edges allow it.
 
         Raises:
-            CycleError: The edges form a cycle. Properties that need this order raise it, too.
+            CycleError: The edges form a cycle. All properties that need this order raise this error.
         """
         order, position = self._by_time
         if self.is_timely:
@@ -134,9 +141,10 @@ class TraceView:
 
     @Derived
     def timing_if_waiting(self) -> Timing:
-        """The times if open calls only waited; the same as `timing` if there are none."""
-        calls = [open_call.event for open_call in self.open_calls]
-        return self.timing.if_waiting(calls) if calls else self.timing
+        """The times if open calls only waited; `timing` itself if there are no open calls."""
+        if not self.open_calls:
+            return self.timing
+        return self.timing.if_waiting([open_call.event for open_call in self.open_calls])
 
     @Derived
     def agents(self) -> list[AgentSpan]:

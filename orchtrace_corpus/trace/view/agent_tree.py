@@ -23,8 +23,8 @@ class AgentSpan(NamedTuple):
     Attributes:
         agent: The agent's id.
         depth: The number of its ancestors.
-        role: Its role; empty if the trace gives none.
-        model: The model of its events; empty if they name none or several.
+        role: The agent's role; empty if the trace gives no role.
+        model: The model of its events; empty if they name no model or several.
         begin: When it was spawned or first acted, in the unit of the timing.
         end: When its last event ended.
         events: The indices of its events, by time.
@@ -43,46 +43,52 @@ class AgentSpan(NamedTuple):
 
 def agent_tree(trace: Trace, times: Timing, parents: Mapping[str, str]) -> list[AgentSpan]:
     """Return the agents of a trace in depth-first order; siblings, and agents without a parent, by their begin."""
-    indices_of: dict[str, list[int]] = {}
-    begin: dict[str, float] = {}
+    indices_by_agent: dict[str, list[int]] = {}
+    begins: dict[str, float] = {}  # by agent: when it was spawned or first acted
     roles, events, starts, ends = roles_of(trace), trace.events, times.starts, times.ends
     spawns = set(times.graph.indices_by_type.get(_SPAWN, ()))
     for index in times.sequence:
         agent = times.graph.agents[index]
-        if agent in indices_of:
-            indices_of[agent].append(index)
+        if agent in indices_by_agent:
+            indices_by_agent[agent].append(index)
         else:
-            indices_of[agent] = [index]
-            begin.setdefault(agent, starts[index])
-        if index in spawns and (target := events[index].target) and target not in begin:
-            indices_of.setdefault(target, [])
-            begin[target] = starts[index]
-    children: dict[str, list[str]] = {}
-    for agent in indices_of:
+            indices_by_agent[agent] = [index]
+            begins.setdefault(agent, starts[index])
+        if index in spawns:
+            target = events[index].target
+            if target and target not in begins:
+                indices_by_agent.setdefault(target, [])
+                begins[target] = starts[index]
+    children: dict[str, list[str]] = {}  # by parent; agents without a parent under the empty name
+    for agent in indices_by_agent:
         parent = parents.get(agent, "")
-        children.setdefault(parent if parent in indices_of else "", []).append(agent)
+        if parent not in indices_by_agent:
+            parent = ""
+        children.setdefault(parent, []).append(agent)
+    for siblings in children.values():
+        siblings.sort(key=begins.__getitem__)
+        siblings.reverse()  # the stack below takes the last of them first
     agent_spans: list[AgentSpan] = []
-    latest_first = {parent: sorted(below, key=begin.__getitem__)[::-1] for parent, below in children.items()}
-    waiting = [(agent, 0) for agent in latest_first.get("", ())]
-    while waiting:
-        agent, depth = waiting.pop()
-        indices = indices_of[agent]
+    stack = [(agent, 0) for agent in children.get("", ())]
+    while stack:
+        agent, depth = stack.pop()
+        indices = indices_by_agent[agent]
         own_events = [events[index] for index in indices]
         models = {event.model for event in own_events if event.model}
         tokens = [total(event.tokens) for event in own_events if event.tokens and not event.copied_context]
         agent_spans.append(
             AgentSpan(
-                agent,
-                depth,
-                roles.get(agent, ""),
-                models.pop() if len(models) == 1 else "",
-                begin[agent],
-                max([ends[index] for index in indices], default=begin[agent]),
-                indices,
-                float(sum(tokens)) if tokens else None,
+                agent=agent,
+                depth=depth,
+                role=roles.get(agent, ""),
+                model=models.pop() if len(models) == 1 else "",
+                begin=begins[agent],
+                end=max([ends[index] for index in indices], default=begins[agent]),
+                events=indices,
+                tokens=float(sum(tokens)) if tokens else None,
             )
         )
-        waiting += [(child, depth + 1) for child in latest_first.get(agent, ())]
+        stack += [(child, depth + 1) for child in children.get(agent, ())]
     return agent_spans
 
 
@@ -93,8 +99,8 @@ class AgentTime(NamedTuple):
         elapsed: The time from its first event to its last.
         worked: The time in which at least one of its events was at work, including open calls.
         waited: The time in which it did nothing while an agent below it worked or had an open call.
-        idle: The rest.
-        open: The part of `worked` in which it had only open calls; if these waited, so did the agent.
+        idle: The rest of the time.
+        open: The part of `worked` in which all its events at work were open calls, which perhaps only waited.
     """
 
     elapsed: float
@@ -105,24 +111,36 @@ class AgentTime(NamedTuple):
 
 
 def agent_times(tree: Sequence[AgentSpan], times: Timing, if_waiting: Timing) -> dict[str, AgentTime]:
-    """Return the time of each agent, from the times with open calls as work and those with open calls as waits."""
-    by_agent: dict[str, AgentTime] = {}
-    # Agents are taken from the last to the first, so that those below an agent come before it: their depths, and the
-    # intervals in which they, or an agent below them, worked.
+    """Return the time of each agent by its id.
+
+    `times` counts open calls as work, `if_waiting` as waits.
+    """
+    times_by_agent: dict[str, AgentTime] = {}
+    # The loop goes from the last agent to the first, so that the agents below an agent come before it. For each agent
+    # whose parent has not come yet: its depth, and the intervals in which it or an agent below it worked.
     subtrees: list[tuple[int, Intervals]] = []
     for agent in reversed(tree):
-        begin, end = max(agent.begin, times.begin), min(agent.end, times.end)
-        own = union((times.begins[n], times.ends[n]) for n in agent.events if times.works[n] > 0)
-        without_open = union(
-            (if_waiting.begins[n], if_waiting.ends[n]) for n in agent.events if if_waiting.works[n] > 0
-        )
-        busy = own
+        own_work = _work_of(agent, times)
+        work_below: Intervals = []
         while subtrees and subtrees[-1][0] > agent.depth:
-            busy = [*busy, *subtrees.pop()[1]]
-        busy = union(busy)
-        subtrees.append((agent.depth, busy))
-        elapsed, worked = max(end - begin, 0.0), length(own)
-        waited = length(union((max(first, begin), min(last, end)) for first, last in busy)) - worked
-        idle = max(elapsed - worked - waited, 0.0)
-        by_agent[agent.agent] = AgentTime(elapsed, worked, waited, idle, worked - length(without_open))
-    return {agent.agent: by_agent[agent.agent] for agent in tree}
+            work_below += subtrees.pop()[1]
+        subtree_work = union([*own_work, *work_below])
+        subtrees.append((agent.depth, subtree_work))
+        begin, end = max(agent.begin, times.begin), min(agent.end, times.end)
+        elapsed = max(end - begin, 0.0)
+        worked = length(own_work)
+        subtree_work_in_life = union((max(first, begin), min(last, end)) for first, last in subtree_work)
+        waited = length(subtree_work_in_life) - worked
+        times_by_agent[agent.agent] = AgentTime(
+            elapsed=elapsed,
+            worked=worked,
+            waited=waited,
+            idle=max(elapsed - worked - waited, 0.0),
+            open=worked - length(_work_of(agent, if_waiting)),
+        )
+    return {agent.agent: times_by_agent[agent.agent] for agent in tree}
+
+
+def _work_of(agent: AgentSpan, times: Timing) -> Intervals:
+    """Return the intervals in which an event of the agent was at work."""
+    return union((times.begins[index], times.ends[index]) for index in agent.events if times.works[index] > 0)

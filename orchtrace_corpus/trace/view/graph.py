@@ -21,11 +21,11 @@ _CHUNK_EVENTS = 1000  # so few that all fields of an event are read while it is 
 
 
 class Graph(NamedTuple):
-    """The events of a trace and the edges between them. Lists with a value for each event are in trace order.
+    """The events of a trace and the edges between them. Lists with a value for each event are in the trace's order.
 
     Attributes:
         events: The events, as in the trace.
-        indices: The index of each event by its id; for a repeated id, that of the first event.
+        indices: The index of each event by its id; for an id that several events have, the index of the first.
         sources: For each edge between known events, the index of the event it leaves.
         targets: For each of these edges, the index of the event it enters.
         edges: These edges, as in the trace.
@@ -59,7 +59,7 @@ class Graph(NamedTuple):
 def build_graph(trace: Trace) -> Graph:
     """Return the graph of a trace. Edges to unknown events are left out: a rule reports them."""
     events, edges = trace.events, trace.edges
-    columns: list[list[Any]] = [[] for _ in range(10)]  # one for each field read below
+    columns: list[list[Any]] = [[] for _ in range(10)]  # as many as there are fields in `rows`
     for begin in range(0, len(events), _CHUNK_EVENTS):
         rows = [
             (event.id, event.t, event.t_end, event.agent, event.type, event.copied_context, event.seq,
@@ -70,24 +70,34 @@ def build_graph(trace: Trace) -> Graph:
             column += values
     ids, times, ends, agents, types, copied, seqs, parents, tokens, costs = columns
     indices = dict(zip(ids, range(len(ids)), strict=True))
-    if len(indices) < len(events):
+    if len(indices) < len(events):  # an id is repeated: backwards, so that the first event with the id remains
         indices = {event.id: index for index, event in reversed(tuple(enumerate(events)))}
     try:
-        sources, targets = [indices[edge.src] for edge in edges], [indices[edge.dst] for edge in edges]
+        sources = [indices[edge.src] for edge in edges]
+        targets = [indices[edge.dst] for edge in edges]
     except KeyError:
         edges = [edge for edge in edges if edge.src in indices and edge.dst in indices]
-        sources, targets = [indices[edge.src] for edge in edges], [indices[edge.dst] for edge in edges]
+        sources = [indices[edge.src] for edge in edges]
+        targets = [indices[edge.dst] for edge in edges]
     indices_by_type: defaultdict[EventType, list[int]] = defaultdict(list)
     for index, kind in enumerate(types):
         indices_by_type[kind].append(index)
     return Graph(
-        events, indices, sources, targets, edges, times, ends, agents, indices_by_type,
-        frozenset([index for index, is_copied in enumerate(copied) if is_copied] if True in copied else ()),
-        seqs if any(seqs) else (),
-        {index: name for index, name in enumerate(parents) if name} if any(parents) else {},
-        list(filter(None, tokens)),
-        costs if any(costs) else (),
-    )  # fmt: skip
+        events=events,
+        indices=indices,
+        sources=sources,
+        targets=targets,
+        edges=edges,
+        times=times,
+        ends=ends,
+        agents=agents,
+        indices_by_type=indices_by_type,
+        copied=frozenset([index for index, is_copied in enumerate(copied) if is_copied]),
+        seqs=seqs if any(seqs) else (),
+        named_parents={index: parent for index, parent in enumerate(parents) if parent},
+        tokens=list(filter(None, tokens)),
+        costs=costs if any(costs) else (),
+    )
 
 
 def order_by_time(graph: Graph) -> list[int]:
@@ -95,14 +105,15 @@ def order_by_time(graph: Graph) -> list[int]:
     order = list(range(len(graph.events)))
     if graph.seqs:
         order.sort(key=lambda index: graph.seqs[index] or 0)
-    if graph.seqs or not all(map(le, graph.times, islice(graph.times, 1, None))):
-        order.sort(key=graph.times.__getitem__)
+    has_sorted_times = all(map(le, graph.times, islice(graph.times, 1, None)))
+    if graph.seqs or not has_sorted_times:
+        order.sort(key=graph.times.__getitem__)  # keeps the order by `seq` of events at the same time
     return order
 
 
 def positions(order: Sequence[int]) -> list[int]:
     """Return the position of each event in an order, given as a list of event indices."""
-    by_event = [0] * len(order)
+    position_by_event = [0] * len(order)
     for position, index in enumerate(order):
-        by_event[index] = position
-    return by_event
+        position_by_event[index] = position
+    return position_by_event

@@ -1,10 +1,14 @@
 """The events that untrusted content could have influenced, and the calls with side effects among them.
 
-There are two closures over the graph. By edges alone: the untrusted events and all events that content edges reach
-from them. In context: also every later event of an agent that has read untrusted content, because the content stays
-in its context (FIDES, arXiv 2505.23643, joins the label of each tool result to all that follows). Neither closure
-passes through a human intervention or a safety event. Exposure is not compromise: a trace does not show whether
-untrusted content changed anything. `trusted: true` describes the origin of content and removes no influence.
+Untrusted content is followed in two ways:
+
+- by edges: it influences the untrusted events and all events that content edges reach from them;
+- in context: it also influences every later event of an agent that has read it, because it stays in the context of the
+  agent. FIDES (arXiv 2505.23643) does the same: all that follows a tool result inherits its label.
+
+In neither way does influence pass through a gate: a human intervention or a safety event. Exposure is not compromise:
+a trace does not show whether untrusted content changed anything. `trusted: true` describes the origin of content; it
+removes no influence.
 """
 
 from __future__ import annotations
@@ -31,11 +35,11 @@ READ_ONLY_TOOLS = frozenset(
         "web_fetch", "web_search", "webfetch", "websearch", "google_web_search",
     }
 )  # fmt: skip
-"""Tools without side effects, in lower case. Every other tool counts as having some, unless the trace names its
-effectful tools. CaMeL (arXiv 2503.18813) and MCP's `readOnlyHint`, false by default, decide in the same way."""
+"""Tools without side effects, in lower case. Every other tool counts as effectful, unless the trace names its effectful
+tools. CaMeL (arXiv 2503.18813) decides in the same way, and so does MCP: its `readOnlyHint` is false by default."""
 
 CONTENT_EDGES = frozenset(EdgeType) - {EdgeType.TEMPORAL, EdgeType.SAFETY}
-"""The types of edges that carry content: all but mere order and questions to a gate."""
+"""The types of edges that carry content. Temporal edges only say the order, and safety edges lead to a gate."""
 
 REFUSALS = frozenset({"hook", "forbidden", "refusal", "rejected"})
 """The error types of a result whose call was refused, not executed."""
@@ -43,12 +47,12 @@ REFUSALS = frozenset({"hook", "forbidden", "refusal", "rejected"})
 FORMATS_WITH_APPROVALS = frozenset({"codex", "copilot_cli", "inspect_ai"})
 """The log formats that record granted approvals. In others, a missing approval means nothing."""
 
-_GATES = frozenset({EventType.HUMAN, EventType.SAFETY})
-_NOT_CONTENT = _GATES | {EventType.DESPAWN, EventType.STOP}
+_GATE_TYPES = frozenset({EventType.HUMAN, EventType.SAFETY})
+_TYPES_WITHOUT_CONTENT = _GATE_TYPES | {EventType.DESPAWN, EventType.STOP}
 
 
 class Outcome(StrEnum):
-    """The decision of the gates of a call: approved by a person, passed by a guard, refused, or unknown."""
+    """The decision of the gates of a call. A person approves, a guard passes, both refuse."""
 
     APPROVED = "approved"
     PASSED = "passed"
@@ -61,10 +65,11 @@ class EffectfulCall(NamedTuple):
 
     Attributes:
         event: The index of the call's event.
-        executed: Whether it was executed; None if the trace has no result of it.
-        gates: The indices of the human interventions and safety events that decided about it: those that
-            `safety_flow` edges reach from it, the person whom the call itself asked, and a gate that led to it.
-        outcome: The decision of these gates; `UNKNOWN` if there is none or they do not say.
+        executed: True if the call was executed; None if the trace has no result of the call.
+        gates: The indices of the human interventions and safety events that decided about the call: those that
+            `safety_flow` edges reach from it, the person whom the call itself asked, and gates from which an edge leads
+            to the call.
+        outcome: The decision of these gates; `UNKNOWN` if there is no gate or the gates do not say.
     """
 
     event: int
@@ -79,11 +84,11 @@ class Influence(NamedTuple):
     Attributes:
         sources: The indices of the untrusted events.
         by_edges: The indices of the events that content edges reach from the sources, including these.
-        in_context: The indices of these events and of all later events of the agents reached.
+        in_context: The indices of the events in `by_edges` and of all later events of the agents reached.
         depths: For each agent reached, the fewest changes of agent along content edges from a source.
-        distances: For each event in context, the fewest links from a source; a link is a content edge, or leads from
-            an event to its agent's next one.
-        changes: For each event in context, the fewest changes of agent along such links.
+        distances: For each event in `in_context`, the fewest links from a source. A link is a content edge, or leads
+            from an event to the next event of the same agent.
+        changes: For each event in `in_context`, the fewest changes of agent along links from a source.
         members: The agents that act and are neither people nor tools.
     """
 
@@ -96,45 +101,49 @@ class Influence(NamedTuple):
     members: frozenset[str]
 
 
-def influence(trace: Trace, graph: Graph, sequence: list[int], further: Iterable[int] = ()) -> Influence:
-    """Follow untrusted content through a trace, by its graph and an order in which every edge leads forward.
+def influence(trace: Trace, graph: Graph, sequence: list[int], further_sources: Iterable[int] = ()) -> Influence:
+    """Follow untrusted content through a trace.
 
-    The indices in `further` are events that count as untrusted, too.
+    Args:
+        trace: The trace.
+        graph: The graph of the trace.
+        sequence: The indices of the events in an order in which every edge leads forward.
+        further_sources: The indices of events that count as untrusted in addition to those that are marked so.
     """
     events = graph.events
     outgoing: list[list[int]] = [[] for _ in events]
     for source, target, edge in zip(graph.sources, graph.targets, graph.edges, strict=True):
         if edge.type in CONTENT_EDGES:
             outgoing[source].append(target)
-    sources = untrusted_events(events).union(further)
-    gates = frozenset(index for index, event in enumerate(events) if event.type in _GATES)
+    sources = untrusted_events(events).union(further_sources)
+    gates = frozenset(index for index, event in enumerate(events) if event.type in _GATE_TYPES)
     by_edges = frozenset(_distances(sources, outgoing, gates))
     links = [list(targets) for targets in outgoing]
-    latest: dict[str, int] = {}  # the last event of each agent so far
+    last_events: dict[str, int] = {}  # of each agent so far
     for index in sequence:
         if index in gates:
             continue
         agent = graph.agents[index]
-        if agent in latest:
-            links[latest[agent]].append(index)
-        latest[agent] = index
+        if agent in last_events:
+            links[last_events[agent]].append(index)
+        last_events[agent] = index
     distances = _distances(sources, links, gates)
-    changes = _fewest_changes(sources, links, gates, graph.agents)
-    depths: dict[str, int] = {}
-    for index, changed in _fewest_changes(sources, outgoing, gates, graph.agents).items():
-        agent = graph.agents[index]
-        depths[agent] = min(depths.get(agent, changed), changed)
     people = {agent.id for agent in trace.agents if agent.kind is AgentKind.HUMAN}
-    # Gates carry no content, so an agent that only guards is no member either.
+    # Gates carry no content, so an agent with no events but gates is no member.
     members = frozenset({event.agent for event in events if is_content(event)} - people - acting_tools(trace))
+    depths: dict[str, int] = {}
+    for index, changes in _fewest_changes(sources, outgoing, gates, graph.agents).items():
+        agent = graph.agents[index]
+        if agent in members:
+            depths[agent] = min(depths.get(agent, changes), changes)
     return Influence(
-        sources,
-        by_edges,
-        frozenset(distances),
-        {agent: depth for agent, depth in depths.items() if agent in members},
-        distances,
-        changes,
-        members,
+        sources=sources,
+        by_edges=by_edges,
+        in_context=frozenset(distances),
+        depths=depths,
+        distances=distances,
+        changes=_fewest_changes(sources, links, gates, graph.agents),
+        members=members,
     )
 
 
@@ -148,25 +157,31 @@ def untrusted_events(events: Sequence[Event]) -> frozenset[int]:
 
 
 def is_content(event: Event) -> bool:
-    """Return True if an event carries content: it is no gate, despawn or stop."""
-    return event.type not in _NOT_CONTENT
+    """Return True if an event carries content: all but gates, despawns and stops do."""
+    return event.type not in _TYPES_WITHOUT_CONTENT
 
 
 def is_effectful(trace: Trace, tool: str) -> bool:
-    """Return True if calls of a tool count as having side effects: the trace names it, or it is not read-only."""
-    if isinstance(trace.effectful_tools, tuple):  # an empty tuple means that no tool has any
+    """Return True if calls of a tool count as having side effects.
+
+    The trace may name the tools with side effects. If it names none, all tools count but those known as read-only.
+    """
+    if isinstance(trace.effectful_tools, tuple):  # an empty tuple says that no tool has side effects
         return tool in trace.effectful_tools
     return bool(tool) and tool.lower() not in READ_ONLY_TOOLS
 
 
 def records_approvals(trace: Trace) -> bool:
-    """Return True if a trace would show a granted approval: it comes from no log, or its log format records them."""
+    """Return True if the trace would show granted approvals: its log format records them, or it was not imported."""
     formats = {event.source.format for event in trace.events if event.source and event.source.format}
     return formats <= FORMATS_WITH_APPROVALS
 
 
 def _distances(sources: Iterable[int], links: list[list[int]], gates: frozenset[int]) -> dict[int, int]:
-    """Return the fewest links from any source to each event reached, including the sources; gates are not reached."""
+    """Return, for each event that links reach from the sources, the fewest links; no way leads through a gate.
+
+    The sources are included, with distance 0.
+    """
     distances = dict.fromkeys(sources, 0)
     queue = deque(distances)
     while queue:
@@ -181,18 +196,20 @@ def _distances(sources: Iterable[int], links: list[list[int]], gates: frozenset[
 def _fewest_changes(
     sources: Iterable[int], links: list[list[int]], gates: frozenset[int], agents: list[str]
 ) -> dict[int, int]:
-    """Return the same, counting only links between different agents."""
+    """Return the same as `_distances`, but count only the links between different agents."""
     changes = dict.fromkeys(sources, 0)
-    queue = deque(changes)
+    queue = deque(changes)  # sorted by the number of changes, so that few events are visited twice
     while queue:
         index = queue.popleft()
         for target in links[index]:
             if target in gates:
                 continue
-            changed = changes[index] + (agents[target] != agents[index])
-            if target not in changes or changed < changes[target]:
-                changes[target] = changed
-                if changed > changes[index]:
+            count = changes[index]
+            if agents[target] != agents[index]:
+                count += 1
+            if target not in changes or count < changes[target]:
+                changes[target] = count
+                if count > changes[index]:
                     queue.append(target)
                 else:
                     queue.appendleft(target)
@@ -202,23 +219,21 @@ def _fewest_changes(
 def effectful_calls(trace: Trace, graph: Graph) -> tuple[EffectfulCall, ...]:
     """Return the calls with side effects, each with its gates and their decision."""
     events = graph.events
-    indices = [n for n in graph.indices_by_type.get(EventType.TOOL_CALL, ()) if is_effectful(trace, events[n].tool)]
+    tool_calls = graph.indices_by_type.get(EventType.TOOL_CALL, ())
+    indices = [index for index in tool_calls if is_effectful(trace, events[index].tool)]
     if not indices:
         return ()
-    results_by_id = {
-        events[index].call_id: events[index]
-        for index in graph.indices_by_type.get(EventType.TOOL_RESULT, ())
-        if events[index].call_id
-    }
+    results = [events[index] for index in graph.indices_by_type.get(EventType.TOOL_RESULT, ())]
+    results_by_id = {result.call_id: result for result in results if result.call_id}
     results_by_edge: dict[int, Event] = {}
-    asked: dict[int, list[int]] = {}  # the events that a call or a gate was put to
+    asked: dict[int, list[int]] = {}  # for a call, the gates that decided about it; for a gate, those that it asked
     for source, target, edge in zip(graph.sources, graph.targets, graph.edges, strict=True):
-        before, after = events[source].type, events[target].type
-        if edge.type is EdgeType.SAFETY or (before is EventType.TOOL_CALL and after is EventType.HUMAN):
+        source_type, target_type = events[source].type, events[target].type
+        if edge.type is EdgeType.SAFETY or (source_type is EventType.TOOL_CALL and target_type is EventType.HUMAN):
             asked.setdefault(source, []).append(target)
-        elif before in _GATES and after is EventType.TOOL_CALL:
+        elif source_type in _GATE_TYPES and target_type is EventType.TOOL_CALL:
             asked.setdefault(target, []).append(source)
-        elif after is EventType.TOOL_RESULT:
+        elif target_type is EventType.TOOL_RESULT:
             results_by_edge[source] = events[target]
     calls = []
     for index in indices:
@@ -236,19 +251,19 @@ def effectful_calls(trace: Trace, graph: Graph) -> tuple[EffectfulCall, ...]:
 
 
 def _gates_of(call: int, asked: Mapping[int, Sequence[int]], events: Sequence[Event]) -> tuple[int, ...]:
-    """Return the gates that a call was put to, directly or by another gate."""
+    """Return the gates that decided about a call, including those that another of its gates asked."""
     gates: set[int] = set()
-    queue = [call]
-    while queue:
-        for target in asked.get(queue.pop(), ()):
-            if target not in gates and events[target].type in _GATES:
-                gates.add(target)
-                queue.append(target)
+    stack = [call]
+    while stack:
+        for gate in asked.get(stack.pop(), ()):
+            if gate not in gates and events[gate].type in _GATE_TYPES:
+                gates.add(gate)
+                stack.append(gate)
     return tuple(sorted(gates))
 
 
 def _outcome(gates: list[Event], executed: bool | None) -> Outcome:
-    """Return the decision of the gates of a call: as they state it, else as their status and the call's result show."""
+    """Return the decision of the gates of a call: what they state, else what their status and the result show."""
     if any(_refuses(gate) for gate in gates):
         return Outcome.REFUSED
     if executed is False:

@@ -11,15 +11,15 @@ Intervals: TypeAlias = list[tuple[float, float]]
 def union(intervals: Iterable[tuple[float, float]]) -> Intervals:
     """Return the moments in any of the intervals, which may overlap and be in any order."""
     united: Intervals = []
-    start, stop = inf, -inf  # the interval that still grows; at first a placeholder
+    current_begin, current_end = inf, -inf  # the interval that still grows; at first a placeholder
     for begin, end in sorted(intervals):
-        if begin > stop:
+        if begin > current_end:
             if end > begin:
-                united.append((start, stop))
-                start, stop = begin, end
-        elif end > stop:
-            stop = end
-    united.append((start, stop))
+                united.append((current_begin, current_end))
+                current_begin, current_end = begin, end
+        elif end > current_end:
+            current_end = end
+    united.append((current_begin, current_end))
     return united[1:]  # without the placeholder
 
 
@@ -30,7 +30,8 @@ def length(intervals: Sequence[tuple[float, float]]) -> float:
 
 def without(intervals: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> Intervals:
     """Return the moments in the intervals but not in the others."""
-    remaining, first = [], 0
+    remaining = []
+    first = 0  # the first of the others that does not end before the current interval
     for begin, end in intervals:
         while first < len(others) and others[first][1] <= begin:
             first += 1

@@ -23,6 +23,7 @@ class Lifecycle(NamedTuple):
 
     Attributes:
         parents: The known parents: from the agent's first spawn, else from its declaration, else from its own events.
+            They form no cycle.
         circular: The parents left out of `parents`, one for each cycle, because no agent is its own ancestor.
         spawns: The indices of the spawn events that create the agent, by time.
         despawns: The indices of the despawn events that end it, by time.
@@ -38,10 +39,10 @@ class Lifecycle(NamedTuple):
 
 def lifecycle(trace: Trace, graph: Graph) -> Lifecycle:
     """Return the lifecycle of every agent."""
-    spawns = _by_agent(graph, _SPAWN, lambda event: event.target)
-    despawns = _by_agent(graph, _DESPAWN, lambda event: event.target or event.agent)
-    stops = _by_agent(graph, _STOP, lambda event: event.agent)
-    parents: dict[str, str] = {}
+    spawns = _group_by_agent(graph, _SPAWN, lambda event: event.target)
+    despawns = _group_by_agent(graph, _DESPAWN, lambda event: event.target or event.agent)
+    stops = _group_by_agent(graph, _STOP, lambda event: event.agent)
+    parents: dict[str, str] = {}  # a later source of parents replaces an earlier one
     for index, parent in graph.named_parents.items():
         parents.setdefault(graph.agents[index], parent)
     parents.update({agent.id: agent.parent for agent in trace.agents if agent.parent})
@@ -53,22 +54,25 @@ def lifecycle(trace: Trace, graph: Graph) -> Lifecycle:
     return Lifecycle(parents, circular, spawns, despawns, stops)
 
 
-def _by_agent(graph: Graph, kind: EventType, agent_of: Callable[[Event], str]) -> dict[str, list[int]]:
+def _group_by_agent(graph: Graph, kind: EventType, agent_of: Callable[[Event], str]) -> dict[str, list[int]]:
     """Return the indices of the events of one type by the agent that they begin or end, each list by time."""
-    by_agent: dict[str, list[int]] = {}
+    indices_by_agent: dict[str, list[int]] = {}
     for index in graph.indices_by_type.get(kind, ()):
         if agent := agent_of(graph.events[index]):
-            by_agent.setdefault(agent, []).append(index)
-    return {agent: sort_by_time(indices, graph.events) for agent, indices in by_agent.items()}
+            indices_by_agent.setdefault(agent, []).append(index)
+    return {agent: sort_by_time(indices, graph.events) for agent, indices in indices_by_agent.items()}
 
 
 def sort_by_time(indices: Iterable[int], events: Sequence[Event]) -> list[int]:
-    """Return event indices by time, then by `seq`; events without a `seq` come first, since none is surely earlier."""
+    """Return event indices by time, then by `seq`; events without a `seq` come first."""
     return sorted(indices, key=lambda index: _time_key(events[index]))
 
 
 def _time_key(event: Event) -> tuple[float, float]:
-    return event.t, -1 if event.seq is None else event.seq
+    seq = event.seq
+    if seq is None:
+        seq = -1
+    return event.t, seq
 
 
 def ancestors(agent: str, parents: Mapping[str, str]) -> Iterator[str]:
@@ -80,26 +84,26 @@ def ancestors(agent: str, parents: Mapping[str, str]) -> Iterator[str]:
 
 
 def depths(parents: Mapping[str, str]) -> dict[str, int]:
-    """Return the number of ancestors of each agent that has a parent or is one."""
-    by_agent: dict[str, int] = {}
+    """Return the number of ancestors of each agent that has a parent or is a parent."""
+    depth_by_agent: dict[str, int] = {}
     for agent in parents:
-        path = []
+        path = []  # the agent and its ancestors whose depths are not known yet
         ancestor: str | None = agent
-        while ancestor is not None and ancestor not in by_agent:
+        while ancestor is not None and ancestor not in depth_by_agent:
             path.append(ancestor)
             ancestor = parents.get(ancestor)
-        depth = -1 if ancestor is None else by_agent[ancestor]
+        depth = -1 if ancestor is None else depth_by_agent[ancestor]
         for descendant in reversed(path):
             depth += 1
-            by_agent[descendant] = depth
-    return by_agent
+            depth_by_agent[descendant] = depth
+    return depth_by_agent
 
 
 class Lineage:
-    """The ancestors of each agent, for fast look-up, from the parents of agents, which must have no cycles.
+    """The ancestors of each agent, for fast look-up. The parents of agents must form no cycle.
 
-    Agents are numbered in depth-first order, so that an agent's descendants are the agents numbered after it, as many
-    as its subtree has.
+    Agents are numbered in depth-first order. The descendants of an agent thus have the numbers that follow its own, and
+    the size of its subtree says how many.
     """
 
     def __init__(self, parents: Mapping[str, str]) -> None:
@@ -107,11 +111,11 @@ class Lineage:
         for agent, parent in parents.items():
             children.setdefault(parent, []).append(agent)
         self._number: dict[str, int] = {}
-        waiting = [agent for agent in children if agent not in parents]
-        while waiting:
-            agent = waiting.pop()
+        stack = [agent for agent in children if agent not in parents]
+        while stack:
+            agent = stack.pop()
             self._number[agent] = len(self._number)
-            waiting += children.get(agent, ())
+            stack += children.get(agent, ())
         self._subtree_size = dict.fromkeys(self._number, 1)
         for agent in reversed(self._number):
             if agent in parents:
@@ -119,14 +123,17 @@ class Lineage:
 
     def is_above(self, agent: str, other: str) -> bool:
         """Return True if an agent is an ancestor of another."""
-        number = self._number.get(agent)
-        return number is not None and number < self._number.get(other, -1) < number + self._subtree_size[agent]
+        number, other_number = self._number.get(agent), self._number.get(other)
+        if number is None or other_number is None:
+            return False
+        return number < other_number < number + self._subtree_size[agent]
 
     def lowest(self, agents: Iterable[str]) -> list[str]:
-        """Return those of some agents that are ancestors of none of the others."""
+        """Return the given agents without those that are ancestors of another of them."""
         ordered = sorted(agents, key=lambda agent: self._number.get(agent, -1))
-        # An agent that is above any of the others is above the next one in this order.
-        return [agent for agent, following in pairwise(ordered) if not self.is_above(agent, following)] + ordered[-1:]
+        # An agent that is an ancestor of any other is an ancestor of the next in this order, and the last is of none.
+        lowest = [agent for agent, following in pairwise(ordered) if not self.is_above(agent, following)]
+        return lowest + ordered[-1:]
 
 
 def is_after(event: Event, other: Event, skew: float) -> bool:
@@ -137,8 +144,11 @@ def is_after(event: Event, other: Event, skew: float) -> bool:
 
 
 def begins_after(event: Event, spawns: Sequence[int], events: Sequence[Event], skew: float) -> bool:
-    """Return True if an event is before its agent's life: all spawns of the agent, given by time, are surely later."""
-    return not _any_not_after(event, spawns, 0, events, skew)
+    """Return True if the life of an event's agent begins after the event: all its spawns are surely later.
+
+    The spawns are given by time; `skew` is the clock skew.
+    """
+    return not _any_spawn_explains(event, spawns, 0, events, skew)
 
 
 def ends_before(
@@ -148,7 +158,7 @@ def ends_before(
 
     Spawns and despawns of the agent are given by time.
     """
-    # The despawns surely earlier than the event: at equal times by `seq`, else by more than the skew.
+    # How many despawns are surely earlier than the event: at equal times by `seq`, else by more than the skew.
     count = bisect_left(despawns, _time_key(event), key=lambda index: _time_key(events[index]))
     if not count or not is_after(event, events[despawns[count - 1]], skew):
         count = bisect_left(despawns, event.t, key=lambda index: events[index].t + skew)
@@ -156,17 +166,20 @@ def ends_before(
         return None
     despawn = events[despawns[count - 1]]
     next_spawn = bisect_left(spawns, despawn.t - skew, key=lambda index: events[index].t)
-    return None if _any_not_after(event, spawns, next_spawn, events, skew) else despawn
+    if _any_spawn_explains(event, spawns, next_spawn, events, skew):
+        return None
+    return despawn
 
 
-def _any_not_after(event: Event, spawns: Sequence[int], place: int, events: Sequence[Event], skew: float) -> bool:
-    """Return True if any spawn from a place in the list on is not surely later than an event."""
+def _any_spawn_explains(event: Event, spawns: Sequence[int], first: int, events: Sequence[Event], skew: float) -> bool:
+    """Return True if a spawn may have been before the event; the spawns before position `first` do not count."""
+    place = first
     while place < len(spawns):
         spawn = events[spawns[place]]
         if not is_after(spawn, event, skew):
             return True
         if spawn.t > event.t + skew:
-            break  # so are all that follow
-        # This spawn is later by `seq`; so are the others at its time.
+            break  # all following spawns are later, too
+        # This spawn is later by `seq`, and so are the following spawns at the same time.
         place = bisect_right(spawns, spawn.t, place, key=lambda index: events[index].t)
     return False

@@ -1,12 +1,13 @@
 """Waits and sleep that follow from the stated durations of turns.
 
-A turn that lasted 1,215 s by the times of its rows, and states a duration of 25 s that excludes waits for people,
-waited for 1,190 s. Only tool calls wait for people, so these seconds lie in the tool calls of the turn, by any agent;
-for an agent whose events are not logged, somewhere in its life. If only one call is long enough, it was the one that
-waited. Otherwise only the sum is known. A turn that states as much as it lasted did not wait: all of it was work. A
-turn that states less than its model calls alone took is ignored.
+Some logs state the duration of each turn without waits for people. A turn that lasted 1,215 s by the times of its
+rows, and states a duration of 25 s, waited for 1,190 s: this is its missing time. Only tool calls wait for people, so
+the tool calls of the turn, by any agent, waited for so long. If only one call is long enough, it was this call.
+Otherwise only the sum of the waits is known. An event that represents the whole life of an agent without logged events
+counts as a tool call here. A turn that states as much as it lasted did not wait: all of it was work. A turn is ignored
+if it states less than its model calls alone took.
 
-If the stated duration excludes sleep of the machine, the rest of the turn was sleep; it says nothing about waits.
+If the stated duration excludes sleep of the machine instead, the missing time was sleep; it says nothing about waits.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ if TYPE_CHECKING:
     from orchtrace_corpus.trace.model.trace import Event, Turn
 
 TOLERANCE_SECONDS = 1.0
-"""Log rows are written a moment after the event, so shorter waits are not counted."""
+"""Log rows are written a moment after the event, so shorter waits do not count."""
 
 _MAX_EXCESS = 1.1
-"""Waits longer than all tool calls of a turn by more than this factor contradict the log."""
+"""A missing time that is longer than all tool calls of the turn by more than this factor contradicts the log."""
 
-_ANSWERS = (EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE)
+_ANSWER_TYPES = (EventType.INFERENCE, EventType.DECISION, EventType.AGGREGATE)
 
 
 class CallWait(NamedTuple):
-    """The least and the most that a tool call waited, in seconds; the call is given by the index of its event."""
+    """The least and the longest time that a tool call waited, in seconds; `event` is the index of its event."""
 
     event: int
     least: float
@@ -46,8 +47,8 @@ class TurnWait(NamedTuple):
 
     Attributes:
         turn: The turn.
-        seconds: How long it was, without the waits for people that events show.
-        calls: The calls that may have waited; none for sleep.
+        seconds: How long the turn waited, without the waits for people that events show; or how long it slept.
+        calls: The calls that may have waited; empty for sleep.
     """
 
     turn: Turn
@@ -76,8 +77,8 @@ class Clock(NamedTuple):
 
     Attributes:
         starts: When each event began.
-        begins: When its work began, if a stated run time tells; else the same as `starts`.
-        ends: When it ended.
+        begins: When the work of each event began, if it states its run time; else as in `starts`.
+        ends: When each event ended.
         blocked_until: For each background call, by its index, when its agent continued.
     """
 
@@ -94,11 +95,11 @@ NOTHING_STATED = StatedTurns(frozenset(), (), {}, ())
 def settle(turns: Iterable[Turn], graph: Graph, clock: Clock, scale: float) -> StatedTurns:
     """Return the waits and the sleep that follow from turns; `scale` is the seconds in a unit of the trace's clock."""
     zero = min(graph.times)
-    kinds = (EventType.HUMAN, EventType.TOOL_CALL, *_ANSWERS)
-    by_start = [n for kind in kinds for n in graph.indices_by_type.get(kind, ()) if n not in graph.copied]
+    types = (EventType.HUMAN, EventType.TOOL_CALL, *_ANSWER_TYPES)
+    by_start = [index for kind in types for index in graph.indices_by_type.get(kind, ()) if index not in graph.copied]
     by_start.sort(key=clock.starts.__getitem__)
-    starts = [clock.starts[n] for n in by_start]
-    latest_ends = list(accumulate((clock.ends[n] for n in by_start), max))  # of all events up to each
+    starts = [clock.starts[index] for index in by_start]
+    latest_ends = list(accumulate((clock.ends[index] for index in by_start), max))  # of all events up to each event
     settled: set[int] = set()
     waits: list[TurnWait] = []
     people: dict[int, Intervals] = {}
@@ -106,8 +107,9 @@ def settle(turns: Iterable[Turn], graph: Graph, clock: Clock, scale: float) -> S
     for turn in sorted(turns, key=lambda turn: (turn.t, turn.t_end)):
         begin, end = (turn.t - zero) * scale, (turn.t_end - zero) * scale
         missing = end - begin - turn.run_time * scale
-        # The events that begin before the turn ends, without most of those that end before it begins.
-        indices = by_start[bisect_left(latest_ends, begin - TOLERANCE_SECONDS) : bisect_right(starts, end)]
+        # All left out end before the turn begins, or begin after it ends.
+        first = bisect_left(latest_ends, begin - TOLERANCE_SECONDS)
+        indices = by_start[first : bisect_right(starts, end)]
         if turn.excludes is Excluded.SLEEP:
             interval = _sleep(indices, clock, (begin, end), missing)
             if interval is not None:
@@ -117,23 +119,23 @@ def settle(turns: Iterable[Turn], graph: Graph, clock: Clock, scale: float) -> S
         if missing <= TOLERANCE_SECONDS:
             settled.update(_inside(indices, clock, (begin, end)))
             continue
-        window = _Window(indices, graph, clock, (begin, end))
-        missing -= length(window.shown_waits)
-        room = length(union(window.open_time()))
-        if missing > room * _MAX_EXCESS + TOLERANCE_SECONDS:
+        turn_calls = _TurnCalls(indices, graph, clock, (begin, end))
+        missing -= length(turn_calls.shown_waits)
+        possible = length(union(turn_calls.possible_waits()))
+        if missing > possible * _MAX_EXCESS + TOLERANCE_SECONDS:
             continue  # the models alone took longer than the turn states: the log means another duration
         settled.update(_inside(indices, clock, (begin, end)))
-        missing = min(missing, room)
+        missing = min(missing, possible)
         if missing <= TOLERANCE_SECONDS:
             continue
-        for index, pieces in window.place(missing).items():
-            people[index] = union([*people.get(index, []), *pieces])
-        waits.append(TurnWait(turn, missing, window.bounds(missing)))
+        for index, call_waits in turn_calls.distribute(missing).items():
+            people[index] = union([*people.get(index, []), *call_waits])
+        waits.append(TurnWait(turn, missing, turn_calls.bounds(missing)))
     return StatedTurns(frozenset(settled), tuple(waits), people, union(sleep))
 
 
 def stands_for_life(event: Event) -> bool:
-    """Return True if an event stands for the whole life of an agent whose own events are not logged."""
+    """Return True if an event represents the whole life of an agent whose own events are not logged."""
     has_details = event.model or event.tokens or event.content_ref
     return event.type is EventType.INFERENCE and event.inferred and not has_details
 
@@ -147,7 +149,7 @@ def _inside(indices: Iterable[int], clock: Clock, turn: tuple[float, float]) -> 
             yield index
 
 
-class _Window:
+class _TurnCalls:
     """The tool calls between the begin of a turn and its end.
 
     Attributes:
@@ -158,10 +160,10 @@ class _Window:
         begin, end = turn
         starts, ends, events = clock.starts, clock.ends, graph.events
         # An intervention that ends after the turn waits for the next prompt.
-        people = [n for n in indices if events[n].type is EventType.HUMAN and ends[n] <= end]
-        self.shown_waits = overlap(union((starts[n], ends[n]) for n in people), [turn])
-        self._calls: dict[int, Intervals] = {}  # when each call may have waited
-        self._sure: dict[int, Intervals] = {}  # when a call that states its run time did wait
+        interventions = [n for n in indices if events[n].type is EventType.HUMAN and ends[n] <= end]
+        self.shown_waits = overlap(union((starts[index], ends[index]) for index in interventions), [turn])
+        self._possible: dict[int, Intervals] = {}  # when each call may have waited
+        self._certain: dict[int, Intervals] = {}  # when the calls that state their run time did wait
         models = []
         for index in indices:
             if events[index].type is EventType.HUMAN:
@@ -169,77 +171,92 @@ class _Window:
             if events[index].type is not EventType.TOOL_CALL and not stands_for_life(events[index]):
                 models.append((starts[index], ends[index]))
                 continue
-            last = clock.blocked_until.get(index, ends[index])
-            is_timed = clock.begins[index] > starts[index]
-            if is_timed:
-                last = min(last, clock.begins[index])
-            first, last = max(begin, starts[index]), min(end, last)
-            if last <= first or (is_timed and clock.begins[index] >= ends[index]):
-                continue  # a call that ran for no time waited for the work of another
-            self._calls[index] = without([(first, last)], self.shown_waits)
-            if is_timed:
-                self._sure[index] = self._calls[index]
+            wait_end = clock.blocked_until.get(index, ends[index])
+            has_run_time = clock.begins[index] > starts[index]
+            if has_run_time:
+                wait_end = min(wait_end, clock.begins[index])
+                if clock.begins[index] >= ends[index]:
+                    continue  # a call that worked for no time waited for the work of another call
+            first, last = max(begin, starts[index]), min(end, wait_end)
+            if last <= first:
+                continue
+            self._possible[index] = without([(first, last)], self.shown_waits)
+            if has_run_time:
+                self._certain[index] = self._possible[index]
         self._models = union(models)
-        self._alone = _alone(self._calls)
+        self._alone = _only_one_call(self._possible)
 
-    def open_time(self) -> Iterable[tuple[float, float]]:
-        """Return the intervals in which a call may have waited."""
-        return (interval for intervals in self._calls.values() for interval in intervals)
+    def possible_waits(self) -> Iterator[tuple[float, float]]:
+        """Yield the intervals in which any of the calls may have waited."""
+        for intervals in self._possible.values():
+            yield from intervals
 
-    def place(self, missing: float) -> dict[int, Intervals]:
-        """Distribute the wait of the turn among its calls, the longest first, at the beginning of each.
+    def distribute(self, missing: float) -> dict[int, Intervals]:
+        """Distribute the wait of the turn among its calls and return when each call waited.
 
-        A call waits before it works. Calls that state their run time come first, because the rest of their time was
-        a wait; then the times in which a call was alone, because only a lone wait stops the whole turn.
+        Long intervals come before short ones, and a call waits at the beginning of its interval, before it works. Calls
+        that state their run time come first, because they are known to have waited. Then come the times at which only
+        one call and no model was at work, because then the wait of this call stops the whole turn.
         """
-        placed: dict[int, Intervals] = {}
-        free = {index: without(intervals, self._models) for index, intervals in self._alone.items()}
-        for candidates in (self._sure, free, self._calls):
+        waits: dict[int, Intervals] = {}
+        lone = {index: without(intervals, self._models) for index, intervals in self._alone.items()}
+        for candidates in (self._certain, lone, self._possible):
             for index in sorted(candidates, key=lambda n: (-length(candidates[n]), n)):
                 if missing <= 0:
-                    return placed
-                occupied = union(interval for pieces in placed.values() for interval in pieces)
-                pieces = _first_seconds(without(candidates[index], occupied), missing)
-                if pieces:
-                    placed[index] = union([*placed.get(index, []), *pieces])
-                    missing -= length(pieces)
-        return placed
+                    return waits
+                distributed = union(interval for intervals in waits.values() for interval in intervals)
+                further = _first_seconds(without(candidates[index], distributed), missing)
+                if further:
+                    waits[index] = union([*waits.get(index, []), *further])
+                    missing -= length(further)
+        return waits
 
     def bounds(self, missing: float) -> tuple[CallWait, ...]:
-        """Return the least and the most that each call waited, the longest first."""
-        sure = union(interval for intervals in self._sure.values() for interval in intervals)
-        alone, rest = _alone(self._sure), max(missing - length(sure), 0.0)
-        room = length(without(union(self.open_time()), sure))
+        """Return the least and the longest time that each call waited; the call that may have waited longest is first.
+
+        The wait of the turn lies in the certain waits first, and only the rest in other calls. A call waited at least
+        for the time that no other call can explain.
+        """
+        certain = union(interval for intervals in self._certain.values() for interval in intervals)
+        certain_alone = _only_one_call(self._certain)
+        rest = max(missing - length(certain), 0.0)
+        possible_rest = length(without(union(self.possible_waits()), certain))
         waits = []
-        for index, intervals in self._calls.items():
-            if index in self._sure:
+        for index, intervals in self._possible.items():
+            if index in self._certain:
                 most = min(missing, length(intervals))
-                least = most if rest else max(missing - length(without(sure, alone.get(index, []))), 0.0)
+                least = most
+                if not rest:
+                    by_others = length(without(certain, certain_alone.get(index, [])))
+                    least = max(missing - by_others, 0.0)
             else:
-                most = min(rest, length(without(intervals, sure)))
-                least = max(rest - room + length(without(self._alone.get(index, []), sure)), 0.0)
+                most = min(rest, length(without(intervals, certain)))
+                only_this = length(without(self._alone.get(index, []), certain))
+                least = max(rest - possible_rest + only_this, 0.0)
             if most > TOLERANCE_SECONDS:
                 waits.append(CallWait(index, least, most))
         return tuple(sorted(waits, key=lambda wait: (-wait.most, wait.event)))
 
 
-def _alone(intervals: dict[int, Intervals]) -> dict[int, Intervals]:
-    """Return for each call the intervals in which it was the only one."""
+def _only_one_call(intervals_by_call: dict[int, Intervals]) -> dict[int, Intervals]:
+    """Return, for each call, the part of its intervals in which no other call has an interval."""
     changes = []
-    for index, parts in intervals.items():
-        for begin, end in parts:
-            changes += [(begin, 1, index), (end, -1, index)]
+    for call, intervals in intervals_by_call.items():
+        for begin, end in intervals:
+            changes += [(begin, 1, call), (end, -1, call)]
     changes.sort()
     active: set[int] = set()
     alone: dict[int, Intervals] = {}
-    for (moment, change, index), following in pairwise([*changes, (0.0, 0, -1)]):
+    end_marker = (0.0, 0, -1)  # after the last change, no call is active
+    for (moment, change, call), (next_moment, _, _) in pairwise([*changes, end_marker]):
         if change > 0:
-            active.add(index)
+            active.add(call)
         else:
-            active.discard(index)
-        if len(active) == 1 and following[0] > moment:
-            alone.setdefault(next(iter(active)), []).append((moment, following[0]))
-    return {index: union(parts) for index, parts in alone.items()}
+            active.discard(call)
+        if len(active) == 1 and next_moment > moment:
+            (only,) = active
+            alone.setdefault(only, []).append((moment, next_moment))
+    return {call: union(intervals) for call, intervals in alone.items()}
 
 
 def _first_seconds(intervals: Intervals, seconds: float) -> Intervals:
@@ -256,9 +273,11 @@ def _first_seconds(intervals: Intervals, seconds: float) -> Intervals:
 def _sleep(
     indices: Iterable[int], clock: Clock, turn: tuple[float, float], missing: float
 ) -> tuple[float, float] | None:
-    """Return when the machine slept in a turn, presumably at the beginning of the longest call; None if it did not."""
+    """Return when the machine slept in a turn; None if it did not. The longest event is assumed to begin with sleep."""
     if missing <= TOLERANCE_SECONDS:
         return None
-    intervals = [(max(turn[0], clock.starts[n]), min(turn[1], clock.ends[n])) for n in indices]
+    intervals = [(max(turn[0], clock.starts[index]), min(turn[1], clock.ends[index])) for index in indices]
     begin, end = max(intervals, key=lambda interval: interval[1] - interval[0], default=(0.0, 0.0))
-    return (begin, min(end, begin + missing)) if end > begin else None
+    if end <= begin:
+        return None
+    return begin, min(end, begin + missing)

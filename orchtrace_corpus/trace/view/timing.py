@@ -1,18 +1,23 @@
 """The times of events, in seconds or steps, without waits for people; the longest path and the critical path.
 
-Working events are those in which an agent computes: `inference`, `orchestrator_decision`, `aggregate`,
-`message` and `tool_call`. A spawn is not one, since it may stand for its child's whole life; a human intervention is
-not one either. A tool call lasts until its result, unless it states its end itself; a message without an end takes no
-time. Every other working event without an end has an unknown duration. Copied context does not work: it happened
-elsewhere, at another time. A warm-up, which fills caches before the run, does not work either.
+Working events are those in which an agent computes: `inference`, `orchestrator_decision`, `aggregate`, `message` and
+`tool_call`. A spawn is no working event, since it may last as long as its child lives. A human intervention is none
+either. A tool call lasts until its result, unless it states its own end. A message without an end takes no time. Every
+other working event without an end has an unknown duration. Copied context takes no time: it happened elsewhere, at
+another time. A warm-up, which fills caches before the run, takes no time either.
 
-A tool call that states its run time worked for that long at its end; before, it waited. A call that the log shows
-unfinished counts as working until the log ends or, if open calls only waited, until it was last seen.
+A tool call that states its run time worked for that long at its end; before, it waited. A call that is unfinished in
+the log counts as working until the log ends. If open calls only waited, it ended when it was last seen.
 
-The time in which the run waits for a person is removed from all times. The run waits in every moment of a human
-intervention, or of a wait that follows from the stated duration of a turn, in which no model works, no background call
-works, and no tool call works of an agent that people do not talk to. A tool call that is open at that time waits as
-well and does not get longer. The call that asked the person waits for the answer even while other calls work.
+The time in which the run waits for people is removed from all times. The run can wait during a human intervention, and
+during a wait that follows from the stated duration of a turn. It waits at the moments at which
+
+- no model works,
+- no background call works, and
+- no agent that people do not talk to has a tool call at work.
+
+The other tool calls that last at such a moment wait, too, and do not get longer. The call that asked the person waits
+for the answer even while other calls work.
 """
 
 from __future__ import annotations
@@ -41,14 +46,15 @@ WORKING = frozenset(
 """The types of events in which an agent computes."""
 
 _MODEL_WORKS = WORKING - {EventType.TOOL_CALL}
-_LASTING = WORKING - {EventType.MESSAGE}
+_UNKNOWN_WITHOUT_END = WORKING - {EventType.MESSAGE}
+"""The types of events whose duration is unknown if they have no end."""
 
 
 class Timing:
-    """The times of a trace's events. Lists with a value for each event are in trace order.
+    """The times of a trace's events. Lists with a value for each event are in the trace's order.
 
-    There are two clocks, both from the earliest event. The clock of the run stops while it waits for people; all times
-    are on it if not said otherwise. The wall clock goes on.
+    There are two clocks, and both begin at the earliest event. The clock of the run stops while the run waits for
+    people; the wall clock does not. Times are on the clock of the run if not said otherwise.
 
     Attributes:
         graph: The trace's graph.
@@ -56,17 +62,17 @@ class Timing:
         off_clock: The indices of the events that are copied context or warm-ups. They take no time, and the run does
             not begin or end with them.
         starts: When each event began.
-        begins: When the work of each event began: at its start, unless it is known to have waited first.
+        begins: When the work of each event began: later than its start if the event is known to have waited first.
         ends: When each event ended; if that is unknown, when it began.
         works: How long each event worked; 0 for events that are not working events.
         unknown: The indices of the working events whose duration is unknown, including unfinished ones.
         waits: When the run waited for people, on the wall clock.
         waited: The length of these waits.
         stated: The waits and the sleep that follow from the stated durations of turns.
-        last_seen: For each unfinished event, by index, the last time at which it was still running.
+        last_seen: For each unfinished event, by its index, the last time at which it was still running.
         unit: `s`, or `step` if the trace counts steps.
         begin: When the run began, without events off the clock.
-        end: When it ended.
+        end: When the run ended, without events off the clock.
     """
 
     def __init__(self, trace: Trace, graph: Graph, sequence: list[int]) -> None:
@@ -75,7 +81,7 @@ class Timing:
         self.off_clock = graph.copied | {index for index, event in enumerate(graph.events) if event.warm_up}
         self.unit = "step" if trace.clock.unit is _STEP else "s"
         scale = SECONDS[trace.clock.unit]
-        finished, clock, last_seen = _wall_clock(graph, scale)
+        known_ends, clock, last_seen = _wall_clock(graph, scale)
         self.stated = settle(trace.turns, graph, clock, scale) if trace.turns else NOTHING_STATED
         # People talk to the agents whose stated durations leave out waits for people.
         talking = {turn.agent for turn in trace.turns if turn.excludes is Excluded.PEOPLE}
@@ -90,34 +96,43 @@ class Timing:
                 self.works[index] = ends[index] - begins[index]
         for index in self.off_clock:
             self.works[index] = 0.0
-        lasting = [n for kind in _LASTING for n in graph.indices_by_type.get(kind, ()) if finished[n] is None]
-        self.unknown = sorted(index for index in {*lasting, *last_seen} if index not in self.off_clock)
-        self._on_clock, self.begin, self.end = sequence, min(starts), max(ends)
-        if self.off_clock:
-            self._on_clock = [index for index in sequence if index not in self.off_clock] or sequence
-            self.begin, self.end = min([starts[n] for n in self._on_clock]), max([ends[n] for n in self._on_clock])
+        unknown = set(last_seen)
+        for kind in _UNKNOWN_WITHOUT_END:
+            unknown.update(index for index in graph.indices_by_type.get(kind, ()) if known_ends[index] is None)
+        self.unknown = sorted(unknown - self.off_clock)
+        self._on_clock = sequence
+        if self.off_clock and len(self.off_clock) < len(sequence):  # if all are off the clock, all set begin and end
+            self._on_clock = [index for index in sequence if index not in self.off_clock]
+        self.begin = min([starts[index] for index in self._on_clock])
+        self.end = max([ends[index] for index in self._on_clock])
 
     def _set_times(self, clock: Clock, waits: Intervals, last_seen: dict[int, float]) -> None:
-        """Set the times of events: waits for people stop the clock; other waits and sleep delay work."""
+        """Set the times of events: waits of the run stop the clock; waits of single calls, and sleep, delay work."""
         self.starts, self.begins, self.ends, self.last_seen = clock.starts, clock.begins, clock.ends, last_seen
         if waits:
-            self.starts, self.ends = _without_waits(waits, clock.starts), _without_waits(waits, clock.ends)
-            is_same = clock.begins is clock.starts
-            self.begins = self.starts if is_same else _without_waits(waits, clock.begins)
+            self.starts = _without_waits(waits, clock.starts)
+            self.ends = _without_waits(waits, clock.ends)
+            if clock.begins is clock.starts:  # no event states its run time
+                self.begins = self.starts
+            else:
+                self.begins = _without_waits(waits, clock.begins)
             self.last_seen = dict(zip(last_seen, _without_waits(waits, list(last_seen.values())), strict=True))
         asking = _waits_for_answers(self.graph, clock)
         if self.stated.waits or self.stated.people or asking:
             self.begins = self.begins.copy()
         for index in {**asking, **self.stated.people}:
-            pieces = union([*asking.get(index, ()), *self.stated.people.get(index, ())])
-            pieces = overlap(pieces, [(clock.begins[index], clock.ends[index])])  # before its work, it waited anyway
-            self._delay(index, length(without(pieces, waits)))
+            call_waits = union([*asking.get(index, ()), *self.stated.people.get(index, ())])
+            # The call waited before its work in any case, and the clock does not run during waits of the run.
+            call_waits = overlap(call_waits, [(clock.begins[index], clock.ends[index])])
+            self._delay(index, length(without(call_waits, waits)))
         if self.stated.sleep:
             for index, (begin, end) in enumerate(zip(clock.begins, clock.ends, strict=True)):
                 if end > begin:
-                    self._delay(index, length(without(overlap([(begin, end)], self.stated.sleep), waits)))
+                    sleep = overlap([(begin, end)], self.stated.sleep)
+                    self._delay(index, length(without(sleep, waits)))
 
     def _delay(self, index: int, seconds: float) -> None:
+        """Let the work of an event begin later."""
         self.begins[index] = min(self.begins[index] + seconds, self.ends[index])
 
     @property
@@ -147,8 +162,9 @@ class Timing:
         return {agent: sorted(indices, key=self.ends.__getitem__) for agent, indices in self.indices_by_agent.items()}
 
     def with_waits(self, intervals: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-        """Yield intervals of the run's clock on the wall clock. Waits for people divide an interval into several."""
-        stops, waited = [], [0.0]  # when the run's clock stops; the waits before that and after the last stop
+        """Yield intervals on the clock of the run as intervals on the wall clock; waits for people divide them."""
+        stops = []  # the times at which the clock of the run stands still
+        waited = [0.0]  # how long the run waited before each stop, and in all
         for begin, end in self.waits:
             stops.append(begin - waited[-1])
             waited.append(waited[-1] + end - begin)
@@ -160,16 +176,13 @@ class Timing:
                 place += 1
             yield begin + waited[place], end + waited[place]
 
-    def waits_unseen(self, index: int) -> float:
-        """Return how long the run waited for people after an unfinished event was last seen: perhaps it worked."""
+    def waits_after_last_seen(self, index: int) -> float:
+        """Return how long the run waited for people after an unfinished event was last seen; it may have worked."""
         last_seen = self._last_seen_on_wall_clock[index]
         return sum(end - max(begin, last_seen) for begin, end in self.waits if end > last_seen)
 
     def if_waiting(self, calls: Iterable[int]) -> Timing:
-        """Return the times of the run if some of its calls only waited, for as long as they took.
-
-        Unfinished calls are assumed to have ended when they were last seen.
-        """
+        """Return the times of the run if the given calls only waited; unfinished calls then ended when last seen."""
         import copy  # needed only for runs with open calls
 
         times = copy.copy(self)
@@ -187,28 +200,31 @@ class Timing:
 
     @cached_property
     def ended_events(self) -> tuple[list[int], list[int]]:
-        """The events that ended before a later event of their agent, and how many these are at each event.
+        """For each event, which events of the same agent had ended when it began, as two lists.
 
-        The first list has the indices of such events, in the order in which the sequence passes their end. The second
-        has, for each place of the sequence, the length of that list up to then. Those added at a place are events of
-        the same agent, by their ends. Of two events that began at the same time, `seq` decides which is earlier; if
-        it is the same, they are concurrent. An event that comes later in the sequence never counts as ended.
+        An event depends on such events even without an edge. The first list has the indices of events in the order in
+        which the sequence passes their ends. The second list is parallel to the sequence: it has the length of the
+        first list after each event. So the events that are added to the first list at an event are those of the same
+        agent that ended since the previous event of the agent, by their ends.
+
+        Of two events that began at the same time, `seq` decides which is earlier; with the same `seq`, they are
+        concurrent. An event that comes later in the sequence never counts as ended.
         """
         ended: list[int] = []
         counts: list[int] = []
         events, agents, starts, ends = self.graph.events, self.graph.agents, self.starts, self.ends
         has_begun = [False] * len(self.sequence)
-        waiting = {agent: indices[::-1] for agent, indices in self.indices_by_end.items()}
+        not_ended = {agent: indices[::-1] for agent, indices in self.indices_by_end.items()}  # the earliest end is last
         for index in self.sequence:
-            queue = waiting.get(agents[index]) if index not in self.off_clock else None
+            stack = not_ended.get(agents[index]) if index not in self.off_clock else None
             start = starts[index]
-            while queue:
-                candidate = queue[-1]
+            while stack:
+                candidate = stack[-1]
                 if ends[candidate] > start or not has_begun[candidate]:
                     break
                 if starts[candidate] == start and (events[candidate].seq or 0) >= (events[index].seq or 0):
                     break
-                ended.append(queue.pop())
+                ended.append(stack.pop())
             has_begun[index] = True
             counts.append(len(ended))
         return ended, counts
@@ -216,12 +232,13 @@ class Timing:
 
 def _waits_for_answers(graph: Graph, clock: Clock) -> dict[int, Intervals]:
     """Return when each call that asked a person waited for the answer, even if other calls worked at that time."""
-    people = {n for n in graph.indices_by_type.get(_HUMAN, ()) if clock.ends[n] > clock.starts[n]}
+    interventions = graph.indices_by_type.get(_HUMAN, ())
+    lasting = {index for index in interventions if clock.ends[index] > clock.starts[index]}
     waits: dict[int, Intervals] = {}
-    if not people:
+    if not lasting:
         return waits
     for source, target in zip(graph.sources, graph.targets, strict=True):
-        if target in people and graph.events[source].type is _TOOL_CALL:
+        if target in lasting and graph.events[source].type is _TOOL_CALL:
             begin = max(clock.starts[target], clock.starts[source])
             end = min(clock.ends[target], clock.blocked_until.get(source, clock.ends[source]))
             if end > begin:
@@ -230,58 +247,69 @@ def _waits_for_answers(graph: Graph, clock: Clock) -> dict[int, Intervals]:
 
 
 def _wall_clock(graph: Graph, scale: float) -> tuple[list[float | None], Clock, dict[int, float]]:
-    """Return the times of events including waits for people; `scale` is the seconds in a unit of the trace's clock.
+    """Return the times of events including waits for people.
+
+    Args:
+        graph: The trace's graph.
+        scale: The number of seconds in a unit of the trace's clock.
 
     Returns:
         The end of each event in the unit of the trace, None if unknown; the times of events in seconds; and for each
-        unfinished event, by index, when it was last seen, in seconds.
+        unfinished event, by its index, when it was last seen, in seconds.
     """
     zero = min(graph.times)
-    calls, events, finished = graph.indices_by_type.get(_TOOL_CALL, ()), graph.events, graph.ends
-    with_result = [n for n in calls if (finished[n] is None or events[n].background) and events[n].call_id]
+    calls, events, known_ends = graph.indices_by_type.get(_TOOL_CALL, ()), graph.events, graph.ends
     blocked_until: dict[int, float] = {}
-    if with_result:
-        finished = finished.copy()
-        results = {events[n].call_id: graph.times[n] for n in graph.indices_by_type.get(_TOOL_RESULT, ())}
-        for index in with_result:
-            result = results.get(events[index].call_id)
-            if finished[index] is None:
-                finished[index] = result
-            if events[index].background and result is not None:
-                blocked_until[index] = (result - zero) * scale
+    needs_result = [
+        index for index in calls if events[index].call_id and (known_ends[index] is None or events[index].background)
+    ]
+    if needs_result:
+        known_ends = known_ends.copy()
+        results = graph.indices_by_type.get(_TOOL_RESULT, ())
+        result_times = {events[index].call_id: graph.times[index] for index in results}
+        for index in needs_result:
+            result_time = result_times.get(events[index].call_id)
+            if known_ends[index] is None:
+                known_ends[index] = result_time
+            if events[index].background and result_time is not None:
+                blocked_until[index] = (result_time - zero) * scale
     starts = [(time - zero) * scale for time in graph.times]
+    # An unknown end, or one before the begin, is replaced by the begin.
     ends = [
         start if end is None or end < time else (end - zero) * scale
-        for start, end, time in zip(starts, finished, graph.times, strict=True)
+        for start, end, time in zip(starts, known_ends, graph.times, strict=True)
     ]
     last_seen = {index: ends[index] for index in calls if events[index].unfinished}
     if last_seen:
         log_end = max(ends)
         ends = [log_end if index in last_seen else end for index, end in enumerate(ends)]
-    begins = starts
-    timed = [index for index in calls if events[index].run_time is not None]
-    if timed:
+    begins = starts  # `Timing._set_times` tests if it is the same list
+    with_run_time = [index for index in calls if events[index].run_time is not None]
+    if with_run_time:
         begins = starts.copy()
-        for index in timed:
+        for index in with_run_time:
             worked_until = last_seen.get(index, ends[index])
             begins[index] = max(starts[index], worked_until - (events[index].run_time or 0.0) * scale)
-    return finished, Clock(starts, begins, ends, blocked_until), last_seen
+    return known_ends, Clock(starts, begins, ends, blocked_until), last_seen
 
 
 def _waits(
     graph: Graph, clock: Clock, stated: StatedTurns, talking: set[str], last_seen: dict[int, float]
 ) -> Intervals:
-    """Return the waits for people: the moments of an intervention or a stated wait in which nothing works.
+    """Return the waits for people: the moments of an intervention or a stated wait at which nothing works.
 
     A tool call of an agent that people talk to may wait as well. A tool call of another agent works, and so does a
-    background call after its result. An unfinished call works at least until it was last seen.
+    background call after its result. An unfinished call works at least until it was last seen. The agents in `talking`
+    are known to talk to people; so are those that an intervention names, or all agents if it names none.
     """
     starts, begins, ends, events = clock.starts, clock.begins, clock.ends, graph.events
-    people = [n for n in graph.indices_by_type.get(_HUMAN, ()) if ends[n] > starts[n]]
-    if not people and not stated.people:
+    interventions = graph.indices_by_type.get(_HUMAN, ())
+    asking = [(starts[index], ends[index]) for index in interventions if ends[index] > starts[index]]
+    asking += [interval for intervals in stated.people.values() for interval in intervals]
+    if not asking:
         return []
     working: list[tuple[float, float]] = []
-    talking = {events[index].target for index in graph.indices_by_type.get(_HUMAN, ())} | talking
+    talking = talking.union(events[index].target for index in interventions)
     for index in graph.indices_by_type.get(_TOOL_CALL, ()):
         begin, end = begins[index], last_seen.get(index, ends[index])
         if end <= starts[index]:
@@ -294,25 +322,24 @@ def _waits(
     for kind in _MODEL_WORKS:
         for index in graph.indices_by_type.get(kind, ()):
             working += without([(starts[index], ends[index])], stated.people.get(index, ()))
-    asking = [(starts[n], ends[n]) for n in people]
-    asking += [interval for intervals in stated.people.values() for interval in intervals]
     changes = [(begin, False, 1) for begin, _ in working] + [(end, False, -1) for _, end in working]
     changes += [(begin, True, 1) for begin, _ in asking] + [(end, True, -1) for _, end in asking]
     waits = []
-    previous, people_asked, at_work = 0.0, 0, 0
-    for moment, is_human, change in sorted(changes):
-        if people_asked and not at_work and moment > previous:
+    previous = 0.0
+    asking_count = working_count = 0
+    for moment, is_asking, change in sorted(changes):
+        if asking_count and not working_count and moment > previous:
             waits.append((previous, moment))
         previous = moment
-        if is_human:
-            people_asked += change
+        if is_asking:
+            asking_count += change
         else:
-            at_work += change
+            working_count += change
     return waits
 
 
 def _without_waits(waits: Intervals, moments: Sequence[float]) -> list[float]:
-    """Return moments of the wall clock on the clock that stops during the waits."""
+    """Return moments of the wall clock as moments of a clock that stops during the waits."""
     begins = [begin for begin, _ in waits]
     waited_before = [0.0, *accumulate(end - begin for begin, end in waits)]
     on_run_clock = []
@@ -324,17 +351,17 @@ def _without_waits(waits: Intervals, moments: Sequence[float]) -> list[float]:
 
 
 def most_at_once(begins: Iterable[float], ends: Iterable[float], *, closed: bool = False) -> int:
-    """Return the largest number of intervals that share a moment; with `closed`, their ends belong to them.
+    """Return the largest number of intervals that have a moment in common.
 
-    Begins and ends may be in any order.
+    With `closed`, the end of an interval belongs to it. Begins and ends may be in any order.
     """
-    upcoming = sorted(ends)
-    most = ended = 0
-    for begun, begin in enumerate(sorted(begins), 1):
-        while upcoming[ended] < begin or (upcoming[ended] == begin and not closed):
-            ended += 1
-        if begun - ended > most:
-            most = begun - ended
+    sorted_ends = sorted(ends)
+    most = end_count = 0
+    for begin_count, begin in enumerate(sorted(begins), 1):
+        while sorted_ends[end_count] < begin or (sorted_ends[end_count] == begin and not closed):
+            end_count += 1
+        if begin_count - end_count > most:
+            most = begin_count - end_count
     return most
 
 
@@ -342,7 +369,7 @@ class Path(NamedTuple):
     """A longest path through the graph.
 
     Attributes:
-        length: Its length.
+        length: The sum of the weights on it.
         events: The indices of its events, first to last, including those that add nothing to its length.
     """
 
@@ -351,55 +378,57 @@ class Path(NamedTuple):
 
 
 def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> Path:
-    """Return the heaviest path along the edges of the trace and along the order in which each agent acts.
+    """Return the heaviest path of events that depend on one another.
 
-    An agent does one thing after another: an event of an agent depends on the events of that agent that ended before
-    it, with or without an edge.
+    An event depends on the events from which edges lead to it, and on the events of its agent that ended before it:
+    an agent does one thing after another.
 
     Args:
         times: The times of the events.
         weights: The weight of each event.
-        overlapping: Whether weights are durations, so that an event that began before the end of the event that it
-            depends on adds only the time after that end.
+        overlapping: True if weights are durations: an event that began before the end of the event that it depends on
+            then adds only the time after that end.
     """
-    agents, starts, incoming = times.graph.agents, times.begins, times.incoming
+    agents, begins, incoming = times.graph.agents, times.begins, times.incoming
     ended, ended_counts = times.ended_events
-    place = 0
-    stops = [begin + weight for begin, weight in zip(starts, weights, strict=True)] if overlapping else starts
-    best, predecessor = [0.0] * len(weights), [-1] * len(weights)  # the heaviest path to each event; -1: none before
-    heaviest: dict[str, int] = {}  # among each agent's events that have ended so far
+    place = 0  # the events before this place in `ended` have been considered
+    ends = [begin + weight for begin, weight in zip(begins, weights, strict=True)] if overlapping else begins
+    lengths = [0.0] * len(weights)  # of the heaviest path to each event
+    predecessors = [-1] * len(weights)  # the event before each event on that path; -1 if there is none
+    heaviest: dict[str, int] = {}  # for each agent, the event that ends the heaviest path, of those that have ended
     for index, ended_count in zip(times.sequence, ended_counts, strict=True):
-        longest, previous = 0.0, -1
+        longest, predecessor = 0.0, -1
         for source in incoming[index]:
-            length = best[source]
-            if overlapping and stops[source] > starts[index]:
-                length -= stops[source] - starts[index]
-            if length > longest or (length == longest and previous < 0):
-                longest, previous = length, source
+            length = lengths[source]
+            if overlapping and ends[source] > begins[index]:
+                length -= ends[source] - begins[index]
+            if length > longest or (length == longest and predecessor < 0):
+                longest, predecessor = length, source
         own = heaviest.get(agents[index], -1)
         while place < ended_count:
-            if own < 0 or best[ended[place]] >= best[own]:
-                heaviest[agents[index]] = own = ended[place]
+            if own < 0 or lengths[ended[place]] >= lengths[own]:
+                own = ended[place]
+                heaviest[agents[index]] = own
             place += 1
-        if own >= 0 and (best[own] > longest or (best[own] == longest and previous < 0)):
-            longest, previous = best[own], own
-        best[index] = longest + weights[index]
-        predecessor[index] = previous
-    last = max(times.sequence, key=best.__getitem__)
+        if own >= 0 and (lengths[own] > longest or (lengths[own] == longest and predecessor < 0)):
+            longest, predecessor = lengths[own], own
+        lengths[index] = longest + weights[index]
+        predecessors[index] = predecessor
+    last = max(times.sequence, key=lengths.__getitem__)
     path = [last]
-    while predecessor[path[-1]] >= 0:
-        path.append(predecessor[path[-1]])
-    return Path(best[last], path[::-1])
+    while predecessors[path[-1]] >= 0:
+        path.append(predecessors[path[-1]])
+    return Path(lengths[last], path[::-1])
 
 
 class Chain(NamedTuple):
     """The critical path: `parts`, `gaps` and `after` add up to the elapsed time.
 
     Attributes:
-        events: The indices of its events, first to last.
-        parts: How long each of them worked while the rest of the path waited for it.
-        gaps: The time before each of them in which no event of the path worked.
-        after: The time after the last of them.
+        events: The indices of the events on the path, first to last.
+        parts: How long each of these events worked while the rest of the path waited for it.
+        gaps: The time before each of these events in which no event of the path worked.
+        after: The time after the last event.
     """
 
     events: list[int]
@@ -411,14 +440,14 @@ class Chain(NamedTuple):
 def critical_chain(times: Timing) -> Chain:
     """Return the critical path: the chain of events that the end of the run waited for.
 
-    It is followed back from the event that ended last. The event before another one is the event that released it:
-    of the events with an edge to it, and of its agent's events that had ended before, the one that ended last. Events
-    that only work in parallel to the path are not on it, however long they take; to shorten them gains nothing.
-    `longest_path` differs: it is the path with the most work anywhere in the run, a lower bound for a team that never
-    waits, and does not show what this run waited for. Linear in events and edges.
+    The path is followed back from the event that ended last. An event is preceded by the event that released it. Those
+    that could release it are the events with an edge to it, and the events of its agent that had ended before; the one
+    that ended last did. Events that only worked in parallel to the path are not on it, however long they took; the run
+    would not have ended sooner without them. `longest_path` is another path: the one with the most work anywhere in
+    the run, whether or not the run waited for it. Takes linear time in events and edges.
 
     A working event ends when its work does, and every other event at once. An event that still worked when its
-    successor began counts up to that moment. Events off the clock release nothing.
+    successor began counts up to that moment. Events off the clock release no event.
     """
     starts, incoming, events = times.starts, times.incoming, times.graph.events
     begins = [
@@ -430,33 +459,34 @@ def critical_chain(times: Timing) -> Chain:
     def lateness(index: int) -> tuple[bool, float, float, int]:
         return index not in times.off_clock, ends[index], starts[index], position[index]
 
-    last_of_agent: dict[str, int] = {}  # among each agent's events that have ended so far
-    own_predecessor: dict[int, int] = {}  # the event of the same agent that ended last before each
+    latest_by_agent: dict[str, int] = {}  # for each agent, the event that ended last so far
+    own_predecessors: dict[int, int] = {}  # for each event, the event of the same agent that ended last before it
     ended, ended_counts = times.ended_events
     place = 0
     for index, ended_count in zip(times.sequence, ended_counts, strict=True):
         agent = events[index].agent
         for candidate in ended[place:ended_count]:
-            if agent not in last_of_agent or lateness(candidate) > lateness(last_of_agent[agent]):
-                last_of_agent[agent] = candidate
+            if agent not in latest_by_agent or lateness(candidate) > lateness(latest_by_agent[agent]):
+                latest_by_agent[agent] = candidate
         place = ended_count
-        if agent in last_of_agent:
-            own_predecessor[index] = last_of_agent[agent]
+        if agent in latest_by_agent:
+            own_predecessors[index] = latest_by_agent[agent]
     index = max(times.sequence, key=lateness)
-    limit = times.end
-    path, parts, gaps = [], [], list[float]()
+    limit = times.end  # when the successor began; at first, when the run ended
+    path, parts, gaps_after = [], [], list[float]()
     while True:
         end, begin = min(ends[index], limit), min(begins[index], limit)
         path.append(index)
         parts.append(end - begin)
-        gaps.append(limit - end)
+        gaps_after.append(limit - end)
         limit = begin
-        candidates = [n for n in incoming[index] if n not in times.off_clock]
-        if index in own_predecessor and own_predecessor[index] not in times.off_clock:
-            candidates.append(own_predecessor[index])
+        candidates = [source for source in incoming[index] if source not in times.off_clock]
+        if index in own_predecessors and own_predecessors[index] not in times.off_clock:
+            candidates.append(own_predecessors[index])
         if not candidates:
             break
         start = starts[index]
         index = max(candidates, key=lambda n: (min(ends[n], start), ends[n] <= start, starts[n], position[n]))
-    after, *before = gaps
-    return Chain(path[::-1], parts[::-1], [limit - times.begin, *before[::-1]], after)
+    after = gaps_after.pop(0)
+    gaps = [limit - times.begin, *reversed(gaps_after)]
+    return Chain(path[::-1], parts[::-1], gaps, after)
