@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchtrace_corpus.trace.importers.core.identity import Names
+from orchtrace_corpus.trace.importers.core.identity import UniqueNames
 from tests.effort import assert_grows
 from tests.trace.conversationlogs import Claude, Codex, problems, text, trace_of, use
 
@@ -17,17 +17,17 @@ UNIQUE = ["c", "c#2", "c#3", "c#2#2", "c#2#3", "c#4", "c#3#2"]
 
 
 def test_a_name_gets_the_first_number_that_no_name_has() -> None:
-    names = Names()
+    names = UniqueNames()
 
-    assert [names.new(name) for name in TAKEN] == UNIQUE
+    assert [names.add(name) for name in TAKEN] == UNIQUE
 
 
 @given(st.lists(st.sampled_from(["", "c", "c#2", "c#2#2", "c#3", "c#4", "d#2", "#2"]), max_size=40))
 def test_no_name_is_given_away_twice_and_the_first_to_want_a_free_one_has_it(wanted: list[str]) -> None:
-    names = Names()
+    names = UniqueNames()
     given_away: list[str] = []
     for name in wanted:
-        found = names.new(name)
+        found = names.add(name)
         assert found == name or name in given_away
         assert found not in given_away
         given_away.append(found)
@@ -36,9 +36,9 @@ def test_no_name_is_given_away_twice_and_the_first_to_want_a_free_one_has_it(wan
 def test_a_name_that_very_many_want_takes_no_longer_each_time() -> None:
     def prepare(number: int) -> Callable[[], object]:
         def call() -> None:
-            names = Names()
+            names = UniqueNames()
             for _ in range(number):
-                last = names.new("reader")
+                last = names.add("reader")
             assert last == f"reader#{number}"
 
         return call

@@ -12,7 +12,7 @@ import pytest
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import api, importers
 from orchtrace_corpus.trace.importers.core.builder import as_data
-from orchtrace_corpus.trace.importers.core.identity import Names
+from orchtrace_corpus.trace.importers.core.identity import UniqueNames
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from tests.conftest import run_corpus
 from tests.effort import tries
@@ -104,7 +104,7 @@ def test_logs_with_confused_ids_give_traces_that_validate_accepts(tmp_path: Path
     assert made > number // 2
 
 
-def one_id_for_all(self: Names, wanted: str) -> str:
+def one_id_for_all(self: UniqueNames, wanted: str) -> str:
     """What an importer would do that errs."""
     return wanted
 
@@ -121,7 +121,7 @@ def erring_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         codex.output(number + 0.5, "c1", "done")
     for one in (claude, codex):
         one.write(tmp_path / "logs")
-    monkeypatch.setattr(Names, "new", one_id_for_all)
+    monkeypatch.setattr(UniqueNames, "add", one_id_for_all)
     return tmp_path
 
 
