@@ -95,7 +95,7 @@ def test_reasoning_is_paid_as_the_output_that_it_is_part_of(tmp_path: Path) -> N
     ],
 )
 def test_a_model_stands_for_its_dated_snapshots_and_for_no_other(tmp_path: Path, model: str, is_known: bool) -> None:
-    assert (load(table(tmp_path)).of(model) is not None) == is_known
+    assert (load(table(tmp_path)).model_prices(model) is not None) == is_known
 
 
 @pytest.mark.parametrize(

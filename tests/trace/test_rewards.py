@@ -21,7 +21,17 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.trace import rewards
 from orchtrace_corpus.trace.analysis import outcomes
-from orchtrace_corpus.trace.rewards import FUNCTIONS, WHOLE, Spec, Term, TermSpec, compute, load, of_families, published
+from orchtrace_corpus.trace.rewards import (
+    FUNCTIONS,
+    WHOLE,
+    Spec,
+    Term,
+    TermSpec,
+    compute,
+    load,
+    published,
+    spec_of_families,
+)
 from orchtrace_corpus.trace.rewards.comparison import compare
 from orchtrace_corpus.trace.rewards.specs import GATES, LEVELS, Vector
 from tests.conftest import ROOT, TOY, run_corpus
@@ -519,7 +529,7 @@ def test_a_specification_that_there_is_not_is_refused_with_those_that_there_are(
     with pytest.raises(CommandUseError, match=r"no specification 'pupeteer' \(did you mean 'puppeteer'"):
         load("pupeteer")
     with pytest.raises(CommandUseError, match=r"no reward family 'R9'"):
-        of_families(("R9",))
+        spec_of_families(("R9",))
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.sampled_from("kl"), st.booleans()), max_size=12))

@@ -1,7 +1,6 @@
-"""Labels of the orchestration sub-decisions that events take: O1 spawn to O5 stop.
+"""Labels events with the orchestration sub-decisions that they take: O1 spawn to O5 stop.
 
-Labels in the trace are kept, with the rules that they name. Other events get a label for each rule of `RULES` that
-fires.
+An event that the trace labels keeps those labels. Any other event gets a label for each rule of `RULES` that fires.
 """
 
 from collections.abc import Collection, Iterator
@@ -19,11 +18,17 @@ _AGGREGATE, _STOP = EventType.AGGREGATE, EventType.STOP
 _DESPAWN, _SAFETY, _RETURN = EventType.DESPAWN, EventType.SAFETY, EventType.RETURN
 
 GIVEN = "given"
-"""The rule of a label that the trace has without a rule."""
+"""The rule of a label that the trace states without naming a rule."""
 
 
 class Label(Struct, frozen=True, gc=False):
-    """A sub-decision that an event takes, given by its index, and the rule that fired."""
+    """A sub-decision that an event takes.
+
+    Attributes:
+        event: The index of the event.
+        decision: The sub-decision.
+        rule: The rule that fired, or the rule that the trace names, or `GIVEN`.
+    """
 
     event: int
     decision: Decision
@@ -46,41 +51,47 @@ RULES: dict[str, tuple[Decision, str]] = {
         "The last step of an agent that nobody spawned, if it logs no stop and does nothing afterwards.",
     ),
 }
-"""The label of each rule, and when it fires, in the order of the sub-decisions."""
+"""The sub-decision of each rule, and when the rule fires, in the order of the sub-decisions."""
 
 
 _ACTS = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.TOOL_CALL})
-"""The acts: if one of them follows a step of an agent, the step is not the agent's last."""
+"""The types of events that show that an agent went on after a step, so that the step was not its last."""
 
-_RETURNING = (EdgeType.RETURN, EdgeType.AGGREGATE)
+_RETURN_EDGES = (EdgeType.RETURN, EdgeType.AGGREGATE)
 
 
 def labels(trace: Trace | TraceView, step_indices: Collection[int] | None = None) -> list[Label]:
-    """Return all labels of a trace by event; `step_indices` are the indices of its steps, if they are known.
+    """Return all labels of a trace, in the order of its events.
+
+    Args:
+        trace: The trace.
+        step_indices: The indices of its steps, if the caller knows them already.
 
     Raises:
         CycleError: The edges form a cycle.
     """
     view = TraceView.of(trace)
     events = view.trace.events
-    indices = set(steps(view.trace) if step_indices is None else step_indices)
-    rules_of = _rules_by_type(view)
-    for index in _joins(view.graph, indices):
-        rules_of[index] = (*rules_of.get(index, ()), "join")
-    for index in _last_steps(view, indices):
-        rules_of[index] = (*rules_of.get(index, ()), "last-step")
-    by_event = {index: [Label(index, RULES[rule][0], rule) for rule in rules] for index, rules in rules_of.items()}
+    step_set = set(steps(view.trace) if step_indices is None else step_indices)
+    rules_by_event = _rules_by_type(view)
+    for index in _joins(view.graph, step_set):
+        rules_by_event[index] = (*rules_by_event.get(index, ()), "join")
+    for index in _last_steps(view, step_set):
+        rules_by_event[index] = (*rules_by_event.get(index, ()), "last-step")
+    labels_by_event: dict[int, list[Label]] = {}
+    for index, rules in rules_by_event.items():
+        labels_by_event[index] = [Label(index, RULES[rule][0], rule) for rule in rules]
     for index, event in enumerate(events):
-        if event.sub_decisions:
-            given_rules = event.sub_decision_rules or {}
-            by_event[index] = [
-                Label(index, decision, given_rules.get(decision, GIVEN)) for decision in event.sub_decisions
+        if event.sub_decisions:  # labels of the trace replace those of the rules
+            stated_rules = event.sub_decision_rules or {}
+            labels_by_event[index] = [
+                Label(index, decision, stated_rules.get(decision, GIVEN)) for decision in event.sub_decisions
             ]
-    return [label for index in sorted(by_event) for label in by_event[index]]
+    return [label for index in sorted(labels_by_event) for label in labels_by_event[index]]
 
 
 def _rules_by_type(view: TraceView) -> dict[int, tuple[str, ...]]:
-    """Return the rules that fire on events because of their type and fields, at most one for each sub-decision."""
+    """Return, by event index, the rules that fire because of the event's type and fields."""
     events, indices_by_type = view.graph.events, view.graph.indices_by_type
     rules: dict[int, tuple[str, ...]] = {}
     for index in indices_by_type.get(_SPAWN, ()):
@@ -93,11 +104,14 @@ def _rules_by_type(view: TraceView) -> dict[int, tuple[str, ...]]:
     for index in indices_by_type.get(_DECISION, ()):
         if events[index].target or events[index].tool:
             rules[index] = ("decide-target",)
-    rules.update(dict.fromkeys(indices_by_type.get(_AGGREGATE, ()), ("aggregate",)))
-    rules.update(dict.fromkeys(indices_by_type.get(_STOP, ()), ("stop",)))
+    for index in indices_by_type.get(_AGGREGATE, ()):
+        rules[index] = ("aggregate",)
+    for index in indices_by_type.get(_STOP, ()):
+        rules[index] = ("stop",)
     for index in indices_by_type.get(_DESPAWN, ()):
         event = events[index]
-        if event.target not in ("", event.agent) and not event.inferred:
+        ends_other = event.target and event.target != event.agent
+        if ends_other and not event.inferred:
             rules[index] = ("end-other",)
     for index in indices_by_type.get(_SAFETY, ()):
         if events[index].status in (Status.ERROR, Status.CANCELLED):
@@ -106,24 +120,27 @@ def _rules_by_type(view: TraceView) -> dict[int, tuple[str, ...]]:
 
 
 def _joins(graph: Graph, step_indices: Collection[int]) -> set[int]:
-    """Return the steps, other than aggregates, that the return of another agent leads to."""
+    """Return the steps, other than aggregates, that an edge from another agent's return enters."""
     aggregates = set(graph.indices_by_type.get(_AGGREGATE, ()))
     joins = set()
     for source, target, edge in zip(graph.sources, graph.targets, graph.edges, strict=True):
         if target not in step_indices or target in aggregates or graph.agents[source] == graph.agents[target]:
             continue
-        if graph.events[source].type is _RETURN or edge.type in _RETURNING:
+        if graph.events[source].type is _RETURN or edge.type in _RETURN_EDGES:
             joins.add(target)
     return joins
 
 
 def _last_steps(view: TraceView, step_indices: set[int]) -> Iterator[int]:
-    """Yield the last steps of agents without a parent and without a stop; a step that an act follows does not count."""
+    """Yield the last step of each agent without a parent and without a stop, unless one of its acts follows it."""
     parents, stops = view.lifecycle.parents, view.lifecycle.stops
-    last: dict[str, int] = {}
     agents, indices_by_type = view.graph.agents, view.graph.indices_by_type
-    acting = step_indices.union(*[indices_by_type.get(kind, ()) for kind in _ACTS])
+    steps_and_acts = step_indices.union(*[indices_by_type.get(kind, ()) for kind in _ACTS])
+    last_by_agent: dict[str, int] = {}
     for index in view.sequence:
-        if index in acting and (agent := agents[index]) not in parents and agent not in stops:
-            last[agent] = index
-    yield from (index for index in last.values() if index in step_indices)
+        agent = agents[index]
+        if index in steps_and_acts and agent not in parents and agent not in stops:
+            last_by_agent[agent] = index
+    for index in last_by_agent.values():
+        if index in step_indices:
+            yield index

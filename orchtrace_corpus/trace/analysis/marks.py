@@ -1,4 +1,4 @@
-"""Marks that a user adds to a log: the tools that bring untrusted content, and the tools with side effects."""
+"""Marks that a user adds to a trace: which tools return untrusted content, and which have side effects."""
 
 from collections.abc import Collection
 
@@ -8,11 +8,11 @@ from orchtrace_corpus.trace.model.trace import Trace
 
 
 class Marks(NamedTuple):
-    """The names of tools, as in the logs.
+    """The marked tools, by their names in the logs.
 
     Attributes:
         untrusted: The tools whose results are not trusted.
-        effectful: All tools with side effects; None keeps those that the trace names.
+        effectful: All tools with side effects; None leaves the effectful tools of a trace as they are.
     """
 
     untrusted: Collection[str] = ()
@@ -24,9 +24,9 @@ class Marks(NamedTuple):
             trace.effectful_tools = tuple(sorted(self.effectful))
         if not self.untrusted:
             return
-        tools = {event.call_id: event.tool for event in trace.events if event.type is EventType.TOOL_CALL}
+        tool_by_call = {event.call_id: event.tool for event in trace.events if event.type is EventType.TOOL_CALL}
         for event in trace.events:
             if event.type is EventType.TOOL_RESULT:
-                tool = event.tool or tools.get(event.call_id, "")
+                tool = event.tool or tool_by_call.get(event.call_id, "")
                 if tool in self.untrusted:
                     event.trusted = False

@@ -1,5 +1,6 @@
-"""Reads the outcomes of runs from a file, since logs do not state them: rewards, success, a single agent's run.
+"""Reads the outcomes of runs from a file, since logs do not state them.
 
+An outcome has rewards, success, an error rate, and a baseline: the figures of a single agent's run on the same task.
 The file is CSV with a heading, or JSON (or YAML) with a list of objects. Each line or object is about one run:
 
     run,reward,success,baseline.turns
@@ -7,8 +8,9 @@ The file is CSV with a heading, or JSON (or YAML) with a list of objects. Each l
 
     [{"run": "7ea30000-0000-4000-8000-000000000001", "reward": {"team": 0.8}, "baseline": {"turns": 12}}]
 
-Empty fields are unknown. Besides `FIELDS`, a file can have the field `reward.NAME` for another reward channel,
-`agent.NAME` for the reward of an agent, and `event.ID` for that of an event, such as a return or a merge.
+An empty field is an unknown value. Besides `FIELDS`, a file can have three kinds of fields: `reward.NAME` for a reward
+channel other than `team`, `agent.NAME` for the reward of an agent, and `event.ID` for the reward of an event, such as a
+return or a merge.
 """
 
 import csv
@@ -28,15 +30,15 @@ from orchtrace_corpus.trace.model.terms import BASELINE_FIGURES, CREDIT_UNITS, R
 from orchtrace_corpus.trace.model.trace import Agent, Baseline, Trace
 
 CHANNELS = tuple(dict.fromkeys((*REWARD_FAMILIES, *CREDIT_UNITS)))
-"""The reward channels."""
+"""The names of reward channels: a reward is for a reward family or for a credit unit."""
 
 FIELDS = (
     *("run", "task", "reward", "success", "error_rate", "baseline", "baseline.source"),
     *(f"baseline.{name}" for name in BASELINE_FIGURES),
 )
-"""The fields of a run; `baseline` is a single agent's run on the same task."""
+"""The fields of a run; `baseline` is the id of a single agent's run on the same task."""
 
-_METRICS = {"success": "task_success", "error_rate": "error_rate"}
+_METRIC_BY_FIELD = {"success": "task_success", "error_rate": "error_rate"}
 _TRUTH_VALUES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _MAX_MISTAKES = 20
 _HINT = "docs/importers.md shows a file of outcomes."
@@ -46,13 +48,13 @@ class Outcome(NamedTuple):
     """The outcome of a run.
 
     Attributes:
-        place: Its place in the file, as `file:line`.
+        place: The place of the outcome in the file, as `file:line`.
         rewards: The rewards of the run by channel.
-        metrics: `task_success` from 0 to 1, and `error_rate`.
+        metrics: The metrics by name: `task_success`, from 0 to 1, and `error_rate`.
         baseline: A single agent's run on the same task; None if it is not given.
         agents: The rewards of agents, by name.
         events: The rewards of events, by id.
-        task: The task of the run, since runs of one task are compared with one another; empty if it is not given.
+        task: The task of the run; empty if it is not given. Rewards are compared between runs of one task.
     """
 
     place: str
@@ -64,10 +66,10 @@ class Outcome(NamedTuple):
     task: str = ""
 
     def apply(self, trace: Trace) -> None:
-        """Put the outcome on a trace; other values stay. The import report lists what was given.
+        """Write the outcome into a trace, and list the fields set in its import report.
 
         Raises:
-            DataFileError: It rewards an agent or event that the trace does not have.
+            DataFileError: The outcome rewards an agent or event that the trace does not have.
         """
         if self.agents or self.events:
             self._apply_to_parts(trace)
@@ -75,27 +77,28 @@ class Outcome(NamedTuple):
         trace.rewards.update(self.rewards)
         trace.metrics.update(self.metrics)
         parts = {"rewards": self.rewards, "metrics": self.metrics, "agents": self.agents, "events": self.events}
-        given = [f"{part}.{name}" for part, names in parts.items() for name in names]
+        fields_set = [f"{part}.{name}" for part, names in parts.items() for name in names]
         if self.task:
-            given.append("task_id")
+            fields_set.append("task_id")
         if self.baseline is not None:
             trace.baseline = self.baseline
-            given.append("baseline")
-        trace.import_report["outcomes"] = given
+            fields_set.append("baseline")
+        trace.import_report["outcomes"] = fields_set
 
     def _apply_to_parts(self, trace: Trace) -> None:
-        declared = {agent.id for agent in trace.agents}
-        acting = {event.agent for event in trace.events}
-        events = {event.id: event for event in trace.events}
-        self._refuse_unknown("agent", self.agents, acting | declared)
-        self._refuse_unknown("event", self.events, events)
-        trace.agents += tuple([Agent(name) for name in self.agents if name not in declared])
+        """Write the rewards of agents and events into a trace; declare the agents that it does not declare."""
+        declared_agents = {agent.id for agent in trace.agents}
+        acting_agents = {event.agent for event in trace.events}
+        events_by_id = {event.id: event for event in trace.events}
+        self._require_known("agent", self.agents, acting_agents | declared_agents)
+        self._require_known("event", self.events, events_by_id)
+        trace.agents += tuple([Agent(name) for name in self.agents if name not in declared_agents])
         for agent in trace.agents:
             agent.reward = self.agents.get(agent.id, agent.reward)
-        for name, reward in self.events.items():
-            events[name].reward = reward
+        for event_id, reward in self.events.items():
+            events_by_id[event_id].reward = reward
 
-    def _refuse_unknown(self, part: str, names: Iterable[str], known: Collection[str]) -> None:
+    def _require_known(self, part: str, names: Iterable[str], known: Collection[str]) -> None:
         for name in names:
             if name not in known:
                 message = f"the run has no {part} {quote(name)}{near_suggestion(name, sorted(known))}"
@@ -103,41 +106,46 @@ class Outcome(NamedTuple):
 
 
 class Outcomes:
-    """The outcomes of a file by the names of their runs, or the beginnings of these names.
+    """The outcomes of a file; each is found by the name of its run or by the beginning of that name.
+
+    Args:
+        by_prefix: The outcomes by these names or beginnings of names.
 
     Attributes:
-        runs: The names of the runs so far.
+        runs: The names of the runs that were looked up so far.
     """
 
-    def __init__(self, by_name: Mapping[str, Outcome]) -> None:
-        self._by_name = by_name
-        self._lengths = sorted({len(name) for name in by_name}, reverse=True)
-        self._matched: dict[str, str] = {}  # the run that each name matched
+    def __init__(self, by_prefix: Mapping[str, Outcome]) -> None:
+        self._by_prefix = by_prefix
+        self._lengths = sorted({len(prefix) for prefix in by_prefix}, reverse=True)
+        self._run_by_prefix: dict[str, str] = {}  # the run that each prefix matched so far
         self.runs: list[str] = []
 
     def take(self, run: str) -> Outcome | None:
-        """Return the outcome of a run; None if there is none.
+        """Return the outcome of a run, found by the longest prefix of its name; None if there is none.
 
         Raises:
-            CommandUseError: The beginning of a name that matches this run has already matched another run.
+            CommandUseError: The prefix has already matched another run.
         """
         self.runs.append(run)
-        for name in (run[:length] for length in self._lengths if length <= len(run)):
-            is_name_of_other_run = name != run and self._matched.get(name) == name
-            if name not in self._by_name or is_name_of_other_run:
+        for length in self._lengths:
+            prefix = run[:length]
+            if len(run) < length or prefix not in self._by_prefix:
                 continue
-            outcome = self._by_name[name]
-            other = self._matched.setdefault(name, run)
+            if prefix != run and self._run_by_prefix.get(prefix) == prefix:
+                continue  # the prefix is the whole name of another run, and belongs to that run only
+            outcome = self._by_prefix[prefix]
+            other = self._run_by_prefix.setdefault(prefix, run)
             if other != run:
-                message = f"{outcome.place}: 2 runs begin with {quote(name)}: {quote(other)}, {quote(run)}"
+                message = f"{outcome.place}: 2 runs begin with {quote(prefix)}: {quote(other)}, {quote(run)}"
                 raise CommandUseError(message, "Write more of the name, and a line for each of them.")
             return outcome
         return None
 
     @property
     def unused(self) -> dict[str, Outcome]:
-        """The outcomes that match no run so far."""
-        return {name: outcome for name, outcome in self._by_name.items() if name not in self._matched}
+        """The outcomes that have matched no run so far, by prefix."""
+        return {prefix: outcome for prefix, outcome in self._by_prefix.items() if prefix not in self._run_by_prefix}
 
 
 class _Value(NamedTuple):
@@ -148,20 +156,20 @@ class _Value(NamedTuple):
 
 
 _Rows = Iterator[tuple[str, dict[str, _Value]]]
-"""The places of runs in the file, with their fields."""
+"""For each run in the file, its place and its fields by name."""
 
 
 def load(path: str) -> dict[str, Outcome]:
-    """Read outcomes, by the name of the run or its beginning.
+    """Return the outcomes of a file, by the name of the run or the beginning of that name.
 
     Raises:
-        DataFileError: The file cannot be read, or has mistakes: the message lists them, each with its line.
+        DataFileError: The file cannot be read, or has mistakes; the message lists them with their lines.
     """
-    shown = printable(path, limit=300)
+    path_text = printable(path, limit=300)
     mistakes: list[str] = []
     outcomes: dict[str, Outcome] = {}
-    rows = _csv_rows if path.lower().endswith(".csv") else _tree_rows
-    for place, fields in rows(path, shown, mistakes):
+    read_rows = _csv_rows if path.lower().endswith(".csv") else _tree_rows
+    for place, fields in read_rows(path, path_text, mistakes):
         run = fields.pop("run", _Value("", place))
         if not run.text:
             mistakes.append(f"{run.place}: no run is named")
@@ -170,7 +178,7 @@ def load(path: str) -> dict[str, Outcome]:
         else:
             outcomes[run.text] = _outcome(place, fields, mistakes)
     if not outcomes and not mistakes:
-        mistakes.append(f"{shown}:1: there is no outcome")
+        mistakes.append(f"{path_text}:1: there is no outcome")
     if mistakes:
         listed = first_and_more(mistakes, _MAX_MISTAKES, "… and {} more")
         raise DataFileError("\n".join(("the outcomes have mistakes:", *listed)), _HINT)
@@ -178,7 +186,7 @@ def load(path: str) -> dict[str, Outcome]:
 
 
 def _outcome(place: str, fields: dict[str, _Value], mistakes: list[str]) -> Outcome:
-    """Return the outcome of a run from its fields; add their mistakes to the list."""
+    """Return the outcome of a run from its fields; append their mistakes to the list."""
     rewards: dict[str, float] = {}
     metrics: dict[str, float] = {}
     agents: dict[str, float] = {}
@@ -187,14 +195,15 @@ def _outcome(place: str, fields: dict[str, _Value], mistakes: list[str]) -> Outc
     task = ""
     for name, value in fields.items():
         part, _, rest = name.partition(".")
-        number: float | None = None
+        number: float | None = None  # None if the field is a text or empty
         try:
             _check_name(name)
             if part in ("agent", "event", "reward"):
                 number = _number(value, least=-inf, accepts_words=True)
-            elif name in _METRICS or rest in BASELINE_FIGURES:
-                is_success = name.endswith("success")
-                number = _number(value, least=0.0, most=1.0 if is_success else inf, accepts_words=is_success)
+            elif name.endswith("success"):  # of the run or of its baseline
+                number = _number(value, least=0.0, most=1.0, accepts_words=True)
+            elif name in _METRIC_BY_FIELD or rest in BASELINE_FIGURES:
+                number = _number(value, least=0.0, accepts_words=False)
         except ValueError as error:
             mistakes.append(f"{value.place}: {error}")
             continue
@@ -215,28 +224,28 @@ def _outcome(place: str, fields: dict[str, _Value], mistakes: list[str]) -> Outc
         elif part == "baseline":
             baseline[rest] = number
         else:
-            metrics[_METRICS[name]] = number
-    single_agent = msgspec.convert(baseline, Baseline) if baseline else None
-    return Outcome(place, rewards, metrics, single_agent, agents, events, task)
+            metrics[_METRIC_BY_FIELD[name]] = number
+    single_agent_run = msgspec.convert(baseline, Baseline) if baseline else None
+    return Outcome(place, rewards, metrics, single_agent_run, agents, events, task)
 
 
 def _check_name(name: str) -> None:
-    """Raise ValueError, with the message for the user, if there is no field of a name."""
-    part, _, channel = name.partition(".")
-    if part in ("agent", "event") and channel:
+    """Raise ValueError, with a message for the user, if a field's name is unknown."""
+    part, _, rest = name.partition(".")
+    if part in ("agent", "event") and rest:
         return
-    if part == "reward" and channel:
-        if channel not in CHANNELS:
-            raise ValueError(f"no channel of reward is {quote(channel)}{suggestion(channel, CHANNELS)}")
+    if part == "reward" and rest:
+        if rest not in CHANNELS:
+            raise ValueError(f"no channel of reward is {quote(rest)}{suggestion(rest, CHANNELS)}")
     elif name not in FIELDS:
         raise ValueError(f"unknown {quote(name)}{suggestion(name, FIELDS)}")
 
 
 def _number(value: _Value, *, least: float, most: float = inf, accepts_words: bool) -> float | None:
-    """Return a number, or 1 for true and 0 for false if words are accepted; None for an empty value.
+    """Return a number between bounds, or 1 for true and 0 for false if words are accepted; None for an empty value.
 
     Raises:
-        ValueError: It is something else; the message is for the user.
+        ValueError: The value is something else; the message is for the user.
     """
     if not value.text:
         return None
@@ -245,7 +254,7 @@ def _number(value: _Value, *, least: float, most: float = inf, accepts_words: bo
     try:
         number = float(value.text)
     except ValueError:
-        number = inf
+        number = inf  # refused below, like infinity itself
     if least <= number <= most and abs(number) != inf:
         return number
     expected = "a number from 0 on"
@@ -256,44 +265,48 @@ def _number(value: _Value, *, least: float, most: float = inf, accepts_words: bo
     raise ValueError(f"{quote(value.text)} is not {expected}")
 
 
-def _csv_rows(path: str, shown: str, mistakes: list[str]) -> _Rows:
+def _csv_rows(path: str, path_text: str, mistakes: list[str]) -> _Rows:
+    """Yield the place and the fields of each run of a CSV file; append its mistakes to the list."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            lines = csv.reader(file, strict=True)
-            heading = [name.strip() for name in next(lines, [])]
-            if "run" not in heading or len(set(heading)) < len(heading):
-                mistake = "two columns of one name" if "run" in heading else "no column 'run'"
-                mistakes.append(f"{shown}:1: the heading has {mistake}")
+            rows = csv.reader(file, strict=True)
+            heading = [name.strip() for name in next(rows, [])]
+            if "run" not in heading:
+                mistakes.append(f"{path_text}:1: the heading has no column 'run'")
                 return
-            known = set()
+            if len(set(heading)) < len(heading):
+                mistakes.append(f"{path_text}:1: the heading has two columns of one name")
+                return
+            known_names = set()
             for name in heading:
                 try:
                     _check_name(name)
-                    known.add(name)
+                    known_names.add(name)
                 except ValueError as error:
-                    mistakes.append(f"{shown}:1: {error}")
-            for cells in lines:
-                place = f"{shown}:{lines.line_num}"
+                    mistakes.append(f"{path_text}:1: {error}")
+            for cells in rows:
+                place = f"{path_text}:{rows.line_num}"
                 if len(cells) > len(heading):
                     mistakes.append(f"{place}: {len(cells)} cells, and the heading has {len(heading)}")
                 elif any(cells):
-                    columns = zip(heading, cells, strict=False)
-                    yield place, {name: _Value(cell.strip(), place) for name, cell in columns if name in known}
+                    columns = zip(heading, cells, strict=False)  # the last fields of a short row are unknown
+                    yield place, {name: _Value(cell.strip(), place) for name, cell in columns if name in known_names}
     except csv.Error as error:
-        mistakes.append(f"{shown}:{lines.line_num}: {error}")
+        mistakes.append(f"{path_text}:{rows.line_num}: {error}")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise DataFileError(f"cannot read {shown}: {reason}") from error
+        raise DataFileError(f"cannot read {path_text}: {reason}") from error
 
 
-def _tree_rows(path: str, shown: str, mistakes: list[str]) -> _Rows:
-    file = read(path, shown)
+def _tree_rows(path: str, path_text: str, mistakes: list[str]) -> _Rows:
+    """Yield the place and the fields of each run of a JSON or YAML file; append its mistakes to the list."""
+    file = read(path, path_text)
     root = file.root()
     if file.findings:
         mistakes += map(str, file.findings)
         return
     if not isinstance(root, SequenceNode):
-        mistakes.append(f"{shown}:1: outcomes are a list of objects, one for each run")
+        mistakes.append(f"{path_text}:1: outcomes are a list of objects, one for each run")
         return
     for item in root.items:
         if not isinstance(item, MappingNode):
@@ -303,10 +316,11 @@ def _tree_rows(path: str, shown: str, mistakes: list[str]) -> _Rows:
 
 
 def _flat_fields(file: YamlFile, node: MappingNode, prefix: str, mistakes: list[str]) -> Iterator[tuple[str, _Value]]:
-    """Yield the fields of an object; a field of an inner object has that object's name as a prefix."""
+    """Yield the fields of an object; `{reward: {team: 1}}` has the field `reward.team`. Deeper objects are mistakes."""
     for name, (_, value) in node.entries.items():
         if isinstance(value, Scalar):
-            yield prefix + name, _Value("" if value.text == "null" else value.text, str(file.location(value.at)))
+            text = "" if value.text == "null" else value.text
+            yield prefix + name, _Value(text, str(file.location(value.at)))
         elif isinstance(value, MappingNode) and not prefix:
             yield from _flat_fields(file, value, f"{name}.", mistakes)
         else:

@@ -14,16 +14,16 @@ from orchtrace_corpus.trace.view import TraceView
 class State:
     """The state of a run after an event.
 
-    Counters are stored. Names of agents, calls and messages are looked up on use, in time that grows with their number,
-    so that a replay takes time that grows with the number of events.
+    Counts are stored in each state. Names of agents, calls and messages are looked up when they are read: to store
+    them would take time and memory quadratic in the number of events.
 
     Attributes:
         step: The number of the event in the replay, from 1.
         event: The event.
-        counts: The numbers of live agents, of open calls, and of messages in flight.
-        tokens: The tokens spent so far, without copied context.
+        counts: The number of live agents, of open calls, and of messages in flight.
+        tokens: The sum of the tokens stated so far, without copied context.
         without_tokens: The number of inferences, decisions and aggregates so far that state no tokens.
-        cost_usd: The costs stated so far; None before the first.
+        cost_usd: The sum of the costs stated so far; None before the first cost.
     """
 
     __slots__ = ("_team", "cost_usd", "counts", "event", "step", "tokens", "without_tokens")
@@ -31,7 +31,7 @@ class State:
     def __init__(self, step: int, event: Event, team: "_Team") -> None:
         self.step = step
         self.event = event
-        self.counts = len(team.live), len(team.open_calls), len(team.in_flight)
+        self.counts = (len(team.live), len(team.open_calls), len(team.in_flight))
         self.tokens = team.tokens
         self.without_tokens = team.without_tokens
         self.cost_usd = team.cost_usd
@@ -39,24 +39,24 @@ class State:
 
     @property
     def live(self) -> tuple[str, ...]:
-        """The agents that were spawned or have acted, and have neither been despawned nor stopped."""
+        """The agents that were spawned or have acted, and were not despawned or stopped since."""
         return self._team.live.at(self.step)
 
     @property
     def open_calls(self) -> tuple[str, ...]:
-        """The tool calls without a result so far, by their `call_id`, or else the event's id."""
+        """The tool calls without a result so far: the `call_id` of each, or the event's id without one."""
         return self._team.open_calls.at(self.step)
 
     @property
     def in_flight(self) -> tuple[str, ...]:
-        """The ids of the messages that no event depends on yet."""
+        """The ids of the messages on which no event has depended so far."""
         return self._team.in_flight.at(self.step)
 
     @property
     def changes(self) -> tuple[Sequence[tuple[int, str]], ...]:
-        """The changes of `live`, `open_calls` and `in_flight` up to the last step that was replayed.
+        """The changes of `live`, `open_calls` and `in_flight`, up to the last step of the replay so far.
 
-        Each change is a step and a name, which is removed if it was present, and else added.
+        Each change is a step and a name. The name is added if it was absent, and removed if it was present.
         """
         return self._team.live.changes, self._team.open_calls.changes, self._team.in_flight.changes
 
@@ -72,39 +72,41 @@ class State:
 
 
 def replay(trace: Trace | TraceView) -> Iterator[State]:
-    """Yield the state after each event, by time wherever the edges allow it.
+    """Yield the state after each event. Events are in order of time, except where edges demand another order.
 
     Raises:
         CycleError: The edges form a cycle.
     """
     view = TraceView.of(trace)
     graph, events = view.graph, view.graph.events
-    messages_to: dict[int, list[str]] = {}  # for each event, the messages that it depends on
-    calls_to: dict[int, list[str]] = {}  # and the calls that it answers
+    messages_by_event: dict[int, list[str]] = {}  # the ids of the messages on which each event depends
+    calls_by_event: dict[int, list[str]] = {}  # the names of the tool calls that each event answers
     for source, target, edge in zip(graph.sources, graph.targets, graph.edges, strict=True):
         if events[source].type is EventType.MESSAGE:
-            messages_to.setdefault(target, []).append(events[source].id)
+            messages_by_event.setdefault(target, []).append(events[source].id)
         elif edge.type is EdgeType.TOOL and events[source].type is EventType.TOOL_CALL:
-            calls_to.setdefault(target, []).append(_call_name(events[source]))
+            calls_by_event.setdefault(target, []).append(_call_name(events[source]))
     team = _Team()
-    for step, index in enumerate(view.sequence, 1):
-        yield team.after(step, events[index], messages_to.get(index, ()), calls_to.get(index, ()))
+    for step, index in enumerate(view.sequence, start=1):
+        team.update(step, events[index], messages_by_event.get(index, ()), calls_by_event.get(index, ()))
+        yield State(step, events[index], team)
 
 
 class _Presence:
     """The names that are present after each step.
 
-    Every change is recorded, and all present names after as many changes as there are names. So the names at a step
-    are found in time that grows with their number, and the records grow only with the number of changes.
+    Every change is recorded. A snapshot of all present names is taken when the changes since the last snapshot are at
+    least as many as the names. The names at a step are therefore found in time linear in their number, and the memory
+    is linear in the number of changes.
 
     Attributes:
-        changes: The step and the name of every change; the name is added if it was absent, and else removed.
+        changes: The step and the name of every change. The name is added if it was absent, else removed.
     """
 
     def __init__(self) -> None:
-        self._now: dict[str, None] = {}
+        self._now: dict[str, None] = {}  # a dict as an ordered set
         self.changes: list[tuple[int, str]] = []
-        self._snapshots: list[tuple[int, int, tuple[str, ...]]] = [(0, 0, ())]  # step, changes until then, names
+        self._snapshots: list[tuple[int, int, tuple[str, ...]]] = [(0, 0, ())]  # step, number of changes, names
 
     def __len__(self) -> int:
         return len(self._now)
@@ -115,18 +117,23 @@ class _Presence:
             return
         _toggle(self._now, name)
         self.changes.append((step, name))
-        if len(self.changes) - self._snapshots[-1][1] >= len(self._now):
+        _, changes_at_snapshot, _ = self._snapshots[-1]
+        if len(self.changes) - changes_at_snapshot >= len(self._now):
             self._snapshots.append((step, len(self.changes), tuple(self._now)))
 
     def at(self, step: int) -> tuple[str, ...]:
         """Return the names present after a step, in order of arrival."""
         if not self.changes or self.changes[-1][0] <= step:  # the usual case: each state is read as it is yielded
             return tuple(self._now)
-        _, place, names = self._snapshots[bisect_right(self._snapshots, step, key=itemgetter(0)) - 1]
+        snapshot = bisect_right(self._snapshots, step, key=itemgetter(0)) - 1  # the last one at or before the step
+        _, position, names = self._snapshots[snapshot]
         present = dict.fromkeys(names)
-        while place < len(self.changes) and self.changes[place][0] <= step:
-            _toggle(present, self.changes[place][1])
-            place += 1
+        while position < len(self.changes):
+            changed_at, name = self.changes[position]
+            if changed_at > step:
+                break
+            _toggle(present, name)
+            position += 1
         return tuple(present)
 
 
@@ -149,8 +156,8 @@ class _Team:
         self.without_tokens = 0
         self.cost_usd: float | None = None
 
-    def after(self, step: int, event: Event, messages: Sequence[str], calls: Sequence[str]) -> State:
-        """Return the state after an event to which edges lead from some messages and tool calls."""
+    def update(self, step: int, event: Event, messages: Sequence[str], calls: Sequence[str]) -> None:
+        """Update the state by an event; `messages` and `calls` are those from which an edge leads to the event."""
         kind = event.type
         for message in messages:
             self.in_flight.change(message, step, present=False)
@@ -174,8 +181,8 @@ class _Team:
                 self.without_tokens += 1
             if event.cost_usd is not None:
                 self.cost_usd = (self.cost_usd or 0.0) + event.cost_usd
-        return State(step, event, self)
 
 
 def _call_name(event: Event) -> str:
+    """Return the name by which a result refers to a tool call."""
     return event.call_id or event.id

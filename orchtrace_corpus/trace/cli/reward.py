@@ -16,7 +16,7 @@ from orchtrace_corpus.trace.cli import loading, logs
 from orchtrace_corpus.trace.cli.arguments import Files, OutcomesFile, SessionName
 from orchtrace_corpus.trace.cli.loading import RunDocument, derive_each, with_outcomes
 from orchtrace_corpus.trace.render import rewards as render
-from orchtrace_corpus.trace.rewards import Spec, load, of_families
+from orchtrace_corpus.trace.rewards import Spec, load, spec_of_families
 from orchtrace_corpus.trace.rewards.comparison import compare
 
 
@@ -63,7 +63,7 @@ def reward(
     session = Session(*ctx.obj)
     refuse_together(family=bool(family), spec=bool(spec))
     families = split_names(family) if family else ()
-    specs = [load(name_or_file) for name_or_file in spec] if spec else [of_families(families)]
+    specs = [load(name_or_file) for name_or_file in spec] if spec else [spec_of_families(families)]
     if len({each.name for each in specs}) < len(specs):
         raise CommandUseError("two specifications have one name", "Name different ones, or rename a file.")
     outcomes = logs.outcomes(outcomes_file)

@@ -12,7 +12,7 @@ from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.measures import round_figure
 from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.rewards import FUNCTIONS, WHOLE, Reward, Spec, Term, compute, contributions
-from orchtrace_corpus.trace.rewards.comparison import Comparison, Ranked
+from orchtrace_corpus.trace.rewards.comparison import Comparison, RankedRun
 from orchtrace_corpus.trace.view import TraceView
 
 if TYPE_CHECKING:
@@ -265,10 +265,11 @@ def comparison_tables(
 ) -> list[Table]:
     """Return the runs of one task that two designs rank differently, and the average of each term of the designs."""
     first, second = (printable(spec.name) for spec in specs)
-    moved = sorted((run for run in comparison.runs if run.moved), key=lambda run: (-abs(run.moved), run.run))
+    moved = [run for run in comparison.runs if run.ranks_gained]
+    moved.sort(key=lambda run: (-abs(run.ranks_gained), run.run))  # those that moved most come first
     rows = []
     for ranked in moved if exact else moved[:MAX_RUNS]:
-        figures = (round_figure(figure, exact=exact) for figure in (*ranked.first, *ranked.second, ranked.moved))
+        figures = (round_figure(figure, exact=exact) for figure in (*ranked.first, *ranked.second, ranked.ranks_gained))
         run = runs[ranked.run]
         rows.append((printable(run.trace_id), printable(run.task_id), *figures))
     columns = ("trace", "task", first, "rank", second, "its rank", "moved up")
@@ -277,7 +278,7 @@ def comparison_tables(
     return [Table("ranked_differently", title, columns, tuple(rows), notes), _means_table(specs, runs, exact=exact)]
 
 
-def _comparison_notes(comparison: Comparison, moved: Sequence[Ranked], *, exact: bool) -> Iterator[str]:
+def _comparison_notes(comparison: Comparison, moved: Sequence[RankedRun], *, exact: bool) -> Iterator[str]:
     """Yield notes on the runs that were compared, and on how far the two designs agree."""
     if not exact and len(moved) > MAX_RUNS:
         yield f"{len(moved) - MAX_RUNS:,} more are ranked differently: --format csv has all."
@@ -311,7 +312,7 @@ def _means_table(specs: Sequence[Spec], runs: Sequence[RunFigures], *, exact: bo
 def comparison_data(comparison: Comparison, runs: Sequence[RunFigures]) -> dict[str, Any]:
     """Return the comparison of two designs for programs."""
     ranked = [
-        {"trace_id": runs[run.run].trace_id, "first": run.first, "second": run.second, "moved": run.moved}
+        {"trace_id": runs[run.run].trace_id, "first": run.first, "second": run.second, "moved": run.ranks_gained}
         for run in comparison.runs
     ]
     return {**comparison._asdict(), "runs": ranked}

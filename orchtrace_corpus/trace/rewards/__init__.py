@@ -7,9 +7,10 @@
 
 `Term.by_event` and `Term.by_agent` are not weighted, and each sums to `Term.value`. `Reward.by_event()` and
 `Reward.by_agent()` are weighted, and each sums to `Reward.value`. The key `WHOLE`, the empty name, holds the share that
-belongs to no single event or agent: a trainer puts it on the last step of a run, or on all agents.
-If a trace lacks the data for a term, the term has no value but a refusal, which says what to add. The reward then has
-no value either.
+belongs to no single event or agent. A trainer may put that share on the last step of the run, or on all agents.
+
+A term is refused if the trace lacks the data for it: its value is None, and `Term.refusal` says what to add. The value
+of the reward is then None, too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from orchtrace_corpus.base.annotations import TYPE_CHECKING
-from orchtrace_corpus.trace.rewards.specs import FUNCTIONS, Spec, TermSpec, load, of_families, published
+from orchtrace_corpus.trace.rewards.specs import FUNCTIONS, Spec, TermSpec, load, published, spec_of_families
 from orchtrace_corpus.trace.rewards.terms import WHOLE, Function, Reward, Score, Team, Term
 from orchtrace_corpus.trace.view import TraceView
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FUNCTIONS", "WHOLE", "Function", "Reward", "Spec", "Term", "TermSpec", "compute", "contributions",
-    "load", "of_families", "published",
+    "load", "published", "spec_of_families",
 ]  # fmt: skip
 
 
@@ -41,55 +42,71 @@ def compute(trace: Trace | TraceView, spec: Spec) -> Reward:
         CycleError: The edges form a cycle.
     """
     team = Team(TraceView.of(trace))
-    terms = tuple([_term(team, term, score) for term, score in _scores(team, spec)])
+    terms = tuple([_term(team, term_spec, score) for term_spec, score in _scores(team, spec)])
     return Reward(_sum([term.contribution for term in terms]), terms)
 
 
 def contributions(trace: Trace | TraceView, spec: Spec) -> tuple[float | None, ...]:
-    """Return the reward and then the weighted value of each term, without shares: faster than `compute` for many runs.
+    """Return the reward, followed by the weighted value of each term.
+
+    It computes no shares, and is faster than `compute` for many runs.
 
     Raises:
         CycleError: The edges form a cycle.
     """
     team = Team(TraceView.of(trace))
     values: list[float | None] = []
-    for term, score in _scores(team, spec):
-        values.append(None if score.value is None else term.weight * _clamp(score.value, term))
+    for term_spec, score in _scores(team, spec):
+        if score.value is None:
+            values.append(None)
+        else:
+            values.append(term_spec.weight * _limit(score.value, term_spec))
     return (_sum(values), *values)
 
 
 def _scores(team: Team, spec: Spec) -> Iterator[tuple[TermSpec, Score]]:
-    """Yield each term with its score; a term behind a closed gate scores 0, whatever its ramp and range."""
-    for term in spec.terms:
-        gate_score = _closed_gate(team, term)
+    """Yield each term with its score. A term that a gate rules out scores 0: its ramp and range do not apply."""
+    for term_spec in spec.terms:
+        gate_score = _gate_score(team, term_spec)
         if gate_score is None:
-            yield term, FUNCTIONS[term.function].compute(team, term.settings)
+            yield term_spec, FUNCTIONS[term_spec.function].compute(team, term_spec.settings)
         else:
-            yield term._replace(ramp=None, range=None), gate_score
+            yield term_spec._replace(ramp=None, range=None), gate_score
 
 
-def _closed_gate(team: Team, term: TermSpec) -> Score | None:
-    """Return the score of a term if one of its gates is closed or unknown; None if all are open."""
-    if "spawns" in term.gates and not team.spawns:
+def _gate_score(team: Team, term_spec: TermSpec) -> Score | None:
+    """Return the score that a gate gives instead of the function: 0, or a refusal; None if all conditions hold."""
+    if "spawns" in term_spec.gates and not team.spawns:
         return Score(0.0)
-    if "outcome" not in term.gates:
-        return None
-    outcome = FUNCTIONS["outcome"].compute(team, FUNCTIONS["outcome"].options)
-    if outcome.value is None:
-        return outcome
-    return None if outcome.value > 0 else Score(0.0)
+    if "outcome" in term_spec.gates:
+        outcome = FUNCTIONS["outcome"].compute(team, FUNCTIONS["outcome"].options)
+        if outcome.value is None:
+            return outcome
+        if outcome.value <= 0:
+            return Score(0.0)
+    return None
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
     """Return the sum; None if any value is unknown."""
     known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+    if len(known) < len(values):
+        return None
+    return sum(known)
 
 
-def _term(team: Team, spec: TermSpec, score: Score) -> Term:
+def _term(team: Team, term_spec: TermSpec, score: Score) -> Term:
     if score.value is None:
-        return Term(spec.name, spec.family, spec.weight, None, score.refusal, {}, {})
-    value = _clamp(score.value, spec)
+        return Term(
+            term_spec.name,
+            term_spec.family,
+            term_spec.weight,
+            value=None,
+            refusal=score.refusal,
+            by_event={},
+            by_agent={},
+        )
+    value = _limit(score.value, term_spec)
     events, agents = team.trace.events, team.times.graph.agents
     by_event = {events[index].id: share for index, share in score.events.items()}
     by_agent: dict[str, float] = {}
@@ -100,37 +117,38 @@ def _term(team: Team, spec: TermSpec, score: Score) -> Term:
             agent = agents[index]
             by_agent[agent] = by_agent.get(agent, 0.0) + share
     return Term(
-        spec.name,
-        spec.family,
-        spec.weight,
-        value,
-        None,
-        _rescale(by_event, score.value, value),
-        _rescale(by_agent, score.value, value),
+        term_spec.name,
+        term_spec.family,
+        term_spec.weight,
+        value=value,
+        refusal=None,
+        by_event=_rescale(by_event, score.value, value),
+        by_agent=_rescale(by_agent, score.value, value),
     )
 
 
-def _clamp(value: float, spec: TermSpec) -> float:
-    """Return a value after the ramp and the range of its term."""
-    if spec.ramp is not None:
-        zero, one = spec.ramp
+def _limit(value: float, term_spec: TermSpec) -> float:
+    """Apply the ramp and then the range of a term to the value of its function."""
+    if term_spec.ramp is not None:
+        zero, one = term_spec.ramp
         value = min(max((value - zero) / (one - zero), 0.0), 1.0)
-    if spec.range is not None:
-        lowest, highest = spec.range
+    if term_spec.range is not None:
+        lowest, highest = term_spec.range
         value = min(max(value, lowest), highest)
     return value
 
 
-def _rescale(shares: dict[str, float], raw: float, value: float) -> dict[str, float]:
-    """Return shares that sum to `value`, from shares that sum to the raw value before ramp and range.
+def _rescale(shares: dict[str, float], function_value: float, term_value: float) -> dict[str, float]:
+    """Change shares that sum to the value of a function so that they sum to the value of its term.
 
-    Shares of one sign change in proportion. Shares of both signs stay, and `WHOLE` takes the difference: in proportion,
-    they could become arbitrarily large.
+    Shares of one sign are scaled in proportion. Shares of both signs stay, and `WHOLE` takes the difference: scaled in
+    proportion, they could become arbitrarily large.
     """
     if not shares:
-        return {WHOLE: value} if value else {}
-    if value == raw:
+        return {WHOLE: term_value} if term_value else {}
+    if term_value == function_value:
         return shares
-    if raw and (min(shares.values()) >= 0 or max(shares.values()) <= 0):
-        return {name: share * (value / raw) for name, share in shares.items()}
-    return {**shares, WHOLE: value - raw}
+    has_one_sign = min(shares.values()) >= 0 or max(shares.values()) <= 0
+    if function_value and has_one_sign:
+        return {name: share * (term_value / function_value) for name, share in shares.items()}
+    return {**shares, WHOLE: term_value - function_value}

@@ -1,8 +1,11 @@
 """Rewards for results (R1 to R6): of the team, of agents, roles and steps, of tool calls, and of debates.
 
+A specification calls each function by its name here; `FUNCTIONS` at the end has their formulas and options.
+
 Potential-based shaping: F(s, s') = gamma * Phi(s') - Phi(s) (A. Y. Ng, D. Harada and S. Russell, "Policy invariance
-under reward transformations", ICML 1999). Phi is 0 at the end of a run, so discounted shares sum to -Phi(start) for
-every policy, and shaping does not change the order of policies. Both potentials here are 0 at the start.
+under reward transformations", ICML 1999). Phi is 0 at the end of a run, so the discounted shares of a run sum to
+-Phi(start), whatever the policy: shaping does not change the order of policies. Both potentials here are 0 at the
+start.
 """
 
 from bisect import bisect_left, bisect_right
@@ -13,10 +16,10 @@ from math import fsum, inf
 from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.trace.measures.measure import cite
 from orchtrace_corpus.trace.model.events import CLOSING_TOOLS
-from orchtrace_corpus.trace.rewards.terms import Function, Score, Team, paid, refused, share_of
+from orchtrace_corpus.trace.rewards.terms import Function, Score, Team, fraction_of, refused, sum_of
 
-_SHAPING = "Ng, Harada and Russell, ICML 1999"
-_MAX_NAMED = 5
+_SHAPING_SOURCE = "Ng, Harada and Russell, ICML 1999"
+_MAX_NAMED_AGENTS = 5
 
 CHANNELS = {
     "shared": "R1", "team": "R1", "individual": "R2", "agent": "R2", "role": "R3", "process": "R4", "token": "R4",
@@ -47,111 +50,125 @@ def success(team: Team, options: Options) -> Score:
 
 
 def _refusal_without_rewards(team: Team, agents: Sequence[str]) -> Score | None:
-    """Return a refusal if there are no agents or one of them has no stated reward; else None."""
+    """Return a refusal if there are no agents or an agent has no stated reward; else None."""
     if not agents:
         return refused("no agent of these roles acts: name roles that the trace gives")
-    missing = [agent for agent in agents if agent not in team.outcomes]
+    missing = [agent for agent in agents if agent not in team.reward_by_agent]
     if not missing:
         return None
     names = []
-    for agent in missing[:_MAX_NAMED]:
+    for agent in missing[:_MAX_NAMED_AGENTS]:
         role = team.roles.get(agent, agent)
         names.append(agent if role == agent else f"{agent} ({role})")
-    if len(missing) > _MAX_NAMED:
+    if len(missing) > _MAX_NAMED_AGENTS:
         names.append("…")
     reason = f"{len(missing)} of {len(agents)} agents have no reward: {', '.join(names)}"
     return refused(f"{reason}; give it with --outcomes, as `agent.{missing[0]}`")
 
 
 def agent_outcomes(team: Team, options: Options) -> Score:
-    """Return the mean of the rewards of agents."""
-    chosen = team.with_roles(options["roles"])
-    agents = [agent for agent in team.agents if agent in chosen]
+    """Return the mean of the stated rewards of agents."""
+    agents = _agents_in_order(team, options)
     if refusal := _refusal_without_rewards(team, agents):
         return refusal
-    shares = {agent: team.outcomes[agent] / len(agents) for agent in agents}
+    shares = {agent: team.reward_by_agent[agent] / len(agents) for agent in agents}
     return Score(sum(shares.values()), agents=shares)
+
+
+def _agents_in_order(team: Team, options: Options) -> list[str]:
+    """Return the agents with the roles in the options, in the order of their first event."""
+    selected = team.agents_with_roles(options["roles"])
+    return [agent for agent in team.agents if agent in selected]
 
 
 def role_outcomes(team: Team, options: Options) -> Score:
     """Return the mean over roles of the mean reward of their agents."""
-    chosen = team.with_roles(options["roles"])
-    agents = [agent for agent in team.agents if agent in chosen and agent in team.roles]
+    agents = [agent for agent in _agents_in_order(team, options) if agent in team.roles]
     if not agents:
         return refused("the trace gives no role of an agent that acts: declare roles under `agents`")
     if refusal := _refusal_without_rewards(team, agents):
         return refusal
-    members: dict[str, list[str]] = {}
+    agents_by_role: dict[str, list[str]] = {}
     for agent in agents:
-        members.setdefault(team.roles[agent], []).append(agent)
-    shares = {agent: team.outcomes[agent] / (len(members) * len(same)) for same in members.values() for agent in same}
+        agents_by_role.setdefault(team.roles[agent], []).append(agent)
+    shares = {}
+    for agents_of_role in agents_by_role.values():
+        for agent in agents_of_role:
+            shares[agent] = team.reward_by_agent[agent] / (len(agents_by_role) * len(agents_of_role))
     return Score(sum(shares.values()), agents=shares)
 
 
 def step_outcomes(team: Team, options: Options) -> Score:
     """Return the sum of the rewards that events state."""
-    agents = team.with_roles(options["roles"])
-    stated = {
+    agents = team.agents_with_roles(options["roles"])
+    rewards = {
         index: event.reward
         for index, event in enumerate(team.trace.events)
         if event.reward is not None and event.agent in agents and not event.copied_context
     }
-    if not stated:
+    if not rewards:
         return refused("no event states a reward: give it with --outcomes, as `event.ID`")
-    return paid(stated)
+    return sum_of(rewards)
 
 
 def shaping(team: Team, options: Options) -> Score:
-    """Return discounted potential-based shaping along the steps and results of the run; it sums to 0.
+    """Return discounted potential-based shaping along the steps and results of the run; its shares sum to 0.
 
-    The potential `returned` is the share of spawned agents that have returned, `results` the outcome of the latest
-    result.
+    With the option `potential=returned`, the potential is the share of spawned agents that have returned; with
+    `results`, it is the outcome of the latest result.
     """
     potentials: dict[int, float] = {}  # the potential after each event that changes it
     if options["potential"] == "results":
-        potentials = {n: outcome for n in team.results if (outcome := team.outcome_of(n)) is not None}
+        for result in team.results:
+            outcome = team.outcome_of(result)
+            if outcome is not None:
+                potentials[result] = outcome
         if not potentials:
             return refused("no return or aggregate states its outcome: give it with --outcomes, as `event.ID`")
     else:
         if not team.spawns:
             return refused("nothing is spawned, so nothing can return")
-        first_returns = set(team.returned.values())
+        first_returns = set(team.return_by_spawn.values())
         returns = [result for result in team.results if result in first_returns]
         potentials = {index: count / len(team.spawns) for count, index in enumerate(returns, start=1)}
     transitions = set(team.steps).union(potentials)
     order = [index for index in team.times.sequence if index in transitions]
-    gamma, discount, phi = options["gamma"], 1.0, 0.0
+    gamma = options["gamma"]
+    discount = 1.0
+    phi = 0.0
     shares = {}
     for index in order:
         next_phi = 0.0 if index == order[-1] else potentials.get(index, phi)
         if share := discount * (gamma * next_phi - phi):
             shares[index] = share
-        discount, phi = discount * gamma, next_phi
-    return paid(shares)
+        discount *= gamma
+        phi = next_phi
+    return sum_of(shares)
 
 
 def _calls(team: Team, options: Options) -> list[int]:
-    """Return the tool calls of the tools and roles in the options; of all tools or roles if none are named."""
-    tools, roles = options["tools"], options.get("roles", ())
-    events, agents = team.trace.events, team.with_roles(roles)
-    calls = list(team.calls)
+    """Return the tool calls of the tools and roles in the options; without tools or roles, those of all."""
+    tools, roles = options["tools"], options.get("roles", ())  # not every function has the option `roles`
+    events = team.trace.events
+    calls = list(team.success_by_call)
     if tools:
         calls = [call for call in calls if events[call].tool in tools]
     if roles:
+        agents = team.agents_with_roles(roles)
         calls = [call for call in calls if events[call].agent in agents]
     return calls
 
 
 def _share_of_calls(team: Team, options: Options, *, succeeded: bool) -> Score:
-    """Return the share of tool calls that succeeded, or that failed."""
-    indices = _calls(team, options)
-    if not indices:
+    """Return the share of tool calls that succeeded, or with `succeeded=False` of those that did not."""
+    calls = _calls(team, options)
+    if not calls:
         return refused("no tool is called")
-    unknown = [index for index in indices if team.calls[index] is None]
+    unknown = [call for call in calls if team.success_by_call[call] is None]
     if unknown:
-        reason = f"{len(unknown)} of {len(indices)} tool calls have no known end"
+        reason = f"{len(unknown)} of {len(calls)} tool calls have no known end"
         return refused(f"{reason}: {cite(team.trace, unknown)}; state the `status` of their results")
-    return share_of([index for index in indices if team.calls[index] is succeeded], indices)
+    return fraction_of([call for call in calls if team.success_by_call[call] is succeeded], calls)
 
 
 def tool_success(team: Team, options: Options) -> Score:
@@ -169,15 +186,17 @@ def failed_calls(team: Team, options: Options) -> Score:
     if not _calls(team, options):
         return Score(0.0)
     share = _share_of_calls(team, options, succeeded=False)
-    return share if share.value is None else paid(dict.fromkeys(share.events, 1.0))
+    if share.value is None:
+        return share
+    return sum_of(dict.fromkeys(share.events, 1.0))
 
 
 def team_tool_success(team: Team, options: Options) -> Score:
-    """Return half the success of the leads' tool calls plus half that of the workers'.
+    """Return half the success of the leads' tool calls plus half the success of the workers' tool calls.
 
-    The success of leads, which are agents that were not spawned, is the mean over them of the share of their calls
-    that succeeded. That of workers is the same over the agents that were spawned, and 0 if there are none. The share
-    of an agent without calls is 1.
+    Leads are the agents that were not spawned, workers those that were. The success of either group is the mean, over
+    its agents, of the share of an agent's calls that succeeded. The share of an agent without calls is 1, and the
+    success of an empty group is 0.
     """
     successful = _share_of_calls(team, options, succeeded=True)
     calls = _calls(team, options)
@@ -192,65 +211,69 @@ def team_tool_success(team: Team, options: Options) -> Score:
     shares: dict[str, float] = {}
     for group in (leads, workers):
         for agent in group:
+            calls_of_agent = calls_by_agent[agent]
             share = 1.0
-            if calls_by_agent[agent]:
-                share = sum(call in successful.events for call in calls_by_agent[agent]) / len(calls_by_agent[agent])
+            if calls_of_agent:
+                share = len([call for call in calls_of_agent if call in successful.events]) / len(calls_of_agent)
             shares[agent] = 0.5 * share / len(group)
     return Score(fsum(shares.values()), agents=shares)
 
 
 def tool_calls(team: Team, options: Options) -> Score:
     """Return the number of tool calls."""
-    return paid(dict.fromkeys(_calls(team, options), 1.0))
+    return sum_of(dict.fromkeys(_calls(team, options), 1.0))
 
 
 def tool_repeats(team: Team, options: Options) -> Score:
-    """Return the share of tool calls that repeat an earlier one: same tool, same content.
+    """Return the share of tool calls that repeat an earlier call, with the same tool and the same content.
 
-    A call that returns the result of an agent does not count.
+    Calls with which an agent hands over its result are left out.
     """
     events = team.trace.events
-    indices = [index for index in _calls(team, options) if events[index].tool not in CLOSING_TOOLS]
-    if not indices:
+    calls = [call for call in _calls(team, options) if events[call].tool not in CLOSING_TOOLS]
+    if not calls:
         return refused("no tool is called")
-    if missing := [index for index in indices if not events[index].content_ref]:
-        return refused(
-            f"{len(missing)} of {len(indices)} tool calls have no `content_ref`: {cite(team.trace, missing)}"
-        )
-    seen, repeated = set(), []
-    for index in sorted(indices, key=lambda index: (events[index].t, events[index].seq or 0, events[index].id)):
-        call = events[index].tool, events[index].content_ref
-        if call in seen:
-            repeated.append(index)
-        seen.add(call)
-    return share_of(repeated, indices)
+    if missing := [call for call in calls if not events[call].content_ref]:
+        return refused(f"{len(missing)} of {len(calls)} tool calls have no `content_ref`: {cite(team.trace, missing)}")
+    calls_by_time = sorted(calls, key=lambda call: (events[call].t, events[call].seq or 0, events[call].id))
+    seen = set()
+    repeated = []
+    for call in calls_by_time:
+        tool_and_content = events[call].tool, events[call].content_ref
+        if tool_and_content in seen:
+            repeated.append(call)
+        seen.add(tool_and_content)
+    return fraction_of(repeated, calls)
 
 
 def tool_use(team: Team, options: Options) -> Score:
-    """Return 1 if any tool is called, else 0; the calls share it equally."""
+    """Return 1 if any tool is called, else 0; the calls have equal shares in it."""
     calls = _calls(team, options)
     if not calls:
         return Score(0.0)
-    return Score(1.0, "", dict.fromkeys(calls, 1 / len(calls)))
+    return Score(1.0, events=dict.fromkeys(calls, 1 / len(calls)))
 
 
 def verdicts(team: Team, options: Options) -> Score:
-    """Return the mean reward of the verdicts: the events with a reward by agents that judge."""
-    judges = team.with_roles(options["roles"])
+    """Return the mean reward of the verdicts, which are the events of judging agents that state a reward."""
+    judges = team.agents_with_roles(options["roles"])
     if not judges:
         return refused(f"no agent has the role {' or '.join(options['roles'])}: name the roles that judge")
-    events = team.trace.events
-    indices = [n for n, event in enumerate(events) if event.reward is not None and event.agent in judges]
-    if not indices:
+    rewards = {}
+    for index, event in enumerate(team.trace.events):
+        if event.reward is not None and event.agent in judges:
+            rewards[index] = event.reward
+    if not rewards:
         return refused("no event of a judge states a reward: give it with --outcomes, as `event.ID`")
-    return paid({index: (events[index].reward or 0.0) / len(indices) for index in indices})
+    return sum_of({index: reward / len(rewards) for index, reward in rewards.items()})
 
 
-def agreement(team: Team, options: Options) -> Score:  # noqa: ARG001  (all functions of rewards take both)
-    """Return the share of pairs of events with the same content, among the events of the last merge."""
-    if not team.merges:
+def agreement(team: Team, options: Options) -> Score:  # noqa: ARG001  (all reward functions take both)
+    """Return the share of pairs of events with the same content, among the inputs of the last merge."""
+    if not team.merge_inputs:
         return refused("no aggregate merges what two or more agents say")
-    inputs = team.merges[max(team.merges, key=team.results.index)]
+    last_merge = max(team.merge_inputs, key=team.results.index)
+    inputs = team.merge_inputs[last_merge]
     contents = {index: team.trace.events[index].content_ref for index in inputs}
     if missing := [index for index in inputs if not contents[index]]:
         return refused(
@@ -258,28 +281,35 @@ def agreement(team: Team, options: Options) -> Score:  # noqa: ARG001  (all func
         )
     counts = Counter(contents.values())
     pairs = len(inputs) * (len(inputs) - 1) / 2
-    return paid({index: (counts[content] - 1) / 2 / pairs for index, content in contents.items()})
+    shares = {}
+    for index, content in contents.items():
+        equal_inputs = counts[content] - 1
+        shares[index] = equal_inputs / 2 / pairs  # both inputs of an equal pair get half of it
+    return sum_of(shares)
 
 
 def wins(team: Team, options: Options) -> Score:
-    """Return, by agent, the pairs won less the pairs lost, divided by its pairs; this zero-sum game has the value 0."""
-    chosen = team.with_roles(options["roles"])
-    agents = [agent for agent in team.agents if agent in chosen]
+    """Return the value 0 of a zero-sum game between agents, with shares by agent.
+
+    An agent wins against the agents with a lower reward. Its share is the number of agents against which it wins, less
+    the number against which it loses, divided by the number of its opponents.
+    """
+    agents = _agents_in_order(team, options)
     if len(agents) < 2:
         return refused("fewer than two agents of these roles act, and a game has two sides")
     if refusal := _refusal_without_rewards(team, agents):
         return refusal
-    ranked = sorted(team.outcomes[agent] for agent in agents)
+    rewards = sorted(team.reward_by_agent[agent] for agent in agents)
     shares = {}
     for agent in agents:
-        reward = team.outcomes[agent]
-        won = bisect_left(ranked, reward)
-        lost = len(ranked) - bisect_right(ranked, reward)
+        reward = team.reward_by_agent[agent]
+        won = bisect_left(rewards, reward)
+        lost = len(rewards) - bisect_right(rewards, reward)
         shares[agent] = (won - lost) / (len(agents) - 1)
     return Score(0.0, agents=shares)
 
 
-_ANY = (-inf, inf)
+_ANY = (-inf, inf)  # the bounds of a value without bounds
 FUNCTIONS = (
     Function("outcome", "", "reward", _ANY, "rewards.CHANNEL", "the trace", {"channel": "team"}, outcome),
     Function(
@@ -293,7 +323,7 @@ FUNCTIONS = (
     ),
     Function("step_outcomes", "R4", "reward", _ANY, "sum of events[].reward", "ours", {"roles": ()}, step_outcomes),
     Function(
-        "shaping", "R4", "1", _ANY, "sum of gamma^t (gamma Phi(t+1) - Phi(t)), Phi 0 at the end", _SHAPING,
+        "shaping", "R4", "1", _ANY, "sum of gamma^t (gamma Phi(t+1) - Phi(t)), Phi 0 at the end", _SHAPING_SOURCE,
         {"potential": "returned", "gamma": 1.0}, shaping,
     ),
     Function("tool_success", "R5", "1", (0, 1), "calls that succeeded / calls", "ours", {"tools": ()}, tool_success),

@@ -1,8 +1,9 @@
 """Specifications of rewards: the functions and weights that make up a reward, with the evidence for each.
 
-A specification is a YAML file; `schema.json` in this folder describes it. Those of published methods are in
-`data/rewards`. There, each term has evidence with the line that proves it. Points that a source leaves open, and parts
-that no trace can show, are declared. Test vectors compare the terms with values of the released code.
+A specification is a YAML file; `schema.json` in this folder describes it. The specifications of published methods are
+in `data/rewards`. Each of their terms has evidence: a quoted line of a paper or of code. They also declare the points
+that a source leaves open, and the parts of a reward that no trace can show. Test vectors compare their terms with
+values of the released code.
 """
 
 import os
@@ -34,7 +35,7 @@ from orchtrace_corpus.trace.rewards.terms import FAMILIES, Function
 FUNCTIONS: dict[str, Function] = {
     function.name: function for function in (*outcomes.FUNCTIONS, *orchestration.FUNCTIONS)
 }
-"""Every function that a term may name, in the order of listings."""
+"""The functions that a term may name, by name, in the order in which lists show them."""
 
 CHOICES = {
     ("outcome", "channel"): tuple(outcomes.CHANNELS),
@@ -43,16 +44,16 @@ CHOICES = {
     ("tokens", "types"): tuple(EventType),
     ("usd", "types"): tuple(EventType),
 }
-"""The allowed values of options that take one or several of a few words, by function and option."""
+"""The allowed values of each option that has a fixed set of values, by function and option."""
 
 LEVELS = ("paper", "code", "docs", "secondary")
 """The kinds of source of a term's evidence, the most reliable first."""
 
 GATES = ("outcome", "spawns")
-"""Conditions of a term: `outcome`: the run's outcome (channel `team`) is above 0; `spawns`: an agent is spawned."""
+"""The gates of a term. `outcome` demands a reward of the team above 0; `spawns` demands that an agent is spawned."""
 
 MAX_MISTAKES = 20
-"""The most mistakes of a specification that a message lists; further ones are only counted."""
+"""The number of mistakes that a message lists; further mistakes are only counted."""
 
 _HINT = "docs/rewards.md shows a specification."
 
@@ -64,7 +65,7 @@ class Evidence(NamedTuple):
         note: What the source says, in a sentence.
         source: The address of the source, with the line if it has lines.
         level: The kind of source, one of `LEVELS`.
-        copy: Whether the text was read in a copy instead of at the address itself.
+        copy: True if the text was read in a copy instead of at the address itself.
         quote: The words of the source that prove the note; empty if none are quoted.
     """
 
@@ -95,9 +96,9 @@ class Vector(NamedTuple):
     Attributes:
         note: The inputs and the origin of the value, in a sentence.
         source: The address of the code or log, with the lines.
-        trace: The path of the run.
-        options: Options that replace those of the terms, by name, such as the settings of that run.
-        reward: The value of the whole reward; None where the source gives only parts.
+        trace: The path of the run's trace.
+        options: Options that replace those of the terms, by name: the settings that the run had.
+        reward: The value of the whole reward; None if the source gives only values of terms, events or agents.
         terms: The weighted values of terms, by name.
         events: The weighted shares of events over all terms, by id.
         agents: The weighted shares of agents over all terms, by name.
@@ -118,12 +119,13 @@ class TermSpec(NamedTuple):
 
     Attributes:
         name: The name, unique within a specification.
-        function: The function that computes it.
-        weight: The factor by which its value is multiplied.
-        options: The options of the function that differ from its defaults.
-        range: The lowest and the highest value; values outside are clamped.
-        ramp: The values that become 0 and 1, linear between them; applied before the range.
-        gates: Conditions from `GATES`; the term is 0 unless all hold.
+        function: The name of the function that computes the value, a key of `FUNCTIONS`.
+        weight: The factor by which the value is multiplied.
+        options: The options of the function that differ from their defaults.
+        range: The lowest and the highest value; a value outside becomes the nearer of the two.
+        ramp: The values of the function that become 0 and 1. Values between them are interpolated; values outside
+            become 0 or 1. The ramp is applied before the range.
+        gates: Conditions from `GATES`; the term is 0 unless all of them hold.
         evidence: The sources of the term.
         open: Points that the sources leave open.
     """
@@ -140,14 +142,17 @@ class TermSpec(NamedTuple):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """All options of the function, defaults included."""
+        """All options of the function by name, defaults included."""
         defaults = FUNCTIONS[self.function].options
         return {**defaults, **self.options} if self.options else defaults
 
     @property
     def family(self) -> str:
-        """The code of its reward family."""
-        return FUNCTIONS[self.function].family or outcomes.CHANNELS[self.settings["channel"]]
+        """The code of the reward family of the term."""
+        family = FUNCTIONS[self.function].family
+        if not family:  # that of `outcome` depends on the channel
+            family = outcomes.CHANNELS[self.settings["channel"]]
+        return family
 
 
 class Spec(NamedTuple):
@@ -156,8 +161,8 @@ class Spec(NamedTuple):
     Attributes:
         name: The name of its file without the extension.
         terms: The terms.
-        title: A line that names it.
-        paper: The key of the paper in the corpus; empty if it is from no paper.
+        title: A title, in one line.
+        paper: The key of the paper in the corpus; empty if the reward is from no paper.
         open: Points that the source leaves open about the reward as a whole.
         omitted: Parts of the published reward that no trace can show.
         vectors: Test vectors from the released code.
@@ -180,60 +185,67 @@ class Spec(NamedTuple):
         """Return the same reward with options replaced in every term whose function has them."""
         terms = []
         for term in self.terms:
-            of_function = FUNCTIONS[term.function].options
-            replaced = {name: value for name, value in options.items() if name in of_function}
+            defaults = FUNCTIONS[term.function].options
+            replaced = {name: value for name, value in options.items() if name in defaults}
             terms.append(term._replace(options={**term.options, **replaced}))
         return self._replace(terms=tuple(terms))
 
 
-def of_families(families: tuple[str, ...] = ()) -> Spec:
-    """Return a reward of every function in some families, each with weight 1; of all families if none is named.
+def spec_of_families(families: tuple[str, ...] = ()) -> Spec:
+    """Return a reward with a term of weight 1 for each function of some families; of all families if none is named.
 
     Raises:
-        CommandUseError: There is no such family.
+        CommandUseError: A family is unknown.
     """
     for family in families:
         if family not in FAMILIES:
             raise CommandUseError(f"there is no reward family {quote(family)}{suggestion(family, FAMILIES)}")
     terms = [TermSpec(f"outcome.{channel}", "outcome", options={"channel": channel}) for channel in outcomes.CHANNELS]
     terms += [TermSpec(name, name) for name in FUNCTIONS if name != "outcome"]
-    wanted = [term for term in terms if not families or term.family in families]
-    return Spec("functions", tuple(sorted(wanted, key=lambda term: term.family)), "Every function, with weight 1")
+    if families:
+        terms = [term for term in terms if term.family in families]
+    terms.sort(key=lambda term: term.family)
+    return Spec("functions", tuple(terms), title="Every function, with weight 1")
 
 
 def published() -> dict[str, str]:
     """Return the paths of the specifications that come with this package, by name."""
     folder = installed_path("data/rewards")
-    files = sorted(name for name in os.listdir(folder) if name.endswith(".yaml")) if folder else ()
-    return {name.removesuffix(".yaml"): os.path.join(folder, name) for name in files}
+    if not folder:
+        return {}
+    file_names = sorted(name for name in os.listdir(folder) if name.endswith(".yaml"))
+    return {name.removesuffix(".yaml"): os.path.join(folder, name) for name in file_names}
 
 
-def load(given: str) -> Spec:
-    """Read a specification from a file, or by the name of one that comes with this package.
+def load(name_or_path: str) -> Spec:
+    """Read a specification of a file, or a published one by its name.
 
     Raises:
-        CommandUseError: It is neither a file nor such a name.
+        CommandUseError: The argument is neither a path nor a name of `published`.
         DataFileError: The file has mistakes; the message lists them with their lines.
     """
-    path = given
-    is_path = os.path.exists(given) or os.sep in given or given.endswith((".yaml", ".yml"))
+    path = name_or_path
+    is_path = os.path.exists(path) or os.sep in path or path.endswith((".yaml", ".yml"))
     if not is_path:
         paths = published()
-        if given not in paths:
-            hint = "Name one of these, or a file."
-            raise CommandUseError(f"there is no specification {quote(given)}{suggestion(given, list(paths))}", hint)
-        path = paths[given]
+        if name_or_path not in paths:
+            message = f"there is no specification {quote(name_or_path)}{suggestion(name_or_path, list(paths))}"
+            raise CommandUseError(message, "Name one of these, or a file.")
+        path = paths[name_or_path]
     file = read(path, printable(path, limit=300))
-    spec = _decode(file, os.path.splitext(os.path.basename(path))[0], os.path.dirname(path))
+    name, _ = os.path.splitext(os.path.basename(path))
+    spec = _decode(file, name, os.path.dirname(path))
     mistakes = [f"{finding.location}: {finding.message}" for finding in file.findings]
     if mistakes or spec is None:
-        more = [f"… and {len(mistakes) - MAX_MISTAKES} more"] if len(mistakes) > MAX_MISTAKES else []
-        raise DataFileError("\n".join(("the specification has mistakes:", *mistakes[:MAX_MISTAKES], *more)), _HINT)
+        lines = ["the specification has mistakes:", *mistakes[:MAX_MISTAKES]]
+        if len(mistakes) > MAX_MISTAKES:
+            lines.append(f"… and {len(mistakes) - MAX_MISTAKES} more")
+        raise DataFileError("\n".join(lines), _HINT)
     return spec
 
 
 def _decode(file: YamlFile, name: str, folder: str) -> Spec | None:
-    """Decode a specification; None, with findings in the file, if it has mistakes."""
+    """Decode a specification; None, with findings added to the file, if it has mistakes."""
     report, root = Report(file), file.root()
     if root is None:
         return None
@@ -252,29 +264,35 @@ def _decode(file: YamlFile, name: str, folder: str) -> Spec | None:
             report.add("F101", node.at, "a test vector needs 'reward', 'terms', 'events' or 'agents'")
     if spec is None or file.findings:
         return None
-    vectors = (vector._replace(trace=os.path.join(folder, *vector.trace.split("/"))) for vector in spec.vectors)
+    vectors = []
+    for vector in spec.vectors:
+        trace_path = os.path.join(folder, *vector.trace.split("/"))  # paths in the file are relative to its folder
+        vectors.append(vector._replace(trace=trace_path))
     return spec._replace(vectors=tuple(vectors))
 
 
 def _term(node: Node, report: Report) -> TermSpec | None:
-    term: TermSpec | None = decoders.decode_value(node, _term_schema(text_of(node, "function")), _term_spec, report)
+    schema = _term_schema(text_of(node, "function"))
+    term: TermSpec | None = decoders.decode_value(node, schema, _term_spec, report)
     return term
 
 
 @cache
 def _term_schema(function: str) -> Schema:
-    """Return the schema of a term, which depends on its function because of the options."""
+    """Return the schema of a term with a function: each function has options of its own."""
     if function not in FUNCTIONS:
         return _TERM
     options = {name: _option(function, name, default) for name, default in FUNCTIONS[function].options.items()}
     options_schema = Schema(f"options of {function}", "", options, ())
-    return _TERM._replace(
-        decoders={**_TERM.decoders, "options": lambda node, report: decode_record(node, options_schema, report)}
-    )
+
+    def decode_options(node: Node, report: Report) -> Any:
+        return decode_record(node, options_schema, report)
+
+    return _TERM._replace(decoders={**_TERM.decoders, "options": decode_options})
 
 
 def _term_spec(*, function: str, name: str = "", **values: Any) -> TermSpec:
-    """Return a term; without a name, it has the name of its function."""
+    """Return a term; a term without a name has the name of its function."""
     return TermSpec(name or function, function, **values)
 
 
@@ -291,9 +309,12 @@ def _option(function: str, name: str, default: object) -> Decoder:
 
 
 def _number(name: str) -> Decoder:
+    """Return the decoder of a finite number."""
+
     def parse(text: str) -> float:
         with suppress(ValueError):
-            if isfinite(value := float(text)):
+            value = float(text)
+            if isfinite(value):
                 return value
         raise ValueError(f"{quote(text)} is not a number")
 
@@ -305,28 +326,31 @@ def _words(name: str, allowed: tuple[str, ...]) -> Decoder:
     return _list(name, decoders.word(name, f"value of {name}", allowed))
 
 
-def _list(name: str, item: Decoder) -> Decoder:
-    """A list of values of one kind, at least one."""
+def _list(name: str, decode_item: Decoder) -> Decoder:
+    """Return the decoder of a list with at least one item; it returns None if an item has a mistake."""
 
     def decode(node: Node, report: Report) -> tuple[Any, ...] | None:
         if type(node) is not Sequence or not node.items:
             report.add("F103", node.at, f"{quote(name)} must be a list of at least one")
             return None
-        values = [item(value, report) for value in node.items]
+        values = [decode_item(item, report) for item in node.items]
         return None if None in values else tuple(values)
 
     return decode
 
 
 def _pair(name: str, order: str) -> Decoder:
-    """Return the decoder of two different numbers; those of a range must be in ascending order."""
+    """Return the decoder of two different numbers; a range must ascend. `order` completes the error message."""
     decode_numbers = _list(name, _number(name))
 
     def decode(node: Node, report: Report) -> tuple[float, float] | None:
         values = decode_numbers(node, report)
         if values is None:
             return None
-        if len(values) != 2 or values[0] == values[1] or (name == "range" and values[0] > values[1]):
+        is_valid = len(values) == 2 and values[0] != values[1]
+        if is_valid and name == "range":
+            is_valid = values[0] < values[1]
+        if not is_valid:
             report.add("F103", node.at, f"{quote(name)} is two different numbers, {order}")
             return None
         return values[0], values[1]
@@ -335,7 +359,7 @@ def _pair(name: str, order: str) -> Decoder:
 
 
 def _point(node: Node, report: Report) -> Point | None:
-    """Decode a point: a record, or a plain text, which is a point without a source."""
+    """Decode a point: a record, or a text, which is the note of a point without a source."""
     if type(node) is Scalar:
         note = decoders.checked_text("a point", node, report)
         return None if note is None else Point(note)
@@ -360,13 +384,13 @@ _TERM = decoders.schema_of(
     "name",
     function=decoders.word("function", "function", tuple(FUNCTIONS)),
     weight=_number("weight"),
-    options=decoders.by_name("options", decoders.text("an option")),  # if the function is unknown
+    options=decoders.by_name("options", decoders.text("an option")),  # replaced if the function is known
     range=_pair("range", "the lower first"),
     ramp=_pair("ramp", "what counts as 0 first"),
     gates=_words("gates", GATES),
     evidence=decoders.record_list("evidence", _EVIDENCE, _evidence),
     open=_list("open", _point),
-)._replace(required=("function",))
+)._replace(required=("function",))  # a term without a name has that of its function
 _VECTOR = decoders.schema_of(
     Vector,
     "a test vector",
@@ -376,7 +400,7 @@ _VECTOR = decoders.schema_of(
 _SPEC = decoders.schema_of(
     Spec,
     "a specification",
-    name=None,
+    name=None,  # from the name of the file
     terms=_list("terms", _term),
     open=_list("open", _point),
     omitted=_list("omitted", _point),

@@ -1,4 +1,4 @@
-"""Terms of a reward, each with its shares by event and agent, and the view of a run that computes them."""
+"""The values of a reward and its terms, and the run from which the reward functions compute them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum, inf
@@ -17,10 +17,11 @@ WHOLE = ""
 FAMILIES = ("R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8")
 """The codes of the reward families: shared, individual, role, process, tool, judged, orchestration, hybrid."""
 
-_SPAWN, _RETURN, _AGGREGATE = EventType.SPAWN, EventType.RETURN, EventType.AGGREGATE
-_TOOL_CALL, _TOOL_RESULT = EventType.TOOL_CALL, EventType.TOOL_RESULT
 FAILED = frozenset({Status.ERROR, Status.CANCELLED})
 """The statuses of a failed event."""
+
+_SPAWN, _RETURN, _AGGREGATE = EventType.SPAWN, EventType.RETURN, EventType.AGGREGATE
+_TOOL_CALL, _TOOL_RESULT = EventType.TOOL_CALL, EventType.TOOL_RESULT
 
 
 class Term(NamedTuple):
@@ -29,9 +30,9 @@ class Term(NamedTuple):
     Attributes:
         name: The name of the term in the specification.
         family: The code of its reward family, `R1` to `R8`.
-        weight: The factor by which the reward multiplies its value.
-        value: The value in the unit of its function; None if it is unknown, never 0.
-        refusal: The reason why there is no value, and what to add; None if there is one.
+        weight: The factor by which the reward multiplies the value.
+        value: The value in the unit of the term's function; None if it is unknown. An unknown value is never 0.
+        refusal: If the value is unknown, the reason and what to add; else None.
         by_event: The shares of events by id, and of `WHOLE`; they add up to the value.
         by_agent: The shares of agents by name, and of `WHOLE`; they add up to the value.
     """
@@ -46,7 +47,7 @@ class Term(NamedTuple):
 
     @property
     def contribution(self) -> float | None:
-        """Return the weighted value; None if it is unknown."""
+        """The weighted value; None if it is unknown."""
         return None if self.value is None else self.weight * self.value
 
 
@@ -54,7 +55,7 @@ class Reward(NamedTuple):
     """The reward of a run.
 
     Attributes:
-        value: The sum of the contributions of all terms; None if one of them has no value.
+        value: The sum of the contributions of all terms; None if a term has no value.
         terms: The terms, in the order of the specification.
     """
 
@@ -71,11 +72,12 @@ class Reward(NamedTuple):
 
 
 def _sum_shares(weighted: Iterable[tuple[float, Mapping[str, float]]]) -> dict[str, float]:
-    summands: dict[str, list[float]] = {}
+    """Return the sum of weight times share by name, over pairs of a weight and shares."""
+    summands_by_name: dict[str, list[float]] = {}
     for weight, shares in weighted:
         for name, share in shares.items():
-            summands.setdefault(name, []).append(weight * share)
-    return {name: fsum(values) for name, values in summands.items()}
+            summands_by_name.setdefault(name, []).append(weight * share)
+    return {name: fsum(summands) for name, summands in summands_by_name.items()}
 
 
 class Score(NamedTuple):
@@ -83,9 +85,9 @@ class Score(NamedTuple):
 
     Attributes:
         value: The value; None if it is unknown.
-        refusal: The reason why it is unknown, and what to add.
-        events: The shares of events by index, which add up to the value; empty if no shares are known.
-        agents: The shares of agents; None if they are the sums over their events.
+        refusal: If the value is unknown, the reason and what to add.
+        events: The shares of events by index, which add up to the value; empty if the value is not of single events.
+        agents: The shares of agents by name; None if the share of an agent is the sum over its events.
     """
 
     value: float | None
@@ -95,19 +97,24 @@ class Score(NamedTuple):
 
 
 def refused(reason: str) -> Score:
-    """Return a score without a value, for a reason that says what to add."""
+    """Return a score without a value; the reason also says what to add."""
     return Score(None, reason)
 
 
-def paid(events: Mapping[int, float]) -> Score:
-    """Return the sum of the shares of events."""
-    return Score(fsum(events.values()), "", events)
+def sum_of(shares: Mapping[int, float]) -> Score:
+    """Return the score that is the sum of shares of events, by index."""
+    return Score(fsum(shares.values()), events=shares)
 
 
-def share_of(counted: Iterable[int], among: Sequence[int]) -> Score:
-    """Return the share of events that are counted, among one or more events."""
-    indices = list(counted)
-    return Score(len(indices) / len(among), "", dict.fromkeys(indices, 1.0 / len(among)))
+def fraction_of(selected: Iterable[int], events: Sequence[int]) -> Score:
+    """Return the score that is the fraction of selected events; each of them has an equal share in it.
+
+    Args:
+        selected: The indices of the selected events.
+        events: The indices of all events, at least one.
+    """
+    indices = list(selected)
+    return Score(len(indices) / len(events), events=dict.fromkeys(indices, 1.0 / len(events)))
 
 
 class Function(NamedTuple):
@@ -115,13 +122,13 @@ class Function(NamedTuple):
 
     Attributes:
         name: The name of the function.
-        family: The code of its reward family; empty if its options decide.
+        family: The code of its reward family; empty if the family depends on an option.
         unit: `1` for a pure number, `step`, `event`, `token`, `usd`, or `reward` for the unit of the stated rewards.
         bounds: The lowest and the highest value.
         formula: The formula, in one line.
         source: The source of the formula; `ours` if this project defined it.
-        options: The options with their defaults.
-        compute: Computes the score of a run with given options.
+        options: The names of the options with their defaults.
+        compute: The function that computes the score of a run from values for all options.
     """
 
     name: str
@@ -137,7 +144,7 @@ class Function(NamedTuple):
 class Team(Run):
     """A run with the values that reward functions have in common: its agents, spawns, calls, returns and merges.
 
-    Copied context does not count, and people do not count as agents.
+    Events are given by their index in the trace. Copied context is left out, and people are not agents.
 
     Raises:
         CycleError: The edges form a cycle.
@@ -150,21 +157,32 @@ class Team(Run):
 
     @Derived
     def agents(self) -> list[str]:
-        """The agents that act, in the order of their first event."""
+        """The agents with events, in the order of their first event."""
         people = self.people
         return [agent for agent in self.times.indices_by_agent if agent not in people]
 
     @Derived
-    def outcomes(self) -> dict[str, float]:
-        """The stated reward of each agent, without people."""
+    def agent_set(self) -> frozenset[str]:
+        """The agents with events, as a set."""
+        return frozenset(self.agents)
+
+    def agents_with_roles(self, roles: Sequence[str]) -> frozenset[str]:
+        """Return the agents with events that have one of the roles; all agents with events if `roles` is empty."""
+        if not roles:
+            return self.agent_set
+        return frozenset([agent for agent in self.agents if self.roles.get(agent) in roles])
+
+    @Derived
+    def reward_by_agent(self) -> dict[str, float]:
+        """The reward that the trace states for each agent; agents without one are left out."""
         return {
             agent.id: agent.reward
             for agent in self.trace.agents
             if agent.reward is not None and agent.kind is not AgentKind.HUMAN
         }
 
-    def of_type(self, kind: EventType) -> list[int]:
-        """Return the indices of the events of a type, without copied events."""
+    def events_of_type(self, kind: EventType) -> list[int]:
+        """Return the events of a type."""
         graph = self.times.graph
         indices = graph.indices_by_type.get(kind, ())
         if not graph.copied:
@@ -173,83 +191,99 @@ class Team(Run):
 
     @Derived
     def spawns(self) -> list[int]:
-        """The indices of the spawns that name an agent."""
-        return [index for index in self.of_type(_SPAWN) if self.trace.events[index].target]
+        """The spawns that name an agent."""
+        return [index for index in self.events_of_type(_SPAWN) if self.trace.events[index].target]
 
     @Derived
-    def spawned(self) -> dict[str, list[int]]:
-        """The indices of the spawns of each agent, by time."""
+    def spawns_by_agent(self) -> dict[str, list[int]]:
+        """The spawns that create each agent, by time; an agent can be spawned several times."""
         copied, spawns = self.times.graph.copied, self.view.lifecycle.spawns
         if copied.isdisjoint(self.times.graph.indices_by_type.get(_SPAWN, ())):
             return dict(spawns)
-        kept = {agent: [index for index in indices if index not in copied] for agent, indices in spawns.items()}
-        return {agent: indices for agent, indices in kept.items() if indices}
+        spawns_by_agent = {}
+        for agent, indices in spawns.items():
+            if original := [index for index in indices if index not in copied]:
+                spawns_by_agent[agent] = original
+        return spawns_by_agent
 
     @Derived
     def returns(self) -> list[int]:
-        """The indices of the returns."""
-        return self.of_type(_RETURN)
+        """The returns."""
+        return self.events_of_type(_RETURN)
 
     @Derived
-    def returned(self) -> dict[int, int]:
-        """The first return after each spawn, if its agent returned before it was spawned again."""
+    def return_by_spawn(self) -> dict[int, int]:
+        """For each spawn whose agent returns before it is spawned again, the first of these returns."""
         events = self.trace.events
         returns_by_agent: dict[str, list[int]] = {}
         for index in self.returns:
             returns_by_agent.setdefault(events[index].agent, []).append(index)
-        returned: dict[int, int] = {}
-        for agent, spawns in self.spawned.items():
-            remaining = sort_by_time(returns_by_agent.get(agent, ()), events)[::-1]
-            ends = [*[events[index].t for index in spawns[1:]], inf]
+        return_by_spawn: dict[int, int] = {}
+        for agent, spawns in self.spawns_by_agent.items():
+            remaining = sort_by_time(returns_by_agent.get(agent, ()), events)[::-1]  # the earliest is the last item
+            ends = [*[events[index].t for index in spawns[1:]], inf]  # the time of the agent's next spawn
             for spawn, end in zip(spawns, ends, strict=True):
                 while remaining and events[remaining[-1]].t < events[spawn].t:
                     remaining.pop()
                 if remaining and events[remaining[-1]].t <= end:
-                    returned[spawn] = remaining.pop()
-        return returned
+                    return_by_spawn[spawn] = remaining.pop()
+        return return_by_spawn
 
     @Derived
-    def calls(self) -> dict[int, bool | None]:
-        """The indices of the agents' tool calls; True for those that succeeded, False if they failed, else None."""
+    def success_by_call(self) -> dict[int, bool | None]:
+        """For each tool call, True if it succeeded and False if it failed or was cancelled; None if it is unknown."""
         events, graph = self.trace.events, self.times.graph
         people = self.people
-        indices = [index for index in self.of_type(_TOOL_CALL) if events[index].agent not in people]
-        if not indices:
+        calls = [index for index in self.events_of_type(_TOOL_CALL) if events[index].agent not in people]
+        if not calls:
             return {}
-        results = {events[n].call_id: n for n in self.of_type(_TOOL_RESULT) if events[n].call_id}
+        results_by_call_id = {}
+        for index in self.events_of_type(_TOOL_RESULT):
+            if events[index].call_id:
+                results_by_call_id[events[index].call_id] = index
         results_by_edge = {
             source: target
             for source, target in zip(graph.sources, graph.targets, strict=True)
             if events[target].type is _TOOL_RESULT and events[source].type is _TOOL_CALL
         }
-        calls: dict[int, bool | None] = {}
-        for index in indices:
+        success_by_call: dict[int, bool | None] = {}
+        for index in calls:
             call = events[index]
-            result = results.get(call.call_id) if call.call_id else results_by_edge.get(index)
+            result = results_by_call_id.get(call.call_id) if call.call_id else results_by_edge.get(index)
             result_status = events[result].status if result is not None else Status.UNKNOWN
             if call.status in FAILED or result_status in FAILED:
-                calls[index] = False
+                success_by_call[index] = False
             elif Status.OK in (call.status, result_status):
-                calls[index] = True
+                success_by_call[index] = True
             else:
-                calls[index] = None
-        return calls
+                success_by_call[index] = None
+        return success_by_call
 
     @Derived
     def results(self) -> list[int]:
-        """The indices of the returns and aggregates, by their end: the results of the run so far."""
+        """The returns and aggregates in the order of their ends."""
         events, times = self.trace.events, self.times
-        indices = [*self.returns, *self.of_type(_AGGREGATE)]
-        return sorted(indices, key=lambda n: (times.ends[n], times.starts[n], events[n].seq or 0, events[n].id))
+
+        def order(index: int) -> tuple[float, float, float, str]:
+            return times.ends[index], times.starts[index], events[index].seq or 0, events[index].id
+
+        return sorted([*self.returns, *self.events_of_type(_AGGREGATE)], key=order)
 
     @Derived
-    def making(self) -> frozenset[int]:
-        """The run's result, which is its last aggregate, else return, else event, and the events that led to it."""
-        aggregates, returns = self.of_type(_AGGREGATE), self.returns
-        candidates = set(aggregates or returns)
+    def upstream_of_result(self) -> frozenset[int]:
+        """The result of the run and the events from which edges lead to it, directly or through other events.
+
+        The result is the last aggregate, or the last return without aggregates, or the last event without either.
+        """
+        candidates = set(self.events_of_type(_AGGREGATE) or self.returns)
         sequence = self.times.sequence
-        result = next((index for index in reversed(sequence) if index in candidates), sequence[-1])
-        upstream, pending = {result}, [result]
+        result = sequence[-1]
+        for index in reversed(sequence):
+            if index in candidates:
+                result = index
+                break
+        upstream = {result}
+        pending = [result]
         while pending:
             for source in self.times.incoming[pending.pop()]:
                 if source not in upstream:
@@ -258,51 +292,46 @@ class Team(Run):
         return frozenset(upstream)
 
     @Derived
-    def merges(self) -> dict[int, list[int]]:
-        """The aggregates with edges from two or more events of other agents, each with the indices of these events."""
+    def merge_inputs(self) -> dict[int, list[int]]:
+        """The inputs of each merge: of each aggregate, the events of other agents from which edges lead to it.
+
+        An aggregate with fewer than two such events is not a merge.
+        """
         events = self.trace.events
-        merges = {}
-        for index in self.of_type(_AGGREGATE):
-            inputs = [n for n in dict.fromkeys(self.times.incoming[index]) if events[n].agent != events[index].agent]
+        merge_inputs = {}
+        for index in self.events_of_type(_AGGREGATE):
+            sources = dict.fromkeys(self.times.incoming[index])
+            inputs = [source for source in sources if events[source].agent != events[index].agent]
             if len(inputs) > 1:
-                merges[index] = inputs
-        return merges
+                merge_inputs[index] = inputs
+        return merge_inputs
 
     def outcome_of(self, index: int) -> float | None:
-        """Return the stated outcome of an event; None if nothing states it.
+        """Return the stated outcome of an event; None if the trace states none.
 
-        It is the reward of the event itself. Without one, it is the reward of the team for the last result of the
-        run, and the reward of its agent for other events except aggregates.
+        It is the reward of the event itself. For an event without a reward, it is the reward of the team if the event
+        is the last result of the run, None if it is another aggregate, and else the reward of its agent.
         """
         event = self.trace.events[index]
         if event.reward is not None:
             return event.reward
         if self.results and index == self.results[-1]:
             return self.trace.rewards.get("team")
-        return self.outcomes.get(event.agent) if event.type is not _AGGREGATE else None
+        if event.type is _AGGREGATE:
+            return None
+        return self.reward_by_agent.get(event.agent)
 
     @Derived
-    def spent(self) -> tuple[dict[int, float], list[int]]:
-        """The tokens of each event that states them, and the indices of the model answers that state none."""
-        spent: dict[int, float] = {}
+    def token_counts(self) -> tuple[dict[int, float], list[int]]:
+        """The number of tokens of each event that states them, and the model answers that state none."""
+        counts: dict[int, float] = {}
         missing = []
         people = self.people
         for index, event in enumerate(self.trace.events):
             if event.copied_context or event.agent in people:
                 continue
             if event.tokens and event.tokens.is_known:
-                spent[index] = float(total(event.tokens))
+                counts[index] = float(total(event.tokens))
             elif event.type in ANSWER_TYPES:
                 missing.append(index)
-        return spent, missing
-
-    @Derived
-    def members(self) -> frozenset[str]:
-        """The agents that act."""
-        return frozenset(self.agents)
-
-    def with_roles(self, roles: Sequence[str]) -> frozenset[str]:
-        """Return the agents that act and have one of the roles; all agents that act if no role is named."""
-        if not roles:
-            return self.members
-        return frozenset([agent for agent in self.agents if self.roles.get(agent) in roles])
+        return counts, missing
