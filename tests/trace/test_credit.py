@@ -18,9 +18,17 @@ from orchtrace_corpus.base.text.table import envelope
 from orchtrace_corpus.trace.api import as_data
 from orchtrace_corpus.trace.credit import methods
 from orchtrace_corpus.trace.credit import reach as proxy
-from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, assign, parts, parts_if_any
-from orchtrace_corpus.trace.credit.evidence import AGENTS, RUNS_PER_FAULT, STEPS, Basis, evidence
-from orchtrace_corpus.trace.credit.methods import Coalition, Share, Value, difference_rewards, exact, sampled, shapley
+from orchtrace_corpus.trace.credit.assign import Assignment, Choices, Method, assign, find_parts, parts
+from orchtrace_corpus.trace.credit.evidence import AGENTS, RUNS_PER_FAULT, STEPS, Basis, find_evidence
+from orchtrace_corpus.trace.credit.methods import (
+    Coalition,
+    Share,
+    Value,
+    difference_rewards,
+    exact_shapley,
+    sampled_shapley,
+    shapley,
+)
 from orchtrace_corpus.trace.credit.reach import Reach
 from orchtrace_corpus.trace.model.terms import CREDIT_UNITS, EventType
 from orchtrace_corpus.trace.render.tables import exact_credit
@@ -55,7 +63,7 @@ def by_definition(players: list[str], value: dict[Coalition, float]) -> dict[str
 
 
 def shared(players: list[str], value: Value) -> dict[str, float]:
-    return {player: share.credit for player, share in exact(players, value).items()}
+    return {player: share.credit for player, share in exact_shapley(players, value).items()}
 
 
 @given(games())
@@ -154,7 +162,7 @@ def test_sampling_is_within_its_stated_error() -> None:
     truth = shared(players, value)
     missed = 0
     for seed in range(10):
-        found = sampled(players, value, samples=400, seed=seed)
+        found = sampled_shapley(players, value, samples=400, seed=seed)
         assert sum(share.credit for share in found.values()) == pytest.approx(value(frozenset(players)))
         missed += sum(abs(found[p].credit - truth[p]) > 3 * (found[p].standard_error or 0) + 1e-9 for p in players)
     assert missed <= 2  # of 80; three standard errors are missed by one in 370
@@ -203,7 +211,7 @@ def achieved(run: TraceView, players: dict[str, list[int]], outcome: float) -> V
 @given(documents(), st.sampled_from(["agent", "turn"]))
 def test_the_proxy_grows_with_the_team_from_nothing_to_the_outcome(document: dict[str, Any], unit: str) -> None:
     run = TraceView(trace({**document, "rewards": {"team": 1.0}}))
-    if not parts_if_any(run, unit):  # where only people act
+    if not find_parts(run, unit):  # where only people act
         with pytest.raises(CommandUseError, match=f"no {unit} that credit could go to"):
             parts(run, unit)
         return
@@ -226,11 +234,13 @@ def test_the_proxy_grows_with_the_team_from_nothing_to_the_outcome(document: dic
 @given(documents(), st.sampled_from(["agent", "turn", "message", "tool"]))
 def test_the_proxys_shares_in_closed_form_are_those_by_definition(document: dict[str, Any], unit: str) -> None:
     run = TraceView(trace({**document, "rewards": {"team": 1.0}}))
-    players = dict(list(parts_if_any(run, unit).items())[:9])
+    players = dict(list(find_parts(run, unit).items())[:9])
     value, game = achieved(run, players, -2.5), Reach(run, players, -2.5)
     found = game.shapley()
 
-    assert found == {name: Share(pytest.approx(share.credit)) for name, share in exact(list(players), value).items()}
+    assert found == {
+        name: Share(pytest.approx(share.credit)) for name, share in exact_shapley(list(players), value).items()
+    }
     assert sum(share.credit for share in found.values()) == pytest.approx(game.whole)
     assert game.difference_rewards() == {
         name: Share(pytest.approx(share.credit)) for name, share in difference_rewards(list(players), value).items()
@@ -241,7 +251,7 @@ def test_the_proxys_shares_in_closed_form_are_those_by_definition(document: dict
 def test_the_proxy_keeps_the_axioms_for_any_number_of_players(document: dict[str, Any], unit: str) -> None:
     """Dummy, symmetry, additivity on the graph itself; efficiency is in the definition."""
     run = TraceView(trace({**document, "rewards": {"team": 1.0}}))
-    players = parts_if_any(run, unit)
+    players = find_parts(run, unit)
     found = {name: share.credit for name, share in Reach(run, players, 1.0).shapley().items()}
 
     with_dummy = Reach(run, {**players, "dummy": []}, 1.0).shapley()
@@ -329,7 +339,7 @@ def test_only_what_was_measured_is_said_to_be(
     basis: Basis,
     faults: int,
 ) -> None:
-    known = evidence(unit, method, has_values=has_values)
+    known = find_evidence(unit, method, has_values=has_values)
 
     assert (known.basis, len(known.rates)) == (basis, faults)
 
@@ -442,8 +452,8 @@ def test_nobody_has_credit_where_nothing_that_led_to_the_result_is_anybodys(tmp_
 
 
 def test_group_relative_advantages() -> None:
-    assert methods.group_relative({"a": 1.0, "b": 3.0}) == {"a": -1.0, "b": 1.0}
-    assert methods.group_relative({"a": 2.0, "b": 2.0}) == {"a": 0.0, "b": 0.0}
+    assert methods.group_relative_advantages({"a": 1.0, "b": 3.0}) == {"a": -1.0, "b": 1.0}
+    assert methods.group_relative_advantages({"a": 2.0, "b": 2.0}) == {"a": 0.0, "b": 0.0}
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=1, max_size=8))
@@ -451,11 +461,11 @@ def test_generalised_advantages_at_the_ends_of_lambda(rows: list[tuple[int, int]
     rewards, values = [float(r) for r, _ in rows], [float(v) for _, v in rows]
     following = [*values[1:], 0.0]
 
-    assert methods.generalised(rewards, values, gamma=0.5, lam=0.0) == pytest.approx(
+    assert methods.generalised_advantages(rewards, values, gamma=0.5, lam=0.0) == pytest.approx(
         [r + 0.5 * after - v for r, v, after in zip(rewards, values, following, strict=True)]
     )
     returns = [sum(0.5**n * r for n, r in enumerate(rewards[start:])) for start in range(len(rewards))]
-    assert methods.generalised(rewards, values, gamma=0.5, lam=1.0) == pytest.approx(
+    assert methods.generalised_advantages(rewards, values, gamma=0.5, lam=1.0) == pytest.approx(
         [total - v for total, v in zip(returns, values, strict=True)]
     )
 
@@ -708,13 +718,13 @@ def test_a_trace_without_steps_has_no_steps_to_credit(tmp_path: Path) -> None:
 def test_equal_rewards_have_no_advantage_over_one_another(reward: float, runs: int) -> None:
     names = [str(number) for number in range(runs)]
 
-    assert methods.group_relative(dict.fromkeys(names, reward)) == dict.fromkeys(names, 0.0)
-    assert methods.group_relative({"a": 0.1, "b": 0.1, "c": 0.1}) == {"a": 0.0, "b": 0.0, "c": 0.0}
+    assert methods.group_relative_advantages(dict.fromkeys(names, reward)) == dict.fromkeys(names, 0.0)
+    assert methods.group_relative_advantages({"a": 0.1, "b": 0.1, "c": 0.1}) == {"a": 0.0, "b": 0.0, "c": 0.0}
 
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=2, max_size=9).filter(lambda rewards: len(set(rewards)) > 1))
 def test_group_relative_advantages_have_mean_0_and_deviation_1(rewards: list[float]) -> None:
-    found = methods.group_relative({str(place): reward for place, reward in enumerate(rewards)}).values()
+    found = methods.group_relative_advantages({str(place): reward for place, reward in enumerate(rewards)}).values()
 
     if max(rewards) - min(rewards) > 1e-6 * max(map(abs, rewards)):  # else the mean has no digits left
         assert sum(found) / len(found) == pytest.approx(0, abs=1e-6)

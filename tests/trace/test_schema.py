@@ -28,7 +28,7 @@ from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.analysis.labels import labels
 from orchtrace_corpus.trace.analysis.replay import replay
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
-from orchtrace_corpus.trace.credit.evidence import evidence
+from orchtrace_corpus.trace.credit.evidence import find_evidence
 from orchtrace_corpus.trace.diagnosis.comparison import compare
 from orchtrace_corpus.trace.exporters.published import publish
 from orchtrace_corpus.trace.measures.definitions import measure
@@ -280,7 +280,7 @@ def check_use(data: bytes, chance: random.Random) -> bool:
         lambda: text(publish(loads(data))),
         lambda: envelope("trace-credit", credit_data(assign([trace, trace], unit, method,
                                                                  Choices(channel, samples=4)), unit, method, channel,
-                                                          evidence(unit, method, has_values=False))),
+                                                          find_evidence(unit, method, has_values=False))),
     ]  # fmt: skip
     for task in tasks:
         with suppress(CorpusError):

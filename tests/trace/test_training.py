@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
-from orchtrace_corpus.trace.credit.methods import group_relative
-from orchtrace_corpus.trace.credit.stopping import simulate, stopping_biases
+from orchtrace_corpus.trace.credit.methods import group_relative_advantages
+from orchtrace_corpus.trace.credit.stopping import estimate_gradients, stopping_biases
 from orchtrace_corpus.trace.exporters.trainers import Shape, as_agent_lightning, as_skyrl, as_verl, text
 from orchtrace_corpus.trace.exporters.training import Division, Payment, TokenFiles, Trajectory, trajectories
 from orchtrace_corpus.trace.measures.measure import steps
@@ -120,7 +120,7 @@ def test_what_is_paid_for_an_event_goes_to_the_turn_that_led_to_it() -> None:
 def test_runs_of_one_task_have_group_relative_advantages() -> None:
     other = {**run("x", 0.3), "task_id": "other"}
     found = exported([run("r1", 1.0), other, run("r2", 0.0), run("r3", 0.5)])
-    advantages = group_relative({"r1": 1.0, "r2": 0.0, "r3": 0.5})
+    advantages = group_relative_advantages({"r1": 1.0, "r2": 0.0, "r3": 0.5})
 
     assert [(one.trace_id, one.repetition) for one in found] == [("r1", 0), ("r2", 1), ("r3", 2), ("x", 0)]
     assert {one.trace_id: one.advantage for one in found} == {**advantages, "x": None}
@@ -434,12 +434,12 @@ def test_biases_take_time_that_grows_with_the_turns() -> None:
 def test_simulated_groups_have_the_bias_and_baselines_of_whole_runs_have_none() -> None:
     runs = HALVES * 4
     (found,) = stopping_biases(runs)
-    drawn = simulate(runs, found.turn, groups=3000)
+    drawn = estimate_gradients(runs, found.turn, groups=3000)
 
     assert abs(drawn.by_run - found.gradient) < 4 * drawn.standard_errors[0]
     assert abs(drawn.by_turn - found.gradient - found.bias) < 0.1 * abs(found.bias) + 4 * drawn.standard_errors[2]
-    assert drawn == simulate(runs, found.turn, groups=3000)
-    assert drawn != simulate(runs, found.turn, groups=3000, seed=1)
+    assert drawn == estimate_gradients(runs, found.turn, groups=3000)
+    assert drawn != estimate_gradients(runs, found.turn, groups=3000, seed=1)
 
 
 def test_the_command_warns_where_a_baseline_depends_on_when_runs_stopped(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.arguments import Files, OutcomesFile, SessionName
 from orchtrace_corpus.trace.cli.loading import STANDARD_INPUT, STANDARD_INPUT_NAME, documents_of, sound_traces
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
-from orchtrace_corpus.trace.credit.evidence import evidence
+from orchtrace_corpus.trace.credit.evidence import find_evidence
 from orchtrace_corpus.trace.model.store import InvalidTraceError
 from orchtrace_corpus.trace.render.names import names_in
 from orchtrace_corpus.trace.render.tables import credit_data, credit_tables, exact_credit
@@ -95,7 +95,7 @@ def credit(
     for assignment in assignments:
         for warning in assignment.warnings:
             session.output.note(f"corpus: {printable(assignment.trace_id)}: {warning}")
-    quality = evidence(unit, method, has_values=bool(values))
+    quality = find_evidence(unit, method, has_values=bool(values))
     if output_format is Format.JSON:
         session.output.write(envelope("trace-credit", credit_data(assignments, unit, method, channel, quality)))
         return ExitCode.DONE

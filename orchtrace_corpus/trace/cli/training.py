@@ -8,7 +8,7 @@ from orchtrace_corpus.base.findings import quote, quote_path
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.trace.cli.loading import deliver
 from orchtrace_corpus.trace.credit.assign import Choices, stated_reward
-from orchtrace_corpus.trace.credit.stopping import simulate, stopping_biases
+from orchtrace_corpus.trace.credit.stopping import estimate_gradients, stopping_biases
 from orchtrace_corpus.trace.exporters.trainers import Shape, text
 from orchtrace_corpus.trace.exporters.training import (
     Division,
@@ -91,7 +91,7 @@ def _warn_of_stopping_bias(session: Session, runs: Sequence[Trajectory]) -> None
     for worst, task in worst_biases[:_MAX_TASKS]:
         turns = sum(map(len, rewards_of[task]))
         groups = max(_MIN_GROUPS, min(_MAX_GROUPS, _MAX_DRAWN_TURNS // turns))
-        drawn = simulate(rewards_of[task], worst.turn, groups=groups)
+        drawn = estimate_gradients(rewards_of[task], worst.turn, groups=groups)
         _, _, error_by_turn = drawn.standard_errors
         session.output.note(
             f"corpus: task {quote(task)}: {worst.stopped} of {worst.reached} runs end with turn {worst.turn}; there a "

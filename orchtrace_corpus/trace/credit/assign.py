@@ -1,4 +1,7 @@
-"""Assign credit in traces by any method: `assign` checks the method against the credit unit and runs it."""
+"""Assigns credit: divides the reward of a run among parts of it, such as agents, turns or tool calls.
+
+`assign` checks that the method supports the credit unit, and runs it.
+"""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -8,7 +11,7 @@ from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.trace.credit import methods
-from orchtrace_corpus.trace.credit.methods import MOST_EXACT_PLAYERS, Share
+from orchtrace_corpus.trace.credit.methods import MAX_EXACT_PLAYERS, Share
 from orchtrace_corpus.trace.credit.reach import Reach
 from orchtrace_corpus.trace.credit.values import STEPS, StepValue, SuppliedValues, read_step_values
 from orchtrace_corpus.trace.measures.measure import people, steps
@@ -33,13 +36,14 @@ class Choices(NamedTuple):
 
     Attributes:
         channel: The reward channel to divide.
-        values: The text of a file of values: of coalitions (difference, shapley) or of steps (gae, mean).
+        values: The text of a file of values: of coalitions (difference, shapley) or of steps (gae, mean); None if
+            there is no file.
         values_path: The path of that file, for messages.
         gamma: The discount of generalised advantage estimation.
         lam: The lambda of generalised advantage estimation.
         samples: The number of permutations to sample for Shapley values of many players from supplied values.
         seed: The seed of the sampling.
-        with_people: True if people are players too, and not only agents.
+        with_people: True if people get credit, too, and not only agents.
     """
 
     channel: str = "team"
@@ -53,13 +57,14 @@ class Choices(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """Credit for each part of one trace.
+    """The credit of each part of one trace.
 
     Attributes:
+        trace_id: The id of the trace.
         credits: The credit of each part, by name.
-        basis: The source of the values, as a phrase: rewards of the runs, supplied values, or a proxy.
+        basis: The source of the credit, as a phrase: rewards of the runs, supplied values, or a proxy.
         whole: The value of the whole team; None for a method that compares no coalitions.
-        nobody: The value of the empty coalition; None for a method that does not divide the team's value.
+        nobody: The value of the empty coalition; None for a method whose credits do not add up to the team's value.
         samples: The number of sampled permutations; None if the credits are exact.
         precision: A sentence on the accuracy of Shapley values; empty for the other methods.
         warnings: Sentences on implausible values.
@@ -76,20 +81,22 @@ class Assignment(NamedTuple):
 
     @property
     def total(self) -> float | None:
-        """Return the amount that is divided; None for a method that does not divide the team's value."""
+        """The amount that the credits should add up to; None for a method whose credits need not do so."""
         if self.whole is None or self.nobody is None:
             return None
         return self.whole - self.nobody
 
     @property
     def sum(self) -> float:
-        """Return the sum of all credits."""
+        """The sum of all credits."""
         return sum(share.credit for share in self.credits.values())
 
     @property
     def is_efficient(self) -> bool:
-        """Return True if the credits add up to the total, as Shapley values do."""
-        return self.total is not None and abs(self.sum - self.total) <= 1e-9 * max(1.0, abs(self.total))
+        """True if the credits add up to the total, but for rounding."""
+        if self.total is None:
+            return False
+        return abs(self.sum - self.total) <= 1e-9 * max(1.0, abs(self.total))
 
 
 UNITS = {
@@ -105,6 +112,7 @@ _GROUP_HINT = "Name the files of several runs of the same task."
 
 _MAX_LISTED = 5
 _DECISIONS = frozenset({EventType.SPAWN, EventType.DECISION, EventType.AGGREGATE, EventType.STOP, EventType.DESPAWN})
+"""The types of events that are orchestration decisions."""
 
 _PROXY = (
     "proxy `reach`: the share of what led to the result that the coalition could have done by itself, "
@@ -114,6 +122,12 @@ _PROXY = (
 
 def assign(traces: Sequence[Trace | TraceView], unit: str, method: Method, choices: Choices) -> list[Assignment]:
     """Assign credit in one or several traces.
+
+    Args:
+        traces: The traces; for the method `group`, runs of one task.
+        unit: The credit unit: the kind of parts that get credit.
+        method: The method.
+        choices: The settings.
 
     Raises:
         CommandUseError: The method does not support the unit, needs values or further runs, the traces
@@ -126,12 +140,12 @@ def assign(traces: Sequence[Trace | TraceView], unit: str, method: Method, choic
             raise CommandUseError(f"{name} is {value:g}, and a number from 0 to 1 is wanted")
     views = [TraceView.of(trace) for trace in traces]
     for view in views:
-        parts(view, unit, with_people=choices.with_people)
+        parts(view, unit, with_people=choices.with_people)  # raises if the trace has none
     if unit not in UNITS[method]:
-        supporting = [name for name, units in UNITS.items() if unit in units]
+        supporting_methods = [name for name, units in UNITS.items() if unit in units]
         raise CommandUseError(
             f"{method} gives no credit to the unit {quote(unit)}, but to {', '.join(UNITS[method])}",
-            f"For {unit}: --method {' or '.join(supporting)}.",
+            f"For {unit}: --method {' or '.join(supporting_methods)}.",
         )
     if method is Method.GROUP:
         return _by_group(views, unit, choices)
@@ -141,27 +155,32 @@ def assign(traces: Sequence[Trace | TraceView], unit: str, method: Method, choic
 
 
 def parts(view: TraceView, unit: str, *, with_people: bool = False) -> dict[str, list[int]]:
-    """Return the parts of a trace that can receive credit, each with the indices of its events.
+    """Return the parts of a trace that can receive credit, by name, each with the indices of its events.
 
-    Parts are in the order of their first events. Turns (the steps of the run), messages and tool calls are named by
-    event id. `orchestrator` covers the orchestration decisions of each agent that has sub-agents; `team` covers all
-    events. For `token`, the parts are the turns: a trace has no single tokens, so the tokens of a turn share its
-    credit. Events of people belong to no part, unless `with_people` is set or the unit is `team`.
+    Parts are in the order of their first events. Their names are:
+
+    - `turn`, `message`, `tool`: event ids. A turn is a step of the run.
+    - `token`: the ids of the turns. A trace has no single tokens, so the tokens of a turn share its credit.
+    - `agent`, `role`: the names of agents or roles.
+    - `orchestrator`: the agents with sub-agents. The part of an agent is its orchestration decisions.
+    - `team`: `team`, with all events.
+
+    Events of people belong to no part, unless `with_people` is set or the unit is `team`.
 
     Raises:
         CommandUseError: The unit is unknown, or the trace has no part of it.
     """
     if unit not in CREDIT_UNITS:
         raise CommandUseError(f"there is no credit unit {quote(unit)}{suggestion(unit, CREDIT_UNITS)}")
-    indices_by_part = parts_if_any(view, unit, with_people=with_people)
+    indices_by_part = find_parts(view, unit, with_people=with_people)
     if not indices_by_part:
         hint = "Try --unit agent, or --unit team."
         raise CommandUseError(f"the trace {quote(view.trace.trace_id)} has no {unit} that credit could go to", hint)
     return indices_by_part
 
 
-def parts_if_any(view: TraceView, unit: str, *, with_people: bool = False) -> dict[str, list[int]]:
-    """Return the same as `parts` for a known unit; empty if the trace has no part of it."""
+def find_parts(view: TraceView, unit: str, *, with_people: bool = False) -> dict[str, list[int]]:
+    """Return the parts of a trace, as `parts` does, for a known unit; empty if the trace has no such part."""
     trace, events = view.trace, view.trace.events
     if unit == "team":
         return {"team": list(range(len(events)))}
@@ -206,26 +225,31 @@ def stated_reward(trace: Trace, choices: Choices) -> float:
 
 
 def _by_group(views: Sequence[TraceView], unit: str, choices: Choices) -> list[Assignment]:
-    traces = [view.trace for view in views]
-    if len(traces) < 2:
+    """Give every part of a run the advantage of the run over the other runs."""
+    if len(views) < 2:
         raise CommandUseError("a group is several runs of one task, and this is one run", _GROUP_HINT)
-    runs: dict[str, list[str]] = {}  # by task: the files of its runs, or their ids
+    runs_by_task: dict[str, list[str]] = {}  # the files of the runs, or their ids
     for view in views:
-        runs.setdefault(view.trace.task_id, []).append(view.file or quote(view.trace.trace_id))
-    if len(runs) > 1:
-        listed = [f"{quote(task)} ({first_names_and_more(names, _MAX_LISTED)})" for task, names in runs.items()]
-        tasks = f"{len(runs):,} tasks: {first_names_and_more(listed, _MAX_LISTED)}"
+        runs_by_task.setdefault(view.trace.task_id, []).append(view.file or quote(view.trace.trace_id))
+    if len(runs_by_task) > 1:
+        descriptions = []
+        for task, runs in runs_by_task.items():
+            descriptions.append(f"{quote(task)} ({first_names_and_more(runs, _MAX_LISTED)})")
+        tasks = f"{len(runs_by_task):,} tasks: {first_names_and_more(descriptions, _MAX_LISTED)}"
         raise CommandUseError(f"a group is several runs of one task, and these are runs of {tasks}", _GROUP_HINT)
-    advantages = methods.group_relative({index: stated_reward(trace, choices) for index, trace in enumerate(traces)})
-    basis = f"the rewards {quote(choices.channel)} of {len(traces)} runs; every part of a run shares its advantage"
+    rewards = {index: stated_reward(view.trace, choices) for index, view in enumerate(views)}
+    advantages = methods.group_relative_advantages(rewards)
+    basis = f"the rewards {quote(choices.channel)} of {len(views)} runs; every part of a run shares its advantage"
     assignments = []
     for index, view in enumerate(views):
         names = parts(view, unit, with_people=choices.with_people)
-        assignments.append(Assignment(view.trace.trace_id, dict.fromkeys(names, Share(advantages[index])), basis))
+        credits_by_part = dict.fromkeys(names, Share(advantages[index]))
+        assignments.append(Assignment(view.trace.trace_id, credits_by_part, basis))
     return assignments
 
 
 def _by_steps(view: TraceView, unit: str, method: Method, choices: Choices) -> Assignment:
+    """Return the generalised advantage of each step, or with the method `mean` its mean by agent or role."""
     trace = view.trace
     if choices.values is None:
         hint = f"Give them: --values FILE with {STEPS}."
@@ -234,55 +258,57 @@ def _by_steps(view: TraceView, unit: str, method: Method, choices: Choices) -> A
     indices = [index for index in view.sequence if index in step_indices]
     if not indices:
         raise CommandUseError(f"the trace {quote(trace.trace_id)} has no step that credit could go to")
-    ids = [trace.events[index].id for index in indices]
+    step_ids = [trace.events[index].id for index in indices]
     path = quote(choices.values_path)
-    step_values = _read_step_values(choices, ids)
+    step_values = _read_step_values(choices, step_ids)
     basis = f"rewards and values of steps from {path}"
     rewards = [step.reward or 0.0 for step in step_values]
     if all(step.reward is None for step in step_values):
         rewards[-1] = stated_reward(trace, choices)
         basis = f"values of steps from {path}; the reward {quote(choices.channel)} at the last step"
     values = [step.value for step in step_values]
-    advantages = methods.generalised(rewards, values, gamma=choices.gamma, lam=choices.lam)
-    advantage_by_part = dict(zip(ids, advantages, strict=True))
+    advantages = methods.generalised_advantages(rewards, values, gamma=choices.gamma, lam=choices.lam)
+    advantage_by_part = dict(zip(step_ids, advantages, strict=True))
     if method is Method.MEAN:
-        groups: dict[str, list[str]] = {}
+        steps_by_group: dict[str, list[str]] = {}  # a group is the steps of one agent or role
         roles = roles_of(trace)
         for index in indices:
             event = trace.events[index]
-            name = roles.get(event.agent, "") if unit == "role" else event.agent
-            if name:
-                groups.setdefault(name, []).append(event.id)
-        advantage_by_part = methods.means(advantage_by_part, groups)
-    shares = {name: Share(advantage) for name, advantage in advantage_by_part.items()}
-    return Assignment(trace.trace_id, shares, basis)
+            group = roles.get(event.agent, "") if unit == "role" else event.agent
+            if group:  # an agent without a role is in no group
+                steps_by_group.setdefault(group, []).append(event.id)
+        advantage_by_part = methods.mean_by_group(advantage_by_part, steps_by_group)
+    credits_by_part = {name: Share(advantage) for name, advantage in advantage_by_part.items()}
+    return Assignment(trace.trace_id, credits_by_part, basis)
 
 
-def _read_step_values(choices: Choices, ids: Sequence[str]) -> list[StepValue]:
-    """Return the value of each step, from the file of values."""
-    by_id = read_step_values(choices.values or "", choices.values_path)
-    missing = [name for name in ids if name not in by_id]
+def _read_step_values(choices: Choices, step_ids: Sequence[str]) -> list[StepValue]:
+    """Return the value of each step, in the order of the ids, from the file of values."""
+    value_by_id = read_step_values(choices.values or "", choices.values_path)
+    missing = [step_id for step_id in step_ids if step_id not in value_by_id]
     if missing:
-        expected = set(ids)
-        unknown = [quote(name) for name in by_id if name not in expected]
+        expected = set(step_ids)
+        unknown = [quote(step_id) for step_id in value_by_id if step_id not in expected]
         hint = "Each step needs one: what agents think, decide, merge, say, and the tools they call."
         if unknown:
             listed = first_names_and_more(unknown, _MAX_LISTED)
             hint = f"It has values for parts that are not in the trace: {listed}."
         listed = first_names_and_more(list(map(quote, missing)), _MAX_LISTED)
         path = quote(choices.values_path)
-        raise DataFileError(f"{path} has no value for {len(missing):,} of {len(ids):,} steps: {listed}", hint)
-    return [by_id[name] for name in ids]
+        raise DataFileError(f"{path} has no value for {len(missing):,} of {len(step_ids):,} steps: {listed}", hint)
+    return [value_by_id[step_id] for step_id in step_ids]
 
 
 def _by_coalitions(view: TraceView, unit: str, method: Method, choices: Choices) -> Assignment:
+    """Return credit that compares coalitions: by supplied values, or without them by the proxy."""
     trace, players = view.trace, parts(view, unit, with_people=choices.with_people)
     if choices.values is None:
-        return _by_reach(trace, Reach(view, players, stated_reward(trace, choices)), unit, method)
-    all_players = {
-        name: list(parts_if_any(view, name, with_people=choices.with_people)) for name in (unit, *UNITS[method])
-    }
-    value = SuppliedValues(choices.values, choices.values_path, all_players)
+        game = Reach(view, players, outcome=stated_reward(trace, choices))
+        return _by_reach(trace, game, unit, method)
+    names_by_unit = {}  # the requested unit first; the others only for the hints of errors
+    for name in (unit, *UNITS[method]):
+        names_by_unit[name] = list(find_parts(view, name, with_people=choices.with_people))
+    value = SuppliedValues(choices.values, choices.values_path, names_by_unit)
     names = list(players)
     basis = f"values of coalitions from {quote(choices.values_path)}"
     if method is Method.DIFFERENCE:  # needs only the whole team, and the team without each player
@@ -290,8 +316,8 @@ def _by_coalitions(view: TraceView, unit: str, method: Method, choices: Choices)
     else:
         shares = methods.shapley(names, value, samples=choices.samples, seed=choices.seed)
         assignment = Assignment(trace.trace_id, shares, basis, nobody=value(frozenset()))
-        if len(names) > MOST_EXACT_PLAYERS:
-            samples = methods.count_orders(choices.samples)
+        if len(names) > MAX_EXACT_PLAYERS:
+            samples = methods.permutation_count(choices.samples)
             largest = max(share.standard_error or 0.0 for share in shares.values())
             precision = (
                 f"Estimated from {samples:,} orders drawn with seed {choices.seed}; "
@@ -301,7 +327,7 @@ def _by_coalitions(view: TraceView, unit: str, method: Method, choices: Choices)
         else:
             assignment = assignment._replace(precision=f"Exact: all {2 ** len(names):,} coalitions were valued")
     whole = value(frozenset(names))
-    value.require_complete()
+    value.require_complete()  # raises if a coalition that was looked up above has no value
     reward = trace.rewards.get(choices.channel)
     if reward is not None and abs(whole - reward) > 1e-9 * max(1.0, abs(reward)):
         path, channel = quote(choices.values_path), quote(choices.channel)
@@ -314,11 +340,21 @@ def _by_coalitions(view: TraceView, unit: str, method: Method, choices: Choices)
 
 
 def _by_reach(trace: Trace, game: Reach, unit: str, method: Method) -> Assignment:
+    """Return credit by the proxy `reach`."""
     warnings: tuple[str, ...] = ()
-    if not game.owned_events:
+    if not game.owned_event_count:
         warnings = (f"nothing that led to the result belongs to any {unit}, so nobody has credit",)
     if method is Method.DIFFERENCE:
         return Assignment(trace.trace_id, game.difference_rewards(), _PROXY, game.whole, warnings=warnings)
-    players = f"{len(game.players):,} {'player' if len(game.players) == 1 else 'players'}"
+    count = len(game.players)
+    players = f"{count:,} player" if count == 1 else f"{count:,} players"
     precision = f"Exact for {players}: nothing was sampled, so there is no error"
-    return Assignment(trace.trace_id, game.shapley(), _PROXY, game.whole, 0.0, precision=precision, warnings=warnings)
+    return Assignment(
+        trace.trace_id,
+        game.shapley(),
+        _PROXY,
+        whole=game.whole,
+        nobody=0.0,
+        precision=precision,
+        warnings=warnings,
+    )

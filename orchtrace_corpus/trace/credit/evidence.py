@@ -1,4 +1,4 @@
-"""The rates at which credit methods find a planted fault, as measured by `scripts/attribution.py`.
+"""How often credit methods find a fault that was planted in synthetic runs, as measured by `scripts/attribution.py`.
 
 A test compares the figures with the tables of docs/credit.md.
 """
@@ -13,15 +13,17 @@ RUNS_PER_FAULT = 100
 
 
 class DetectionRate(NamedTuple):
-    """The share of the runs with one fault in which each method ranks the part at fault first, from 0 to 1.
+    """The share of the runs with one fault in which the part at fault comes first in a ranking, from 0 to 1.
 
     Attributes:
         fault: The fault.
-        chance: Parts in random order.
-        most: The part with the most credit by the proxy `reach` first.
-        least: The part with the least credit by the proxy `reach` first.
-        judge: The part with the lowest reward first, from outcomes of a judge that is right 8 times out of 10.
-        reruns: By difference rewards from four simulated runs with each part replaced; None if not measured.
+        chance: The share if parts are in random order.
+        most: The share if the part with the most credit by the proxy `reach` comes first.
+        least: The share if the part with the least credit by the proxy `reach` comes first.
+        judge: The share if the part with the lowest reward comes first; a judge that is right 8 times out of 10 gives
+            the rewards.
+        reruns: The share by difference rewards from four simulated runs with each part replaced; None if it was not
+            measured.
     """
 
     fault: str
@@ -42,27 +44,27 @@ STEPS = (
     DetectionRate("duplicated subtask", 0.035, 0.0, 0.0, 0.083),
     DetectionRate("late stop", 0.035, 0.0, 0.058, 0.124),
 )
-_MEASURED = {"agent": AGENTS, "turn": STEPS}
+_RATES_BY_UNIT = {"agent": AGENTS, "turn": STEPS}
 
 
 class Basis(StrEnum):
-    """The kind of evidence on a method that looks for faults."""
+    """The kind of evidence on how well a credit method finds faults."""
 
-    PROXY = "proxy"
-    RERUNS = "reruns"
+    PROXY = "proxy"  # measured with the proxy `reach`
+    RERUNS = "reruns"  # measured with values from repeated runs
     NOT_MEASURED = "not measured"
-    ADVANTAGE = "advantage"
+    ADVANTAGE = "advantage"  # the method computes advantages, which are not meant to find faults
 
 
 class Evidence(NamedTuple):
-    """The measured accuracy of a method that looks for faults.
+    """The evidence on how well a credit method finds faults.
 
     Attributes:
-        basis: The method that was measured: the proxy, values from repeated runs, or none.
+        basis: The kind of evidence.
         unit: The credit unit.
         method: The credit method.
-        has_values: True if the method uses values from runs.
-        rates: The detection rates for this unit, by fault; empty if none were measured.
+        has_values: True if the method uses values from runs, and not the proxy.
+        rates: The detection rates for this unit, one for each fault; empty if none were measured.
     """
 
     basis: Basis
@@ -72,15 +74,14 @@ class Evidence(NamedTuple):
     rates: tuple[DetectionRate, ...]
 
 
-def evidence(unit: str, method: Method, *, has_values: bool) -> Evidence:
-    """Return the measured accuracy of a method for a credit unit, with values from runs or with the proxy."""
-    rates = _MEASURED.get(unit, ())
+def find_evidence(unit: str, method: Method, *, has_values: bool) -> Evidence:
+    """Return the evidence on a method for a credit unit, with values from runs or with the proxy."""
     if method not in (Method.SHAPLEY, Method.DIFFERENCE):
         return Evidence(Basis.ADVANTAGE, unit, method, has_values, ())
-    if not has_values:
-        is_measured = bool(rates) and method is Method.SHAPLEY
-        basis = Basis.PROXY if is_measured else Basis.NOT_MEASURED
-    else:
-        is_measured = method is Method.DIFFERENCE and any(rate.reruns is not None for rate in rates)
-        basis = Basis.RERUNS if is_measured else Basis.NOT_MEASURED
+    rates = _RATES_BY_UNIT.get(unit, ())
+    basis = Basis.NOT_MEASURED
+    if not has_values and method is Method.SHAPLEY and rates:
+        basis = Basis.PROXY
+    elif has_values and method is Method.DIFFERENCE and any(rate.reruns is not None for rate in rates):
+        basis = Basis.RERUNS
     return Evidence(basis, unit, method, has_values, rates)

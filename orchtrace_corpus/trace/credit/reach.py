@@ -1,11 +1,13 @@
 """The proxy `reach`: the share of a run's result that a coalition could have produced, by the trace's graph alone.
 
-The result and all events that led to it are the events of the game. An event needs its own player and the players of
-all events it depends on; a coalition can produce the event if it has all of them. The value of a coalition is
-therefore a sum of unanimity games, one for each event. The Shapley value of such a game is equal for all its players:
-each of the k players that an event needs gets 1/k of it (L. S. Shapley, "A value for n-person games", 1953, by
-additivity, symmetry and dummy). This is exact for any number of players, and needs no values of coalitions. The
-difference reward of a player is the share of the events that need the player.
+The game is over the result of the run and all events that led to it. An event needs the player that owns it, and all
+players that the events before it need. A coalition can produce the event if it has all these players. The value of a
+coalition is the share of the events that it can produce, times the outcome of the run.
+
+This value is a sum of unanimity games, one for each event. In a unanimity game, the Shapley value is equal for all
+needed players: if an event needs k players, each gets 1/k of it (L. S. Shapley, "A value for n-person games", 1953, by
+additivity, symmetry and dummy). So the Shapley values are exact for any number of players, without values of
+coalitions. The difference reward of a player is the share of the events that need the player.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,19 +18,21 @@ from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.view import TraceView
 
 MAX_ADDED = 50_000_000
-"""The largest total of players that events need beyond those of their base; with more, the division takes too long."""
+"""The largest number of added players over all events (see `_NeededPlayers`); more would take too long."""
 
 MAX_BYTES = 2**30
 """The largest size in memory of the sets of needed players at one time; a set takes one bit for each player."""
 
+_NO_PLAYER = -1
+_NO_BASE = -1
+
 
 class Reach:
-    """The game of the proxy: players own events, and a coalition produces a share of the events behind the result.
+    """The game of the proxy, as the module describes it.
 
-    The result is the last aggregate, else the last return, else the last event. The game has the result and all events
-    that led to it along edges. A coalition produces an event if it has the event's player and produces everything that
-    the event depends on. Events without a player need no player. The value of the whole team is the outcome; a player
-    without an event that led to the result gets nothing.
+    The result is the last aggregate, or without one the last return, or without either the last event. Events that no
+    player owns count for nothing, but pass on the players that they need. A player that owns no event of the game gets
+    no credit.
 
     Args:
         view: A trace without errors.
@@ -36,8 +40,8 @@ class Reach:
         outcome: The value of the whole team, such as a reward.
 
     Attributes:
-        players: The names of the players.
-        owned_events: The number of events in the game that belong to a player.
+        players: The names of the players. Other attributes refer to a player by its index in this list.
+        owned_event_count: The number of events in the game that belong to a player.
 
     Raises:
         CycleError: The edges form a cycle.
@@ -45,25 +49,30 @@ class Reach:
 
     def __init__(self, view: TraceView, players: Mapping[str, Sequence[int]], outcome: float) -> None:
         trace, graph = view.trace, view.graph
-        self._incoming: list[list[int]] = [[] for _ in trace.events]
+        self._sources: list[list[int]] = [[] for _ in trace.events]  # for each event, those before it along edges
         for source, target in zip(graph.sources, graph.targets, strict=True):
-            self._incoming[target].append(source)
-        last = {trace.events[index].type: index for index in view.sequence}
-        result = last.get(EventType.AGGREGATE, last.get(EventType.RETURN, view.sequence[-1]))
-        self._ordered = _with_causes(result, self._incoming)
+            self._sources[target].append(source)
+        last_by_type = {trace.events[index].type: index for index in view.sequence}
+        if EventType.AGGREGATE in last_by_type:
+            result = last_by_type[EventType.AGGREGATE]
+        elif EventType.RETURN in last_by_type:
+            result = last_by_type[EventType.RETURN]
+        else:
+            result = view.sequence[-1]
+        self._game_events = _events_up_to(result, self._sources)
         self.players = list(players)
-        self._owner = [-1] * len(trace.events)
-        self._is_single = [len(indices) == 1 for indices in players.values()]
+        self._owners = [_NO_PLAYER] * len(trace.events)
+        self._owns_one_event = [len(indices) == 1 for indices in players.values()]
         for player, indices in enumerate(players.values()):
             for index in indices:
-                self._owner[index] = player
+                self._owners[index] = player
         self._outcome = outcome
-        self.owned_events = sum(self._owner[index] >= 0 for index in self._ordered)
+        self.owned_event_count = sum(self._owners[index] != _NO_PLAYER for index in self._game_events)
 
     @property
     def whole(self) -> float:
-        """Return the value of the whole team: the outcome, or zero if no player owns an event of the game."""
-        return self._outcome if self.owned_events else 0.0
+        """The value of the whole team: the outcome, or zero if no player owns an event of the game."""
+        return self._outcome if self.owned_event_count else 0.0
 
     def shapley(self) -> dict[str, Share]:
         """Return the exact Shapley value of each player.
@@ -71,10 +80,10 @@ class Reach:
         Raises:
             CommandUseError: Too many players depend on too many others.
         """
-        return self._divide(lambda needed: 1.0 / needed)
+        return self._divide(lambda needed_count: 1.0 / needed_count)
 
     def difference_rewards(self) -> dict[str, Share]:
-        """Return, for each player, by how much the value of the team falls without that player.
+        """Return, for each player, the value of the team less its value without the player.
 
         Raises:
             CommandUseError: Too many players depend on too many others.
@@ -84,75 +93,91 @@ class Reach:
     def _divide(self, weigh: Callable[[int], float]) -> dict[str, Share]:
         """Return each player's share of the outcome: the sum of the weights of the events that need the player.
 
-        `weigh` returns the weight of an event from the number of players it needs. An event stores only the players
-        that its base does not need; its weight is added to the base when the weights are summed up. This takes time
-        linear in the length of a chain of events.
+        `weigh` returns the weight of an event from the number of players that it needs. A player that the base of an
+        event needs is stored only with the base (see `_NeededPlayers`). The weights are therefore summed up from the
+        result backwards, and each event passes its weight on to its base. For a chain of events, this takes time linear
+        in its length.
         """
-        needs = _Needs(self._incoming, self._ordered)
+        needed = _NeededPlayers(self._sources, self._game_events)
         weights: dict[int, float] = {}
-        for index in self._ordered:
-            player = self._owner[index]
-            count = needs.add(index, player, is_new=player >= 0 and self._is_single[player])
-            weights[index] = weigh(count) if player >= 0 else 0.0
+        for index in self._game_events:
+            player = self._owners[index]
+            is_owned = player != _NO_PLAYER
+            needed_count = needed.add(index, player, is_only_event=is_owned and self._owns_one_event[player])
+            weights[index] = weigh(needed_count) if is_owned else 0.0
         sums = [0.0] * len(self.players)
-        for index in reversed(self._ordered):
+        for index in reversed(self._game_events):
             weight = weights.pop(index)
             if weight:
-                for player in needs.added[index]:
+                for player in needed.added[index]:
                     sums[player] += weight
-                if needs.base[index] >= 0:
-                    weights[needs.base[index]] += weight
-        if not self.owned_events:
+                base = needed.base[index]
+                if base != _NO_BASE:
+                    weights[base] += weight
+        if not self.owned_event_count:
             return {name: Share(0.0) for name in self.players}
-        shares = [Share(self._outcome * (weight / self.owned_events)) for weight in sums]
+        shares = [Share(self._outcome * (weight / self.owned_event_count)) for weight in sums]
         return dict(zip(self.players, shares, strict=True))
 
 
-class _Needs:
-    """The players that each event needs, stored as those of its base and those added to them.
+class _NeededPlayers:
+    """The players that each event needs.
 
-    The base of an event is the source that needs the most players; -1 if the event has no source. Sets of players are
-    the bits of an integer.
+    The base of an event is that of its sources which needs the most players. An event needs all players of its base,
+    and stores only the players added to them. A full set of players is the bits of an integer. It is dropped when no
+    further event depends on its event.
+
+    Attributes:
+        base: The base of each event; `_NO_BASE` for an event without sources.
+        added: The players that each event needs and its base does not.
     """
 
-    def __init__(self, incoming: Sequence[Sequence[int]], ordered: Sequence[int]) -> None:
-        self._incoming = incoming
+    def __init__(self, sources: Sequence[Sequence[int]], game_events: Sequence[int]) -> None:
+        self._sources = sources
         self._sets: dict[int, int] = {}
         self._sizes: dict[int, int] = {}
-        self._waiting: dict[int, int] = dict.fromkeys(ordered, 0)
-        for index in ordered:
-            for source in incoming[index]:
-                self._waiting[source] += 1
+        self._remaining_uses: dict[int, int] = dict.fromkeys(game_events, 0)  # by events that are not stored yet
+        for index in game_events:
+            for source in sources[index]:
+                self._remaining_uses[source] += 1
         self._bytes = 0
         self._added_count = 0
         self.base: dict[int, int] = {}
         self.added: dict[int, Sequence[int]] = {}
 
-    def add(self, index: int, player: int, *, is_new: bool) -> int:
-        """Store the players that an event needs, after those of all its sources, and return their number.
+    def add(self, index: int, player: int, *, is_only_event: bool) -> int:
+        """Store the players that an event needs, and return their number. All its sources must be stored already.
 
-        `player` is the owner of the event, or -1. `is_new` means that the owner owns no earlier event.
+        `player` is the owner of the event, or `_NO_PLAYER`. `is_only_event` says that the player owns no other event,
+        so that no source can need it: the test for it would take time linear in the number of players.
         """
-        sources = self._incoming[index]
-        base = max(sources, key=self._sizes.__getitem__, default=-1)
-        needed = base_needs = self._sets[base] if base >= 0 else 0
+        sources = self._sources[index]
+        base = max(sources, key=self._sizes.__getitem__, default=_NO_BASE)
+        base_set = 0
+        base_size = 0
+        if base != _NO_BASE:
+            base_set = self._sets[base]
+            base_size = self._sizes[base]
+        needed = base_set
         for source in sources:
-            if source != base and self._sets[source] is not base_needs:
+            if source != base and self._sets[source] is not base_set:
                 needed |= self._sets[source]
         added: list[int] = []
-        if needed is not base_needs and needed != base_needs:
-            added = list(_members(needed & ~base_needs))
+        if needed is not base_set and needed != base_set:  # `is not` is fast for the usual case of one source
+            added = list(_members(needed & ~base_set))
         self._added_count += len(added)
-        if player >= 0 and (is_new or not needed >> player & 1):
+        if player != _NO_PLAYER and (is_only_event or not needed >> player & 1):
             needed |= 1 << player
             added.append(player)
-        self.base[index], self.added[index] = base, tuple(added)
-        self._sizes[index] = size = (self._sizes[base] if base >= 0 else 0) + len(added)
-        self._sets[index] = needed  # kept until all events that depend on this one are stored
+        self.base[index] = base
+        self.added[index] = tuple(added)
+        size = base_size + len(added)
+        self._sizes[index] = size
+        self._sets[index] = needed
         self._bytes += needed.bit_length() // 8
         for source in sources:
-            self._waiting[source] -= 1
-            if not self._waiting[source]:
+            self._remaining_uses[source] -= 1
+            if not self._remaining_uses[source]:
                 self._bytes -= self._sets.pop(source).bit_length() // 8
         if self._added_count > MAX_ADDED or self._bytes > MAX_BYTES:
             raise CommandUseError(
@@ -162,31 +187,34 @@ class _Needs:
         return size
 
 
-def _members(needed: int) -> Iterator[int]:
-    """Yield the players of a set in ascending order."""
-    bits = bin(needed)[:1:-1]
+def _members(players: int) -> Iterator[int]:
+    """Yield the players of a set, which is the bits of an integer, in ascending order."""
+    bits = bin(players)[:1:-1]  # without the prefix "0b", the lowest bit first
     player = bits.find("1")
     while player >= 0:
         yield player
         player = bits.find("1", player + 1)
 
 
-def _with_causes(result: int, incoming: Sequence[Sequence[int]]) -> list[int]:
+def _events_up_to(result: int, sources: Sequence[Sequence[int]]) -> list[int]:
     """Return an event and all events that led to it, each after its sources.
 
-    Depth first, so that `_Needs` keeps few sets in memory at one time.
+    The search is depth first, so that `_NeededPlayers` keeps few sets in memory at one time.
     """
     ordered: list[int] = []
     entered = {result}
-    path = [(result, iter(incoming[result]))]
+    path = [(result, iter(sources[result]))]  # each event with those of its sources that are still to be visited
     while path:
-        index, sources = path[-1]
-        for source in sources:
+        index, remaining = path[-1]
+        next_source = None
+        for source in remaining:
             if source not in entered:
-                entered.add(source)
-                path.append((source, iter(incoming[source])))
+                next_source = source
                 break
-        else:
+        if next_source is None:
             ordered.append(index)
             path.pop()
+        else:
+            entered.add(next_source)
+            path.append((next_source, iter(sources[next_source])))
     return ordered

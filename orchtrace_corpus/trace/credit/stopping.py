@@ -7,9 +7,9 @@ that sums the mean rewards m_u by turn, over the turns of a run, changes it, bec
 
     E[s_t (m_1 + ... + m_T)] = P(T >= t) p_t (1 - p_t) E[m_(t+1) + ... + m_T | T > t].
 
-The decision to go on after turn t is charged a price that no reward contains: the rewards that runs earn, on average,
-after they went on (verl, issue 7244, for the rewards before the last). The mean of a turn is taken over the runs that
-reached the turn.
+So the baseline charges the decision to go on after turn t a price that is part of no reward: the mean rewards of the
+turns that follow (verl, issue 7244, for the rewards before the last). The mean of a turn is taken over the runs that
+reached it.
 """
 
 from collections.abc import Sequence
@@ -28,8 +28,8 @@ class StoppingBias(NamedTuple):
         reached: The number of runs that reached the turn.
         stopped: The number of runs that ended with the turn.
         price: The mean amount that the baseline subtracts from a decision to go on, in the unit of the reward.
-        gradient: The gradient of the reward by the logit of going on.
-        bias: The change of that gradient by the baseline.
+        gradient: The gradient of the expected reward by the logit of going on.
+        bias: The amount that the baseline adds to that gradient.
     """
 
     turn: int
@@ -50,22 +50,25 @@ def stopping_biases(runs: Sequence[Sequence[float]]) -> list[StoppingBias]:
     for turn in sorted({len(run) for run in runs})[:-1]:  # after any other turn, all runs stop or all go on
         reached = [run for run in runs if len(run) >= turn]
         continued = [run for run in reached if len(run) > turn]
-        go_on = len(continued) / len(reached)
+        go_on = len(continued) / len(reached)  # the probability p_t
         price = fsum(baselines[len(run)] - baselines[turn] for run in continued) / len(continued)
-        gradient = fsum(((len(run) > turn) - go_on) * fsum(run) for run in reached) / len(runs)
+        gradient = fsum(_score(run, turn, go_on) * fsum(run) for run in reached) / len(runs)
         bias = -len(reached) / len(runs) * go_on * (1 - go_on) * price
         biases.append(StoppingBias(turn, len(reached), len(reached) - len(continued), price, gradient, bias))
     return biases
 
 
-def _baselines(runs: Sequence[Sequence[float]]) -> list[float]:
-    """Return, for each number of turns from 0, the sum of the mean rewards of these turns.
+def _score(run: Sequence[float], turn: int, go_on: float) -> float:
+    """Return the score s_t of a run that reached a turn, from the probability to go on after it."""
+    return 1 - go_on if len(run) > turn else -go_on
 
-    The mean of a turn is taken over the runs that reached the turn.
-    """
-    longest = max(map(len, runs), default=0)
-    by_turn = ([run[turn] for run in runs if len(run) > turn] for turn in range(longest))
-    means = (fsum(rewards) / len(rewards) for rewards in by_turn)
+
+def _baselines(runs: Sequence[Sequence[float]]) -> list[float]:
+    """Return the baseline of a run by its number of turns, from 0: the sum of the mean rewards of these turns."""
+    means = []
+    for turn in range(max(map(len, runs), default=0)):
+        rewards = [run[turn] for run in runs if len(run) > turn]
+        means.append(fsum(rewards) / len(rewards))
     return list(accumulate(means, initial=0.0))
 
 
@@ -73,9 +76,9 @@ class GradientEstimates(NamedTuple):
     """Estimates of the gradient by the logit of going on after a turn, from groups of runs, with three baselines.
 
     Attributes:
-        by_run: The estimate with the mean reward of the runs as baseline.
-        by_sample: The estimate with the mean over all turns, each with the reward of its run: long runs count more.
-        by_turn: The estimate with the sum of the mean rewards by turn, over the turns of the run.
+        by_run: The estimate whose baseline is the mean reward of the runs.
+        by_sample: The estimate whose baseline is the mean reward of the runs, weighted by their number of turns.
+        by_turn: The estimate whose baseline is the sum of the mean rewards by turn, over the turns of the run.
         standard_errors: The standard errors of the three estimates, in this order.
     """
 
@@ -85,13 +88,13 @@ class GradientEstimates(NamedTuple):
     standard_errors: tuple[float, float, float]
 
 
-def simulate(
+def estimate_gradients(
     runs: Sequence[Sequence[float]], turn: int, *, groups: int = 4000, size: int = 0, seed: int = 0
 ) -> GradientEstimates:
     """Estimate the gradient with three baselines, over groups drawn from runs with replacement.
 
-    The runs stand for all that the policy does, so `stopping_biases` returns the true gradient. A baseline that
-    includes the run itself reduces the gradient by 1/size; this is corrected here.
+    The runs are taken as the whole distribution of the policy, so the gradient of `stopping_biases` is the true one. A
+    baseline that includes the run itself reduces the gradient by 1/size; this is corrected here.
 
     Args:
         runs: The rewards of the turns of each run.
@@ -100,29 +103,40 @@ def simulate(
         size: The number of runs in a group; 0 for as many as there are.
         seed: The seed of the draws.
     """
-    random, size = Random(seed), size or len(runs)
+    random = Random(seed)
+    if not size:
+        size = len(runs)
     reached = sum(len(run) >= turn for run in runs)
     go_on = sum(len(run) > turn for run in runs) / reached
-    returns = {id(run): fsum(run) for run in runs}
-    estimates: list[tuple[float, float, float]] = []
+    reward_by_run = {id(run): fsum(run) for run in runs}  # summed once: each run is drawn many times
+    by_run: list[float] = []  # for each baseline, an estimate from each group
+    by_sample: list[float] = []
+    by_turn: list[float] = []
     for _ in range(groups):
         group = random.choices(runs, k=size)
         turn_baselines = _baselines(group)
-        totals = [returns[id(run)] for run in group]
-        mean = fsum(totals) / size
-        weighted = fsum(len(run) * total for run, total in zip(group, totals, strict=True)) / sum(map(len, group))
-        sums = [0.0, 0.0, 0.0]
-        for run, total in zip(group, totals, strict=True):
+        rewards = [reward_by_run[id(run)] for run in group]
+        run_mean = fsum(rewards) / size
+        turn_count = sum(map(len, group))
+        sample_mean = fsum(len(run) * reward for run, reward in zip(group, rewards, strict=True)) / turn_count
+        run_sum = sample_sum = turn_sum = 0.0
+        for run, reward in zip(group, rewards, strict=True):
             if len(run) >= turn:
-                score = (len(run) > turn) - go_on
-                for index, baseline in enumerate((mean, weighted, turn_baselines[len(run)])):
-                    sums[index] += score * (total - baseline)
-        estimates.append((sums[0] / (size - 1), sums[1] / (size - 1), sums[2] / (size - 1)))
-    by_run, by_sample, by_turn = (_mean_and_error([estimate[index] for estimate in estimates]) for index in range(3))
-    return GradientEstimates(by_run[0], by_sample[0], by_turn[0], (by_run[1], by_sample[1], by_turn[1]))
+                score = _score(run, turn, go_on)
+                run_sum += score * (reward - run_mean)
+                sample_sum += score * (reward - sample_mean)
+                turn_sum += score * (reward - turn_baselines[len(run)])
+        by_run.append(run_sum / (size - 1))
+        by_sample.append(sample_sum / (size - 1))
+        by_turn.append(turn_sum / (size - 1))
+    run_mean, run_error = _mean_and_error(by_run)
+    sample_mean, sample_error = _mean_and_error(by_sample)
+    turn_mean, turn_error = _mean_and_error(by_turn)
+    return GradientEstimates(run_mean, sample_mean, turn_mean, (run_error, sample_error, turn_error))
 
 
 def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     """Return the mean of some values, and its standard error."""
     mean = fsum(values) / len(values)
-    return mean, sqrt(fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
+    variance = fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return mean, sqrt(variance / len(values))

@@ -1,8 +1,8 @@
-"""Read values that the user supplies because no log holds them: of coalitions from ablations, of steps from a critic.
+"""Reads values that the user supplies, since no log holds them.
 
-A log holds one run, in which every agent took part. The outcome without an agent is known only from runs without that
-agent; the user supplies these outcomes. Without them, the proxy `reach` estimates the outcome from the graph of the
-run, and is always named as a proxy.
+The value of a coalition is the outcome of a run in which only its members take part. A log holds one run, in which all
+agents take part; the outcome without an agent is known only from further runs (ablations). The value of a step is the
+estimate of a critic.
 """
 
 import json
@@ -23,15 +23,22 @@ COALITIONS = '{"values": [{"members": [], "value": 0}, {"members": ["a", "b"], "
 STEPS = '{"steps": [{"id": "e1", "value": 0.4, "reward": 0}, ...]}'
 """The format of a file with values of steps; rewards are optional."""
 
-_MAX_VALUE = 1e100
+_MAX_VALUE = 1e100  # sums of such values are still finite
 _MAX_LISTED = 5
-_MESSAGES = {
+_MESSAGE_FORMATS = {  # of a syntax fault
     Kind.EMPTY: "nothing in the file",
     Kind.NOT_FINITE: "{0.word} is not a finite number",
     Kind.BYTE_ORDER_MARK: "{0.message}",
     Kind.TOO_DEEP: "{0.message}",
 }
-_KINDS = {type(None): "null", bool: "true or false", float: "a number", str: "text", list: "a list", dict: "an object"}
+_TYPE_NAMES = {
+    type(None): "null",
+    bool: "true or false",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    dict: "an object",
+}
 
 
 class StepValue(NamedTuple):
@@ -42,15 +49,15 @@ class StepValue(NamedTuple):
 
 
 class SuppliedValues:
-    """The values of coalitions from ablation runs, read from JSON in the format `COALITIONS`; called with a coalition.
+    """The values of coalitions from ablation runs, read from JSON in the format `COALITIONS`.
 
-    A coalition that is not in the file has the value 0 and is remembered. Call `require_complete` before using a
-    result: it reports all missing coalitions at once.
+    Call it with a coalition to look up its value. A coalition without a value has the value 0, so that a method can
+    go on; call `require_complete` before you use its result, which then reports all missing coalitions at once.
 
     Args:
         text: The text of the file.
         path: The path of the file, for messages.
-        units: The players of each credit unit; the first unit is the requested one.
+        units: The names of the players of each credit unit. The first unit is the requested one.
 
     Raises:
         DataFileError: The text does not have that format, has two values for a coalition, or names a member that is
@@ -61,24 +68,25 @@ class SuppliedValues:
         self._path = path
         self._players = next(iter(units.values()))
         self._values: dict[Coalition, float] = {}
-        self._requested: dict[Coalition, None] = {}
-        file = _File(text, path, f"Write: {COALITIONS}, with a run of each coalition that is asked for.")
-        first_paths: dict[str, Path] = {}  # where each member is named first
-        for where, row in file.rows("values"):
-            members = file.member(row, where, "members", list)
-            coalition: set[str] = set()
+        self._requested: dict[Coalition, None] = {}  # a dict as an ordered set
+        file = _ValuesFile(text, path, f"Write: {COALITIONS}, with a run of each coalition that is asked for.")
+        first_paths: dict[str, Path] = {}  # where each player is named first
+        for row_path, row in file.rows("values"):
+            members = file.value(row, row_path, "members", list)
+            names: set[str] = set()
             for index in range(len(members)):
-                name = file.member(members, (*where, "members"), index, str)
-                if name in coalition:
-                    raise file.error((*where, "members", index), f"{quote(name)} is named twice in one coalition")
-                coalition.add(name)
-                first_paths.setdefault(name, (*where, "members", index))
-            if frozenset(coalition) in self._values:
-                names = ", ".join(map(printable, members)) or "nobody"
-                raise file.error(where, f"a second value of the coalition of {names}", "Keep one of them.")
-            self._values[frozenset(coalition)] = file.number(row, where, "value")
+                name = file.value(members, (*row_path, "members"), index, str)
+                if name in names:
+                    raise file.error((*row_path, "members", index), f"{quote(name)} is named twice in one coalition")
+                names.add(name)
+                first_paths.setdefault(name, (*row_path, "members", index))
+            coalition = frozenset(names)
+            if coalition in self._values:
+                listed = ", ".join(map(printable, members)) or "nobody"
+                raise file.error(row_path, f"a second value of the coalition of {listed}", "Keep one of them.")
+            self._values[coalition] = file.number(row, row_path, "value")
         players = set(self._players)
-        unknown = [member for member in first_paths if member not in players]
+        unknown = [name for name in first_paths if name not in players]
         if unknown:
             raise _unknown_members(unknown, file.place(first_paths[unknown[0]]), units)
 
@@ -97,8 +105,8 @@ class SuppliedValues:
         if not missing:
             return
         positions = {name: position for position, name in enumerate(self._players)}
-        missing.sort(key=lambda coalition: (len(coalition), sorted(map(positions.__getitem__, coalition))))
-        rows = []
+        missing.sort(key=lambda coalition: (len(coalition), sorted(positions[name] for name in coalition)))
+        rows = []  # the lines that the user should add to the file
         for coalition in missing:
             members = json.dumps([name for name in self._players if name in coalition], ensure_ascii=False)
             rows.append("  " + printable(f'{{"members": {members}, "value": ?}}', limit=300))
@@ -112,15 +120,15 @@ class SuppliedValues:
 
 
 def _unknown_members(members: Sequence[str], place: str, units: Mapping[str, Sequence[str]]) -> DataFileError:
-    """Return an error about members that are not players, with the unit that they belong to, or the known players."""
-    requested = next(iter(units))
+    """Return an error about members that are not players; its hint names a unit that has them, or the known players."""
+    requested_unit = next(iter(units))
     listed = first_names_and_more(list(map(quote, members)), _MAX_LISTED)
-    message = f"{place}: the unit asked for is {requested}, and the trace has no {requested} {listed}"
+    message = f"{place}: the unit asked for is {requested_unit}, and the trace has no {requested_unit} {listed}"
     for unit, players in units.items():
         if set(members) <= set(players):
             return DataFileError(message, f"These are names of the unit {unit}: use --unit {unit}.")
-    players_listed = first_names_and_more(list(map(quote, units[requested])), _MAX_LISTED)
-    return DataFileError(message, f"Sessions found: {players_listed}.")
+    listed_players = first_names_and_more(list(map(quote, units[requested_unit])), _MAX_LISTED)
+    return DataFileError(message, f"Sessions found: {listed_players}.")
 
 
 def read_step_values(text: str, path: str) -> dict[str, StepValue]:
@@ -129,19 +137,28 @@ def read_step_values(text: str, path: str) -> dict[str, StepValue]:
     Raises:
         DataFileError: The text does not have that format, or has two values for a step. The message says where.
     """
-    file = _File(text, path, f"Write: {STEPS}; rewards may be left out.")
+    file = _ValuesFile(text, path, f"Write: {STEPS}; rewards may be left out.")
     steps: dict[str, StepValue] = {}
-    for where, row in file.rows("steps"):
-        name = file.member(row, where, "id", str)
-        if name in steps:
-            raise file.error(where, f"a second value of the step {quote(name)}", "Keep one of them.")
-        reward = None if row.get("reward") is None else file.number(row, where, "reward")
-        steps[name] = StepValue(file.number(row, where, "value"), reward)
+    for row_path, row in file.rows("steps"):
+        event_id = file.value(row, row_path, "id", str)
+        if event_id in steps:
+            raise file.error(row_path, f"a second value of the step {quote(event_id)}", "Keep one of them.")
+        reward = None
+        if row.get("reward") is not None:
+            reward = file.number(row, row_path, "reward")
+        steps[event_id] = StepValue(file.number(row, row_path, "value"), reward)
     return steps
 
 
-class _File:
-    """A JSON file of values whose errors say where they are; `hint` is a sentence that shows the format.
+class _ValuesFile:
+    """A JSON file of values. Its errors state the place of a value.
+
+    The path of a value is the keys and indices that lead to it.
+
+    Args:
+        text: The text of the file.
+        path: The path of the file, for messages.
+        hint: The hint of errors: a sentence that shows the format.
 
     Raises:
         DataFileError: The text is not JSON.
@@ -149,44 +166,45 @@ class _File:
 
     def __init__(self, text: str, path: str, hint: str) -> None:
         self._hint = hint
-        shown = printable(path, limit=300)
+        path_text = printable(path, limit=300)
         if fault := first_fault(text):
-            message = _MESSAGES.get(fault.kind, "not JSON: {0.message}").format(fault)
-            raise DataFileError(f"{shown}:{fault.line}:{fault.column}: {message}", hint)
-        self._places = Places(text.encode(), shown)
+            message = _MESSAGE_FORMATS.get(fault.kind, "not JSON: {0.message}").format(fault)
+            raise DataFileError(f"{path_text}:{fault.line}:{fault.column}: {message}", hint)
+        self._places = Places(text.encode(), path_text)
         self._content = json.loads(text, parse_int=float)
 
-    def place(self, where: Path) -> str:
-        """Return where a value is in the file, as `path:line:column`."""
-        return str(self._places.locate(where))
+    def place(self, value_path: Path) -> str:
+        """Return the place of a value in the file, as `path:line:column`."""
+        return str(self._places.locate(value_path))
 
-    def error(self, where: Path, message: str, hint: str = "") -> DataFileError:
+    def error(self, value_path: Path, message: str, hint: str = "") -> DataFileError:
         """Return an error about a value, with its place in the file."""
-        return DataFileError(f"{self.place(where)}: {message}", hint or self._hint)
+        return DataFileError(f"{self.place(value_path)}: {message}", hint or self._hint)
 
     def rows(self, name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Yield the objects of a list of the file, each with its path."""
+        """Yield the objects of a list of the file, each after its path."""
         if not isinstance(self._content, dict):
-            raise self.error((), f"{_KINDS[type(self._content)]}, where an object with {quote(name)} is wanted")
-        rows = self.member(self._content, (), name, list)
+            raise self.error((), f"{_TYPE_NAMES[type(self._content)]}, where an object with {quote(name)} is wanted")
+        rows = self.value(self._content, (), name, list)
         for index in range(len(rows)):
-            yield (name, index), self.member(rows, (name,), index, dict)
+            yield (name, index), self.value(rows, (name,), index, dict)
 
-    def member(self, container: Any, where: Path, name: str | int, kind: type) -> Any:
-        """Return a member of an object or list, which must be of a kind."""
-        if isinstance(container, dict) and name not in container:
+    def value(self, container: Any, container_path: Path, key: str | int, expected: type) -> Any:
+        """Return the value at a key of an object or list; raise an error if it is not of the expected type."""
+        if isinstance(container, dict) and key not in container:
             names = ", ".join(map(quote, list(container)[:_MAX_LISTED]))
             others = f", only {names}" if names else " in an empty object"
-            raise self.error(where, f"there is no {quote(str(name))}{others}")
-        value = container[name]
-        if not isinstance(value, kind):
-            subject = quote(name) if isinstance(name, str) else "an item"
-            raise self.error((*where, name), f"{subject} is {_KINDS[type(value)]}, and {_KINDS[kind]} is wanted")
+            raise self.error(container_path, f"there is no {quote(str(key))}{others}")
+        value = container[key]
+        if not isinstance(value, expected):
+            subject = quote(key) if isinstance(key, str) else "an item"
+            message = f"{subject} is {_TYPE_NAMES[type(value)]}, and {_TYPE_NAMES[expected]} is wanted"
+            raise self.error((*container_path, key), message)
         return value
 
-    def number(self, row: Mapping[str, Any], where: Path, name: str) -> float:
-        """Return a member that must be a number, and small enough to be summed."""
-        value: float = self.member(row, where, name, float)
+    def number(self, row: Mapping[str, Any], row_path: Path, name: str) -> float:
+        """Return a value that must be a number, and small enough to be summed."""
+        value: float = self.value(row, row_path, name, float)
         if abs(value) > _MAX_VALUE:
-            raise self.error((*where, name), f"{quote(name)} is beyond {_MAX_VALUE:g}")
+            raise self.error((*row_path, name), f"{quote(name)} is beyond {_MAX_VALUE:g}")
         return value

@@ -219,7 +219,7 @@ def trajectories(
     for indices in groups.values():
         advantages: dict[int, float] = {}
         if len(indices) > 1:
-            advantages = methods.group_relative({index: payments[index].total for index in indices})
+            advantages = methods.group_relative_advantages({index: payments[index].total for index in indices})
         for repetition, index in enumerate(indices):
             trace = views[index].trace
             turns = _turns(views[index], division, tokens, payments[index])
@@ -276,7 +276,7 @@ def _divide_among_turns(view: TraceView, division: Division, whole: float, turns
     if division is Division.TEAM:
         return {turns[-1]: whole}
     game = Reach(view, parts(view, division), whole)
-    if whole and not game.owned_events:
+    if whole and not game.owned_event_count:
         name = quote(view.trace.trace_id)
         hint = "Give the last turn the whole reward: --credit team."
         raise CommandUseError(f"nothing that led to the result of {name} belongs to any {division.value}", hint)
