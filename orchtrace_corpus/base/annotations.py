@@ -1,7 +1,7 @@
-"""The names of `typing` that annotations use, without importing it: that takes half as long as the interpreter's start.
+"""The names of `typing` that annotations use, without importing `typing`: it takes half as long as Python's start.
 
-Commands look at none of them but `Annotated`, whose parts have the names of `typing.Annotated`. Type checkers see
-`typing`, and so does Ruff, by its setting `typing-modules`.
+While a command runs, only `Annotated` is used, so it has the attributes of `typing.Annotated`; the other names are
+placeholders. Type checkers see the names of `typing` itself, as does Ruff, by its setting `typing-modules`.
 """
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
 
     class Any:
-        """Stands for every name that has no use while a command runs; `Any[...]` is the class itself."""
+        """A placeholder for every name that has no use while a command runs; `Any[...]` is the class itself."""
 
         def __class_getitem__(cls, item):
             return cls
@@ -29,7 +29,7 @@ else:
     BinaryIO = ClassVar = Generic = NoReturn = TextIO = TypeAlias = Any
 
     class Annotated:
-        """A type with what a parameter of a command says about itself: `Annotated[str, option(...)]`."""
+        """A type, and the declaration of a parameter of a command: `Annotated[str, option(...)]`."""
 
         def __class_getitem__(cls, parts):
             annotated = cls()
@@ -37,11 +37,11 @@ else:
             return annotated
 
     def TypeVar(*_, **__):  # noqa: N802 - the name that it has in typing
-        """Return a class that stands for any type."""
+        """Return the placeholder."""
         return Any
 
     def assert_never(value):
-        """Raise an error: no value comes here."""
+        """Raise an error. It stands where a type checker proves that the program never comes."""
         raise AssertionError(value)
 
     def cast(_, value):

@@ -1,7 +1,7 @@
 """Limits for inputs, so that no input exhausts the machine.
 
-An input that exceeds a limit gives an error that names it. Users can raise a limit in the environment for an input that
-they trust: `ORCHTRACE_MAX_LINE_BYTES=200000000`.
+An input that exceeds a limit gives an error that names the limit. For an input that they trust, users can raise some of
+the limits in the environment: `ORCHTRACE_MAX_LINE_BYTES=200000000`.
 """
 
 import os
@@ -16,50 +16,49 @@ def _limit(name: str, default: int) -> int:
     text = os.environ.get(variable, "")
     if not text:
         return default
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise CommandUseError(
-            f"{variable} is {quote(text)}, not a whole number", f"The limit without it is {default:,}."
-        )
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):  # 18 digits fit into 64 bits
+        message = f"{variable} is {quote(text)}, not a whole number"
+        raise CommandUseError(message, f"The limit without it is {default:,}.")
     return int(text)
 
 
 def how_to_raise(name: str) -> str:
-    """Return a hint how to raise a limit."""
+    """Return a hint that says how to raise a limit."""
     return f"Set ORCHTRACE_{name} to a higher number, if you trust the input."
 
 
 MAX_EXPANDED_CHARACTERS = _limit("MAX_EXPANDED_CHARACTERS", 16 * 1024 * 1024)
-"""The characters that the strings of a BibTeX file may expand to; 50,000 entries take about 5 million."""
+"""The number of characters that the string macros of a BibTeX file may expand to; 50,000 entries take 5 million."""
 
 REQUEST_SECONDS = float(_limit("REQUEST_SECONDS", 150))
-"""The time for one request over HTTP, redirects included. arXiv has taken 124 s for a 429."""
+"""The time for one HTTP request, redirects included. arXiv has taken 124 s to answer with status 429."""
 
 TRIES_SECONDS = float(_limit("TRIES_SECONDS", 600))
-"""The time for all repeated requests of one run after errors, waits included."""
+"""The time that one command spends on repeated requests after errors, with the waits between them."""
 
 MAX_BODY_BYTES = _limit("MAX_BODY_BYTES", 16 * 1024 * 1024)
-"""The bytes of an answer over HTTP; a hundred of arXiv's records take about 300 kB."""
+"""The number of bytes in the body of an HTTP response; a hundred of arXiv's records take about 300 kB."""
 
 MAX_LINE_BYTES = _limit("MAX_LINE_BYTES", 64 * 1024 * 1024)
-"""The bytes of a line of a log; a longer line is skipped and reported, because no event is that large."""
+"""The number of bytes in a line of a log; a longer line is skipped and reported, because no event is that large."""
 
 MAX_DOCUMENT_BYTES = _limit("MAX_DOCUMENT_BYTES", 1024 * 1024 * 1024)
-"""The bytes of a JSON document. JSON Lines have no such limit, because they are read line by line."""
+"""The number of bytes in a JSON document. JSON Lines have no such limit, because they are read line by line."""
 
 MAX_ARCHIVE_MEMBERS = _limit("MAX_ARCHIVE_MEMBERS", 200_000)
-"""The members of an archive: 100,000 samples with their summaries. Each takes about a kilobyte of memory."""
+"""The number of files in an archive: 100,000 samples with their summaries. Each takes about a kilobyte of memory."""
 
 MAX_EXPANSION_RATIO = _limit("MAX_EXPANSION_RATIO", 200)
-"""The bytes that the members of an archive may expand to, per byte of the archive; JSON compresses to a tenth."""
+"""The size of the files in an archive divided by the size of the archive; JSON compresses to about a tenth."""
 
 UNCHECKED_EXPANSION_BYTES = 64 * 1024 * 1024
-"""The bytes that any archive may expand to, however small it is."""
+"""The ratio is not checked for archives whose files are smaller than this together."""
 
 MAX_FINDINGS = 10_000
-"""The problems of one file that are reported; further ones are only counted."""
+"""The number of problems of one file that are reported; further ones are only counted."""
 
 MAX_COUNTED_FINDINGS = 10_000_000
-"""The problems of one file that are counted; after them, reading stops."""
+"""The number of problems of one file that are counted; after them, reading stops."""
 
 MAX_EDIT_TRIES = 25
 """The number of times an edit is repeated if others change the file meanwhile."""

@@ -1,4 +1,4 @@
-"""The links to remove from a graph so that it has no cycle, and the topological order of a graph without cycles."""
+"""Find links whose removal leaves a graph without cycles, and sort such a graph topologically."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
@@ -8,86 +8,90 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 class CycleError(Exception):
-    """The edges have a cycle: `events` are the indices of its nodes, in the order of its edges."""
+    """The edges of a trace have a cycle: `events` are the indices of its nodes, in the order of its edges."""
 
     def __init__(self, events: list[int]) -> None:
         super().__init__()
         self.events = events
 
 
-def closing_links(leaving: Mapping[Node, Iterable[Node]]) -> list[tuple[Node, Node]]:
-    """Return links, as source and target, without which the others have no cycle, by a walk in their order.
+def closing_links(targets_by_node: Mapping[Node, Iterable[Node]]) -> list[tuple[Node, Node]]:
+    """Return links, as (source, target), whose removal leaves no cycle: those that close one in a depth-first search.
 
-    The time is linear in the number of links. `leaving` has the targets of each node's links.
+    The search follows nodes and links in their order. The time is linear in the number of links.
     """
     closing: list[tuple[Node, Node]] = []
-    done: set[Node] = set()
-    for start in leaving:
-        path = {start: iter(leaving[start])} if start not in done else {}
+    finished: set[Node] = set()
+    for start, start_targets in targets_by_node.items():
+        if start in finished:
+            continue
+        # The nodes from `start` to the current one, each with its targets that are not visited yet.
+        path = {start: iter(start_targets)}
         while path:
-            at = next(reversed(path))
-            for target in path[at]:
-                if target in path:
-                    closing.append((at, target))
-                elif target not in done:
-                    path[target] = iter(leaving.get(target, ()))
-                    break
-            else:
-                del path[at]
-                done.add(at)
+            current = next(reversed(path))
+            target = next(path[current], None)
+            if target is None:
+                del path[current]
+                finished.add(current)
+            elif target in path:
+                closing.append((current, target))
+            elif target not in finished:
+                path[target] = iter(targets_by_node.get(target, ()))
     return closing
 
 
 def sort_topologically(
-    sources: Sequence[int], targets: Sequence[int], timely: Sequence[int], rank: Sequence[int]
+    sources: Sequence[int], targets: Sequence[int], by_time: Sequence[int], rank: Sequence[int]
 ) -> list[int]:
     """Return a topological order (Kahn 1962) in which the earliest of several possible nodes comes first.
 
     Args:
         sources: For each edge the index of its earlier node.
         targets: For each edge the index of its later node.
-        timely: The indices of the nodes by time.
-        rank: For each node its place in `timely`.
+        by_time: The indices of the nodes, sorted by time.
+        rank: For each node its place in `by_time`.
 
     Raises:
         CycleError: The edges have a cycle.
     """
     from heapq import heapify, heappop, heappush
 
-    waiting = [0] * len(timely)
-    later: list[list[int]] = [[] for _ in timely]
+    waiting_counts = [0] * len(by_time)  # for each node, the number of nodes before it that are not sorted yet
+    targets_by_node: list[list[int]] = [[] for _ in by_time]
     for source, target in zip(sources, targets, strict=True):
-        waiting[target] += 1
-        later[source].append(target)
-    ready = [rank[index] for index in timely if not waiting[index]]
-    heapify(ready)
+        waiting_counts[target] += 1
+        targets_by_node[source].append(target)
+    ready_ranks = [rank[node] for node in by_time if not waiting_counts[node]]
+    heapify(ready_ranks)
     ordered = []
-    while ready:
-        index = timely[heappop(ready)]
-        ordered.append(index)
-        for target in later[index]:
-            waiting[target] -= 1
-            if not waiting[target]:
-                heappush(ready, rank[target])
-    if len(ordered) < len(timely):
-        raise CycleError(_find_cycle(later, waiting))
+    while ready_ranks:
+        node = by_time[heappop(ready_ranks)]
+        ordered.append(node)
+        for target in targets_by_node[node]:
+            waiting_counts[target] -= 1
+            if not waiting_counts[target]:
+                heappush(ready_ranks, rank[target])
+    if len(ordered) < len(by_time):
+        raise CycleError(_find_cycle(targets_by_node, waiting_counts))
     return ordered
 
 
-def _find_cycle(later: list[list[int]], waiting: list[int]) -> list[int]:
+def _find_cycle(targets_by_node: list[list[int]], waiting_counts: list[int]) -> list[int]:
     """Return a cycle among the nodes that still wait for another; it starts at its lowest index."""
-    earlier: dict[int, int] = {}
-    for index, targets in enumerate(later):
-        if waiting[index]:
+    waited_for: dict[int, int] = {}  # for each waiting node, another waiting node before it
+    for node, targets in enumerate(targets_by_node):
+        if waiting_counts[node]:
             for target in targets:
-                if waiting[target]:
-                    earlier[target] = index
-    place = min(earlier)
-    path: dict[int, None] = {}
-    while place not in path:
-        path[place] = None
-        place = earlier[place]
-    nodes = list(path)
-    cycle = nodes[nodes.index(place) :][::-1]
-    first = cycle.index(min(cycle))
-    return [*cycle[first:], *cycle[:first]]
+                if waiting_counts[target]:
+                    waited_for[target] = node
+    node = min(waited_for)
+    path: list[int] = []
+    visited: set[int] = set()
+    while node not in visited:  # go back until the path meets itself
+        path.append(node)
+        visited.add(node)
+        node = waited_for[node]
+    cycle = path[path.index(node) :]
+    cycle.reverse()
+    lowest = cycle.index(min(cycle))
+    return [*cycle[lowest:], *cycle[:lowest]]

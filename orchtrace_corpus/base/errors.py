@@ -1,6 +1,7 @@
 """The errors that stop a command, each with its exit code.
 
-An exception means that the command could not do its work. Problems *in* the data are values: see `findings`.
+An exception means that the command could not do its work. Problems in the data are no exceptions but values: see
+`findings.Finding`.
 """
 
 import os
@@ -47,21 +48,32 @@ class CommandUseError(CorpusError):
 
 
 class MissingLibraryError(CommandUseError):
-    """A feature needs a library that is not installed; the hint is the command that installs it, with an extra."""
+    """A feature needs a library that is not installed; the hint is the command that installs it.
+
+    `extra` is the optional dependency group of this package that has the library.
+    """
 
     def __init__(self, feature: str, library: str, extra: str) -> None:
         import shlex
 
-        tree = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        is_editable = os.path.isfile(os.path.join(tree, "pyproject.toml"))
-        packages = ["-e", f"{_relative(tree)}[{extra}]"] if is_editable else [f"orchtrace-corpus[{extra}]"]
+        source_folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        if os.path.isfile(os.path.join(source_folder, "pyproject.toml")):
+            requirement = ["-e", f"{_relative(source_folder)}[{extra}]"]
+        else:
+            requirement = [f"orchtrace-corpus[{extra}]"]
         python = _relative(sys.executable) if sys.executable else "python"
-        command = shlex.join([python, "-m", "pip", "install", *packages])
+        command = shlex.join([python, "-m", "pip", "install", *requirement])
         super().__init__(f"{feature} needs {library}, which is not installed", f"Install it: {command}")
 
 
 def require_library(feature: str, module: str, extra: str = "scale") -> None:
-    """Raise `MissingLibraryError` unless the library that a feature needs, from an extra of this package, is there."""
+    """Raise `MissingLibraryError` if the library that a feature needs cannot be imported.
+
+    Args:
+        feature: The feature, for the message.
+        module: The module to import.
+        extra: The optional dependency group of this package that has the library.
+    """
     from importlib import import_module
 
     try:
@@ -71,9 +83,9 @@ def require_library(feature: str, module: str, extra: str = "scale") -> None:
 
 
 def _relative(path: str) -> str:
-    """Return a path relative to the working folder if it is below it."""
-    near = os.path.relpath(path)
-    return path if near.startswith(os.pardir) else near
+    """Return a path relative to the working folder if the path is in this folder, else unchanged."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative
 
 
 class DataFileError(CorpusError):
@@ -85,7 +97,7 @@ class OutputError(CorpusError):
 
 
 class UpstreamError(CorpusError):
-    """A service did not answer, or not with anything usable."""
+    """A web service did not answer, or its answer is of no use."""
 
     exit_code = ExitCode.UPSTREAM
 

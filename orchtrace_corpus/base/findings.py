@@ -1,6 +1,6 @@
 """Problems in data, as values: what is wrong, where, and how severe.
 
-Every code of a finding is declared once: the YAML reader, the corpus and the traces each `register` their codes when
+Every code of a finding is declared once. The YAML reader, `corpus` and `trace` call `register` with their codes when
 they are imported.
 """
 
@@ -23,7 +23,7 @@ class Severity(StrEnum):
 
 
 class Rule(NamedTuple):
-    """A kind of problem, under a code that is never reused; `waivable` if a record can waive its findings."""
+    """A kind of problem. Its code is never reused; it is `waivable` if a record can waive its findings."""
 
     code: str
     severity: Severity
@@ -43,7 +43,7 @@ class Location(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A problem at a place; `record` is the key or id of its record, or empty."""
+    """A problem at a place. `record` is the key or id of the record with the problem; empty if it is in no record."""
 
     code: str
     message: str
@@ -67,8 +67,8 @@ class Entry(NamedTuple):
     Attributes:
         why: Why the rule exists, and what it tolerates.
         bad: The shortest YAML that breaks it: fields of a record, records, or files under a comment with their name.
-        good: The same, corrected.
-        fixable: True if a program can correct it, because that needs no decision.
+        good: The YAML of `bad`, corrected.
+        fixable: True if a program can correct the problem, because that needs no decision.
     """
 
     why: str
@@ -81,9 +81,9 @@ class Section(NamedTuple):
     """The rules whose codes begin with one letter.
 
     Attributes:
-        rank: Its place in the rulebook; sections of equal rank are in the order of registration.
+        rank: The place of the section in the rulebook; sections of equal rank are in the order of registration.
         title: The subject of the rules.
-        file: The file that explains them.
+        file: The path of the `rules.toml` that explains the rules.
     """
 
     rank: int
@@ -109,20 +109,20 @@ def register(
     """Declare rules.
 
     Args:
-        module: The file of the module that declares them; `rules.toml` in its folder explains them.
+        module: The `__file__` of the module that declares them; `rules.toml` in its folder explains the rules.
         errors: The titles of errors, by code.
         warnings: The titles of warnings, by code.
         sections: The titles of the rulebook's sections, by the first letter of their codes.
-        rank: The place of these sections among others.
-        waivable: The sections whose warnings a record can waive.
+        rank: The place of these sections in the rulebook.
+        waivable: The letters of the sections whose warnings a record can waive.
     """
     for severity, titles in ((Severity.ERROR, errors), (Severity.WARNING, warnings)):
         for code, title in titles.items():
             can_be_waived = severity is Severity.WARNING and code[0] in waivable
             RULES[code] = Rule(code, severity, title, can_be_waived)
-    ordered = sorted(RULES.items())
+    sorted_rules = sorted(RULES.items())
     RULES.clear()
-    RULES.update(ordered)
+    RULES.update(sorted_rules)
     file = os.path.join(os.path.dirname(module), "rules.toml")
     SECTIONS.update({letter: Section(rank, title, file) for letter, title in sections.items()})
 
@@ -135,31 +135,33 @@ def explanation(code: str) -> Entry:
 @cache
 def explanations(file: str) -> dict[str, Entry]:
     """Return the explanations of a `rules.toml`, by code."""
-    import tomllib  # costs start-up
+    import tomllib  # imported here, because most commands explain no rule
 
     with open(file, "rb") as handle:
         return {code: Entry(**entry) for code, entry in tomllib.load(handle).items()}
 
 
 def has_errors(findings: Iterable[Finding]) -> bool:
-    """Return True if a finding is an error."""
+    """Return True if one of the findings is an error."""
     return any(finding.severity is Severity.ERROR for finding in findings)
 
 
-def ranked(findings: Sequence[Finding], limit: int) -> Sequence[Finding]:
-    """Return findings with errors first if only `limit` of them are shown; 0 shows all."""
+def errors_first(findings: Sequence[Finding], limit: int) -> Sequence[Finding]:
+    """Return findings with errors first if there are more than `limit`; 0 is no limit."""
     if not limit or len(findings) <= limit:
         return findings
-    return sorted(findings, key=lambda finding: finding.severity is not Severity.ERROR)
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    warnings = [finding for finding in findings if finding.severity is Severity.WARNING]
+    return errors + warnings
 
 
 def is_malformed(findings: Iterable[Finding]) -> bool:
-    """Return True if a finding is a syntax error, so that a part of the data could not be read."""
+    """Return True if one of the findings is a syntax error, so that a part of the data could not be read."""
     return any(finding.code.startswith("Y") for finding in findings)
 
 
-def beyond(before: Iterable[Finding], after: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings of `after` that `before` does not have, on whatever lines they are."""
+def new_findings(before: Iterable[Finding], after: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings of `after` that are not in `before`. A finding on another line is not new."""
     counts = Counter(_identity(finding) for finding in before)
     new = []
     for finding in after:
@@ -172,38 +174,38 @@ def beyond(before: Iterable[Finding], after: Iterable[Finding]) -> tuple[Finding
 
 
 def _identity(finding: Finding) -> tuple[str, ...]:
-    """Return the parts of a finding that do not change with the lines above it; some messages name a line."""
-    message = re.sub(r"\bline \d+", "line", finding.message)
+    """Return the parts of a finding that stay if lines are added above it."""
+    message = re.sub(r"\bline \d+", "line", finding.message)  # some messages name a line
     return finding.code, os.path.basename(finding.location.path), finding.record, message
 
 
 def is_noun(text: str) -> bool:
-    """Return True if a text has only words of letters and digits, so that it is not markup in any format."""
+    """Return True for a short text of words, only letters and digits: in no format can it be read as markup."""
     return len(text) <= 40 and re.fullmatch(r"[^\W_]+(?:[ -][^\W_]+)*", text) is not None
 
 
 def printable(text: str, *, limit: int = 80) -> str:
-    """Make text from outside safe to print on one line: escape characters that do not print, and shorten it."""
-    shown = text if len(text) <= limit else text[: limit - 1] + "…"
-    if shown.isprintable():
-        return shown
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
+    """Return a text that is safe to print on one line: of at most `limit` characters, control characters escaped."""
+    shortened = text if len(text) <= limit else text[: limit - 1] + "…"
+    if shortened.isprintable():
+        return shortened
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shortened)
 
 
 def quote(text: str) -> str:
-    """Quote text from outside for a message, escaped and shortened by `printable`."""
+    """Return a text in quotes for a message, shortened and escaped by `printable`."""
     return f"'{printable(text)}'"
 
 
 def quote_path(path: str) -> str:
-    """Quote a path for a message, escaped but whole, because paths often differ only at the end."""
+    """Return a path in quotes for a message. It is escaped but not shortened: paths often differ only at the end."""
     return f"'{printable(path, limit=4096)}'"
 
 
 def escape_controls(text: str) -> str:
-    """Return JSON that is safe on a terminal: control characters and those that change the direction are escaped.
+    """Return JSON that is safe to print: control characters, and those that change the writing direction, are escaped.
 
-    Characters below U+0020 need no escape here: every JSON writer escapes them.
+    Characters below U+0020 need no escape here, because every JSON writer escapes them.
     """
     if text.isascii() and "\x7f" not in text:
         return text
@@ -212,51 +214,65 @@ def escape_controls(text: str) -> str:
 
 
 def suggestion(wrong: str, allowed: Sequence[str], *, always_list: bool = True) -> str:
-    """Return the end of a message about an unknown word: the nearest known word and the allowed ones.
+    """Return the end of a message about an unknown word: the most similar allowed word, and all allowed words.
 
-    It is empty, or begins with a space: ` (did you mean 'debate'? allowed: centralized, debate, swarm)`.
+    The end is empty, or begins with a space: ` (did you mean 'debate'? allowed: centralized, debate, swarm)`.
+
+    Args:
+        wrong: The unknown word.
+        allowed: The words that are allowed.
+        always_list: False to list the allowed words only if none is similar.
     """
-    near = nearest(wrong, allowed)
-    parts = [f"did you mean {quote(near)}?"] if near else []
-    if allowed and (always_list or not near):
+    similar = nearest(wrong, allowed)
+    parts = []
+    if similar:
+        parts.append(f"did you mean {quote(similar)}?")
+    if allowed and (always_list or not similar):
         parts.append(f"allowed: {', '.join(allowed)}")
     return f" ({' '.join(parts)})" if parts else ""
 
 
 def near_suggestion(wrong: str, allowed: Sequence[str]) -> str:
-    """Return the nearest known word as `suggestion` does, for a vocabulary that is too large to list; else empty."""
+    """Return `suggestion` with only the most similar word; empty if none is similar. It suits large vocabularies."""
     return suggestion(wrong, allowed, always_list=False) if nearest(wrong, allowed) else ""
 
 
 def nearest(wrong: str, allowed: Sequence[str]) -> str:
-    """Return the word of a vocabulary with the most similar spelling; empty if none is similar."""
-    from difflib import get_close_matches  # costs start-up
+    """Return the allowed word with the most similar spelling, whatever its case; empty if none is similar."""
+    from difflib import get_close_matches  # imported here, because it is only needed for errors
 
-    near = get_close_matches(wrong[:80].lower(), [word.lower() for word in allowed], n=1, cutoff=0.6)
-    return next((word for word in allowed if word.lower() in near), "")
+    matches = get_close_matches(wrong[:80].lower(), [word.lower() for word in allowed], n=1, cutoff=0.6)
+    for word in allowed:
+        if word.lower() in matches:
+            return word
+    return ""
 
 
-def codes(prefix: str) -> tuple[str, ...]:
-    """Return the codes that begin with a prefix, in upper or lower case.
+def codes_with_prefix(prefix: str) -> tuple[str, ...]:
+    """Return the codes of rules that begin with a prefix, which may be in lower case.
 
     Raises:
-        CommandUseError: There is none; the message names the nearest.
+        CommandUseError: There is no such rule; the message suggests a similar code.
     """
     matching = tuple(code for code in RULES if prefix and code.startswith(prefix.upper()))
-    if not matching:
-        alike = [code for code in RULES if code[0] == prefix[:1].upper()] or list(RULES)
-        hint = suggestion(prefix, alike, always_list=False) if len(prefix) > 1 else ""
-        raise CommandUseError(f"there is no rule {quote(prefix)}{hint}", "See corpus rule --all.")
-    return matching
+    if matching:
+        return matching
+    hint = ""
+    if len(prefix) > 1:
+        of_same_section = [code for code in RULES if code[0] == prefix[0].upper()]
+        hint = suggestion(prefix, of_same_section or list(RULES), always_list=False)
+    raise CommandUseError(f"there is no rule {quote(prefix)}{hint}", "See corpus rule --all.")
 
 
 def select(findings: Iterable[Finding], wanted: Sequence[str], ignored: Sequence[str]) -> tuple[Finding, ...]:
-    """Return the findings whose code is in `wanted` (or any, if that is empty) and not in `ignored`.
+    """Return the findings with the wanted codes, or all if `wanted` is empty, except those with ignored codes.
 
-    Syntax errors always stay, because the rest of their file is unread.
+    Syntax errors always stay, because the rest of their file could not be read.
     """
-    return tuple(
-        finding
-        for finding in findings
-        if finding.code.startswith("Y") or ((finding.code in wanted or not wanted) and finding.code not in ignored)
-    )
+    selected = []
+    for finding in findings:
+        is_syntax_error = finding.code.startswith("Y")
+        is_wanted = not wanted or finding.code in wanted
+        if is_syntax_error or (is_wanted and finding.code not in ignored):
+            selected.append(finding)
+    return tuple(selected)

@@ -1,7 +1,8 @@
-"""Find the line and column of a path in a JSON document, such as `events`, 3, `t`.
+"""Find the line and column of a value in a JSON document by its path, such as `("events", 3, "t")`.
 
-Recording places while a document is decoded would slow down every valid one. Instead, members and items are split
-afterwards (`msgspec.Raw`): the length of each gives the place of the next one.
+Recording all places while a document is decoded would slow down every document. Instead, a document with a problem is
+decoded again, level by level, into members and items as raw text (`msgspec.Raw`): the length of each member or item
+gives the place of the next one.
 """
 
 import re
@@ -28,104 +29,114 @@ def _decoders() -> "tuple[Decoder[dict[str, Raw]], Decoder[list[Raw]], Decoder[s
     return Decoder(dict[str, Raw]), Decoder(list[Raw]), Decoder(str)
 
 
-def children(document: bytes, at: int, text: memoryview | bytes) -> Iterator[tuple[str | int, int, memoryview]]:
-    """Yield the values of an object or list: the name or index, the offset in bytes, and the text.
+def children(document: bytes, offset: int, text: memoryview | bytes) -> Iterator[tuple[str | int, int, memoryview]]:
+    """Yield the name or index, the offset in bytes, and the text of each value in an object or list.
 
-    A repeated name is yielded twice. Other values have no children.
+    A repeated name is yielded twice. For a value that is no object or list, nothing is yielded.
 
     Args:
         document: A well-formed document.
-        at: The offset of the object or list.
-        text: Its text.
+        offset: The offset of the object or list in the document.
+        text: The text of the object or list.
 
     Raises:
         msgspec.DecodeError: A number or name in it cannot be decoded.
         UnicodeDecodeError: A name is not UTF-8.
     """
-    members_of, items_of, name_of = _decoders()
-    opening = document[at : at + 1]
-    between = re.compile(rb"[ \t\r\n]*+[,:]?[ \t\r\n]*+")
-    at = _end_of(between, document, at + 1)
+    members_decoder, items_decoder, name_decoder = _decoders()
+    opening = document[offset : offset + 1]
+    separator = re.compile(rb"[ \t\r\n]*+[,:]?[ \t\r\n]*+")
+    offset = _skip(separator, document, offset + 1)
     if opening == b"[":
-        for index, item in enumerate(items_of.decode(text)):
+        for index, item in enumerate(items_decoder.decode(text)):
             value = memoryview(item)
-            yield index, at, value
-            at = _end_of(between, document, at + len(value))
+            yield index, offset, value
+            offset = _skip(separator, document, offset + len(value))
     elif opening == b"{":
-        members = members_of.decode(text)
+        members = members_decoder.decode(text)
         string = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
-        while (end := _end_of(string, document, at)) > at:
-            name = name_of.decode(memoryview(document)[at:end])
-            at = _end_of(between, document, end)
+        while (name_end := _skip(string, document, offset)) > offset:
+            name = name_decoder.decode(memoryview(document)[offset:name_end])
+            offset = _skip(separator, document, name_end)
             value = memoryview(members[name])
-            after = document[at + len(value) : at + len(value) + 1]
-            if not document.startswith(value, at) or after.isalnum() or after == b".":
-                # A repeated name: only its last value is known, which may be the beginning of a longer number.
-                value = memoryview(_text_at(document, at))
-            yield name, at, value
-            at = _end_of(between, document, at + len(value))
+            value_end = offset + len(value)
+            following = document[value_end : value_end + 1]
+            if not document.startswith(value, offset) or following.isalnum() or following == b".":
+                # The name is repeated, and `value` is its last value. Here is another one. It can begin with the same
+                # digits, as 12 begins with 1.
+                value = memoryview(_text_at(document, offset))
+            yield name, offset, value
+            offset = _skip(separator, document, offset + len(value))
 
 
-def _end_of(pattern: re.Pattern[bytes], document: bytes, at: int) -> int:
-    match = pattern.match(document, at)
-    return match.end() if match else at
+def _skip(pattern: re.Pattern[bytes], document: bytes, offset: int) -> int:
+    """Return the offset after a match of a pattern, or the same offset if the pattern does not match there."""
+    match = pattern.match(document, offset)
+    return match.end() if match else offset
 
 
-def _text_at(document: bytes, at: int) -> bytes:
+def _text_at(document: bytes, offset: int) -> bytes:
     """Return the text of the value at an offset, by counting brackets."""
-    marks = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{}]|[^\s,:"\[\]{}]++')
+    token_pattern = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{}]|[^\s,:"\[\]{}]++')
     depth = 0
-    for mark in marks.finditer(document, at):
-        depth += (mark[0] in (b"[", b"{")) - (mark[0] in (b"]", b"}"))
+    for token in token_pattern.finditer(document, offset):
+        if token[0] in (b"[", b"{"):
+            depth += 1
+        elif token[0] in (b"]", b"}"):
+            depth -= 1
         if depth == 0:
-            return document[at : mark.end()]
-    return document[at:]
+            return document[offset : token.end()]
+    return document[offset:]
 
 
 class Places:
-    """Finds places in a well-formed JSON document, which begins on a line of a file."""
+    """Finds the places of values in a well-formed JSON document, which begins on the line `first_line` of a file."""
 
     def __init__(self, data: bytes, path: str, first_line: int = 1) -> None:
         self._data = data
         self._path = path
         self._first_line = first_line
+        # Filled when needed: the offset of each line, and by the offset of an object or list, the offsets of its values
+        # by name or index; then the texts of values by their offset.
         self._line_starts: list[int] = []
-        self._children: dict[int, dict[str | int, int]] = {}
+        self._child_offsets: dict[int, dict[str | int, int]] = {}
         self._texts: dict[int, memoryview] = {}
 
     def locate(self, path: Path) -> Location:
-        """Return the place of a value; if the path leads out of the document, the place of its last existing part."""
-        return self.location(self._at(path))
+        """Return the place of a value. If the document has no such value, it is that of the nearest value above it."""
+        return self.location(self._offset(path))
 
     def line(self, path: Path) -> int:
-        """Return the line of a value, faster than `locate` if lines are long."""
-        return self._first_line + self._line_number(self._at(path))
+        """Return the line of a value; faster than `locate` if lines are long."""
+        return self._first_line + self._line_index(self._offset(path))
 
-    def _at(self, path: Path) -> int:
-        at = _end_of(re.compile(rb"[ \t\r\n]*+"), self._data, 0)
+    def _offset(self, path: Path) -> int:
+        offset = _skip(re.compile(rb"[ \t\r\n]*+"), self._data, 0)
         for step in path:
-            if at not in self._children:
-                parts = list(children(self._data, at, self._texts.get(at, self._data)))
-                self._children[at] = {name: begin for name, begin, _ in parts}
-                self._texts.update((begin, text) for _, begin, text in parts)
-            inner = self._children[at].get(step)
-            if inner is None:
+            if offset not in self._child_offsets:
+                text = self._texts.get(offset, self._data)
+                values = list(children(self._data, offset, text))
+                self._child_offsets[offset] = {name: child_offset for name, child_offset, _ in values}
+                self._texts.update((child_offset, child_text) for _, child_offset, child_text in values)
+            child = self._child_offsets[offset].get(step)
+            if child is None:
                 break
-            at = inner
-        return at
+            offset = child
+        return offset
 
-    def _line_number(self, at: int) -> int:
+    def _line_index(self, offset: int) -> int:
         if not self._line_starts:
             self._line_starts = [0, *(match.end() for match in re.finditer(b"\n", self._data))]
-        return bisect_right(self._line_starts, at) - 1
+        return bisect_right(self._line_starts, offset) - 1
 
-    def location(self, at: int) -> Location:
+    def location(self, offset: int) -> Location:
         """Return the line and column of an offset in bytes; columns count characters."""
-        line = self._line_number(at)
-        before = self._data[self._line_starts[line] : at].decode("utf-8", "replace")
-        return Location(self._path, self._first_line + line, len(before) + 1)
+        line_index = self._line_index(offset)
+        before = self._data[self._line_starts[line_index] : offset].decode("utf-8", "replace")
+        return Location(self._path, self._first_line + line_index, len(before) + 1)
 
 
 def json_path(path: Path) -> str:
     """Return a path as JSONPath, such as `$.events[3].t`."""
-    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{printable(step)}" for step in path)
+    steps = (f"[{step}]" if isinstance(step, int) else f".{printable(step)}" for step in path)
+    return "$" + "".join(steps)

@@ -1,8 +1,8 @@
-"""Worker processes, and work on many documents by several of them.
+"""Worker processes, and a function that processes many documents with several of them.
 
-A worker ends when its parent process ends, even if that is killed. A worker of a
-`concurrent.futures.ProcessPoolExecutor` does not: it holds both ends of its queue, and outlives a parent that was
-killed (`tests/base/test_workers.py` kills one). Nor does a pool report how a worker died.
+`concurrent.futures.ProcessPoolExecutor` is not used for two reasons. Its workers outlive a parent that was killed,
+because they hold both ends of their queue; a worker here ends with its parent (`tests/base/test_workers.py` kills one).
+And it does not report how a worker died.
 """
 
 import os
@@ -21,10 +21,10 @@ Result = TypeVar("Result")
 Arguments = TypeVarTuple("Arguments")
 
 BATCH_BYTES = 1 << 20
-"""The least size of a batch of documents for a worker."""
+"""A batch for a worker has as many documents as are needed for this size."""
 
 MAX_SENT_BYTES = 32 << 20
-"""A larger batch is processed here, so that memory does not grow with the number of workers."""
+"""A larger batch is processed in the parent process, so that memory does not grow with the number of workers."""
 
 
 class WorkerError(CorpusError):
@@ -32,28 +32,29 @@ class WorkerError(CorpusError):
 
 
 class Worker:
-    """A process that works on messages. Ctrl-C does not interrupt it, only its parent, which ends it.
+    """A process that receives messages and answers them. Ctrl-C interrupts only its parent, which then ends it.
 
     Attributes:
-        connection: The connection to it, for waiting until one of several workers answers.
+        connection: The parent's end of the connection, for waiting until one of several workers answers.
     """
 
     def __init__(self, serve: "Callable[[Connection, *Arguments], None]", *arguments: *Arguments) -> None:
         """Start the process.
 
         Args:
-            serve: The function that it runs, with its end of the connection and further arguments; other processes can
-                import it. It returns when the connection raises `EOFError` or `OSError`: then the parent is gone.
-            arguments: Further arguments of `serve`.
+            serve: The function that the process runs. It must be importable. Its first argument is the worker's end of
+                the connection. It must return when the connection raises `EOFError` or `OSError`: then the parent has
+                ended.
+            arguments: The other arguments of `serve`.
         """
         from multiprocessing import get_context
 
-        context = get_context("spawn")  # a fork would inherit our ends of the other workers' pipes
-        self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_begin, args=(serve, theirs, *arguments), daemon=True)
+        context = get_context("spawn")  # a forked process would inherit the parent's connections to other workers
+        self.connection, worker_connection = context.Pipe()
+        self._process = context.Process(target=_run, args=(serve, worker_connection, *arguments), daemon=True)
         with _interrupts_blocked():
             self._process.start()
-        theirs.close()
+        worker_connection.close()  # the process has it
 
     def send(self, message: Any) -> None:
         """Send a message.
@@ -64,14 +65,18 @@ class Worker:
         try:
             self.connection.send(message)
         except OSError as error:
-            raise self._death() from error
+            raise self._death_error() from error
 
     def receive(self) -> Any:
-        """Wait for a message, and return it; errors as of `send`."""
+        """Wait for a message, and return it.
+
+        Raises:
+            WorkerError: The process died.
+        """
         try:
             return self.connection.recv()
         except (EOFError, OSError) as error:
-            raise self._death() from error
+            raise self._death_error() from error
 
     def end(self) -> None:
         """Kill the process."""
@@ -84,8 +89,8 @@ class Worker:
         """The exit code of the process, negative for a signal; None while it runs."""
         return self._process.exitcode
 
-    def _death(self) -> WorkerError:
-        self._process.join(10)
+    def _death_error(self) -> WorkerError:
+        self._process.join(10)  # seconds; without it, the exit code may be unknown yet
         return WorkerError(
             f"a process that read traces died (exit code {self.exit_code})",
             "If memory was short, give fewer or smaller files at once.",
@@ -94,7 +99,7 @@ class Worker:
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Block Ctrl-C if the system can; a process that is started meanwhile keeps it blocked."""
+    """Block Ctrl-C if the system can. A process that is started meanwhile inherits this and keeps it blocked."""
     import signal
 
     if not hasattr(signal, "pthread_sigmask"):
@@ -110,13 +115,13 @@ def _interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin(serve: "Callable[[Connection, *Arguments], None]", connection: "Connection", *arguments: *Arguments) -> None:
+def _run(serve: "Callable[[Connection, *Arguments], None]", connection: "Connection", *arguments: *Arguments) -> None:
     """Set up a worker process, and run its function."""
     import gc
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # some systems cannot block it
-    gc.disable()
+    gc.disable()  # as in the parent: records form no cycles
     serve(connection, *arguments)
 
 
@@ -133,18 +138,20 @@ def wait_for_any(workers: Sequence[WorkerType]) -> list[WorkerType]:
 
 def processors() -> int:
     """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
-def in_order(
+def map_in_order(
     work: Callable[[Item], Result], documents: Iterable[Item], jobs: int = 0, *, size_bytes: Callable[[Item], int]
 ) -> Iterator[Result]:
-    """Yield the result of `work` for each document, in order.
+    """Yield the result of `work` for each document, in the order of the documents.
 
     Args:
-        work: A function that other processes can import: one of a module, or a `partial` of it.
+        work: A function that other processes can import: a function of a module, or a `partial` of one.
         documents: The documents; at most as many batches are read ahead as there are workers.
-        jobs: The number of processes; 0 for that of the processors.
+        jobs: The number of processes; 0 for the number of processors.
         size_bytes: Returns the size of a document.
 
     Raises:
@@ -153,21 +160,23 @@ def in_order(
     jobs = jobs or processors()
     workers: list[Worker] = []
     idle: list[Worker] = []
+    # For each batch in order, its results, or the worker that will send them.
     pending: deque[Worker | list[Result]] = deque()
 
     def next_results() -> list[Result]:
         first = pending.popleft()
         if isinstance(first, list):
             return first
-        results = first.receive()
+        answer = first.receive()
         idle.append(first)
-        if isinstance(results, BaseException):
-            raise results
-        return list(results)
+        if isinstance(answer, BaseException):
+            raise answer
+        return list(answer)
 
     try:
         for index, batch in enumerate(_batches(documents, size_bytes)):
             size = sum(map(size_bytes, batch))
+            # The first batch is processed here: often it is the only one, and a worker takes long to start.
             if index == 0 or jobs == 1 or size > MAX_SENT_BYTES:
                 pending.append([work(document) for document in batch])
             else:
@@ -196,13 +205,14 @@ def _batches(documents: Iterable[Item], size_bytes: Callable[[Item], int]) -> It
         size += size_bytes(document)
         if size >= BATCH_BYTES:
             yield batch
-            batch, size = [], 0
+            batch = []
+            size = 0
     if batch:
         yield batch
 
 
 def _serve(connection: "Connection", work: Callable[[Item], Result]) -> None:
-    """Work on batches; an error is raised in the process that sent the batch."""
+    """Answer each batch with the list of its results, or with an error, which the parent process raises."""
     while True:
         try:
             batch = connection.recv()

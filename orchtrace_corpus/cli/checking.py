@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from orchtrace_corpus.base.errors import CorpusError, ExitCode
 from orchtrace_corpus.base.files import Document, write_stale
-from orchtrace_corpus.base.findings import Finding, Severity, has_errors, ranked, select
+from orchtrace_corpus.base.findings import Finding, Severity, errors_first, has_errors, select
 from orchtrace_corpus.base.text import findings as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.base.text.layout import (
@@ -112,7 +112,7 @@ def check_data(
     everything = tuple(files.findings(PartName.DATA))
     findings, pool = select(everything, *codes), files.loaded.pool
     limit = max_findings or len(findings)
-    session.show_findings(ranked(findings, max_findings), form, limit)
+    session.show_findings(errors_first(findings, max_findings), form, limit)
     if len(findings) > limit:
         session.output.note(f"… and {len(findings) - limit} more; --max-findings {limit} leaves them out")
     checked = "the taxonomy"
@@ -156,7 +156,7 @@ def check_all(
             findings += chosen
         if is_text:
             command = "corpus check data" if part.name == PartName.DATA else ""  # it checks no other part
-            shown = ranked(part.findings, max_findings)[: max_findings or None]
+            shown = errors_first(part.findings, max_findings)[: max_findings or None]
             session.output.show([*wrapped(render.folded(shown, command), width)])
         if part.name == PartName.BUILD and part.stale:  # building fixes all of it
             lines.append(_stale_line(part.stale, stale))

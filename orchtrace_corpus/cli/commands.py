@@ -5,7 +5,7 @@ from orchtrace_corpus.base.commands.declarations import Argument, Context, Optio
 from orchtrace_corpus.base.commands.options import FindingsForm, Strict
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.base.errors import CommandUseError, ExitCode
-from orchtrace_corpus.base.findings import codes, quote
+from orchtrace_corpus.base.findings import codes_with_prefix, quote
 from orchtrace_corpus.base.text import rules as render
 from orchtrace_corpus.base.text.findings import FindingsFormat
 from orchtrace_corpus.cli.checking import CheckedPart, Stale, check_all, check_data, check_form, fix_form, fix_values
@@ -109,6 +109,6 @@ def rule(
     if code == "waive":
         hint = "A record says: waive: [{code: E102, why: ...}]; corpus rule CODE says whether a record can waive it."
         raise CommandUseError("'waive' is not a rule but a field of records", hint)
-    chosen = [known for known in render.ordered() if every or known in codes(code)]
+    chosen = [known for known in render.all_codes() if every or known in codes_with_prefix(code)]
     session.output.show(render.lines(chosen, min(session.output.width or _WIDTH, _WIDTH)))
     return ExitCode.DONE

@@ -10,7 +10,7 @@ from enum import StrEnum
 from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
 from orchtrace_corpus.base.files import read_text
-from orchtrace_corpus.base.findings import Finding, codes, has_errors, is_malformed
+from orchtrace_corpus.base.findings import Finding, codes_with_prefix, has_errors, is_malformed
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage
 from orchtrace_corpus.corpus.model import store
@@ -255,7 +255,7 @@ def read_codes(select_codes: Sequence[str], ignore_codes: Sequence[str]) -> tupl
     Each text holds codes, or beginnings of codes, separated by commas.
     """
     chosen, ignored = (
-        [code for text in texts for prefix in text.split(",") for code in codes(prefix.strip())]
+        [code for text in texts for prefix in text.split(",") for code in codes_with_prefix(prefix.strip())]
         for texts in (select_codes, ignore_codes)
     )
     if chosen and set(chosen) <= set(ignored):

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.files import Document, document, locked, sweep, write_atomic, write_stale
+from orchtrace_corpus.base.files import Document, document, locked, remove_temporary_files, write_atomic, write_stale
 from orchtrace_corpus.base.linediff import unified_diff
 from tests.effort import mostly_slow
 
@@ -160,7 +160,7 @@ def test_what_killed_writers_left_is_swept(tmp_path: Path) -> None:
     (tmp_path / ".corpus-abc.tmp").write_text("half")
     (tmp_path / ".corpus").write_text("not ours")
 
-    sweep(str(tmp_path))
+    remove_temporary_files(str(tmp_path))
 
     assert [entry.name for entry in tmp_path.iterdir()] == [".corpus"]
 

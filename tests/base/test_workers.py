@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.base import workers as parallel
-from orchtrace_corpus.base.workers import Worker, WorkerError, in_order, wait_for_any
+from orchtrace_corpus.base.workers import Worker, WorkerError, map_in_order, wait_for_any
 from orchtrace_corpus.trace.model.decode import Document
 from tests.base.work import doubled, dying, failing, numbered, reporting
 from tests.conftest import ROOT
@@ -30,14 +30,14 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2, 3])
 def test_results_come_in_the_order_of_the_documents(jobs: int) -> None:
-    found = list(in_order(doubled, numbered(200), jobs, size_bytes=Document.size))
+    found = list(map_in_order(doubled, numbered(200), jobs, size_bytes=Document.size))
 
     assert [number for number, _ in found] == list(range(0, 400, 2))
     assert len({process for _, process in found}) == (1 if jobs == 1 else jobs + 1)
 
 
 def test_a_first_batch_needs_no_other_process() -> None:
-    assert {process for _, process in in_order(doubled, numbered(5), 4, size_bytes=Document.size)} == {os.getpid()}
+    assert {process for _, process in map_in_order(doubled, numbered(5), 4, size_bytes=Document.size)} == {os.getpid()}
 
 
 def test_documents_are_read_only_as_far_ahead_as_they_are_worked_on() -> None:
@@ -48,7 +48,7 @@ def test_documents_are_read_only_as_far_ahead_as_they_are_worked_on() -> None:
             read.append(document)
             yield document
 
-    results = in_order(doubled, noted(), 2, size_bytes=Document.size)
+    results = map_in_order(doubled, noted(), 2, size_bytes=Document.size)
     for _ in range(50):
         next(results)
     results.close()
@@ -59,17 +59,17 @@ def test_documents_are_read_only_as_far_ahead_as_they_are_worked_on() -> None:
 def test_a_large_batch_stays_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "MAX_SENT_BYTES", 5)
 
-    assert {process for _, process in in_order(doubled, numbered(50), 4, size_bytes=Document.size)} == {os.getpid()}
+    assert {process for _, process in map_in_order(doubled, numbered(50), 4, size_bytes=Document.size)} == {os.getpid()}
 
 
 def test_the_death_of_a_worker_is_an_error_and_no_wait() -> None:
     with pytest.raises(WorkerError, match=r"died \(exit code -9\)"):
-        list(in_order(dying, numbered(200), 2, size_bytes=Document.size))
+        list(map_in_order(dying, numbered(200), 2, size_bytes=Document.size))
 
 
 def test_an_error_in_a_worker_is_raised_here() -> None:
     with pytest.raises(ZeroDivisionError):
-        list(in_order(failing, numbered(200), 2, size_bytes=Document.size))
+        list(map_in_order(failing, numbered(200), 2, size_bytes=Document.size))
 
 
 def test_the_first_worker_too_begins_with_interrupts_blocked() -> None:
@@ -93,7 +93,9 @@ def test_a_worker_starts_where_signals_cannot_be_blocked(monkeypatch: pytest.Mon
     monkeypatch.delattr(signal, "pthread_sigmask")
     monkeypatch.delattr(os, "sched_getaffinity")
 
-    assert [number for number, _ in in_order(doubled, numbered(20), 2, size_bytes=Document.size)] == [*range(0, 40, 2)]
+    assert [number for number, _ in map_in_order(doubled, numbered(20), 2, size_bytes=Document.size)] == [
+        *range(0, 40, 2)
+    ]
     assert parallel.processors() >= 1
 
 

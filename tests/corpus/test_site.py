@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.files import replace_folder, text_beside
+from orchtrace_corpus.base.files import read_text_beside, replace_folder
 from orchtrace_corpus.base.html import source_hash
 from orchtrace_corpus.corpus import site
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
@@ -626,7 +626,7 @@ def test_every_page_forbids_scripts_but_its_own(of_toy: dict[str, str | bytes]) 
             policy = next(
                 one for one in Elements(str(page)).all("meta") if one.get("http-equiv") == "Content-Security-Policy"
             )
-            own = f" {source_hash(text_beside(site.__file__, 'missing.js'))}" if name == "404.html" else ""
+            own = f" {source_hash(read_text_beside(site.__file__, 'missing.js'))}" if name == "404.html" else ""
             assert policy["content"] == (
                 f"default-src 'none'; script-src 'self'{own}; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
             )
@@ -731,7 +731,7 @@ def test_the_page_of_what_is_not_found_needs_no_base_url(
     of_toy: dict[str, str | bytes], of_toy_with_base: dict[str, str | bytes]
 ) -> None:
     assert re.findall(r"<script>([^<]*)</script>", str(of_toy["404.html"])) == [
-        text_beside(site.__file__, "missing.js")
+        read_text_beside(site.__file__, "missing.js")
     ]
     assert "<script>" not in str(of_toy_with_base["404.html"])
 

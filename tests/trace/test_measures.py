@@ -849,7 +849,7 @@ def test_processes_that_measure_import_no_command(form: str, tmp_path: Path, mon
         sent.append(work)
         return map(work, documents)
 
-    monkeypatch.setattr(workers, "in_order", in_this_process)
+    monkeypatch.setattr(workers, "map_in_order", in_this_process)
     run_corpus("trace", "measure", timed_runs(tmp_path, "one", "two"), "--format", form)
     code = (
         "import pickle, sys; pickle.load(sys.stdin.buffer); print([n for n in ('typer', 'click') if n in sys.modules])"

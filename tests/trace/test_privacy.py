@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchtrace_corpus.base.errors import DataFileError
-from orchtrace_corpus.base.files import text_beside
+from orchtrace_corpus.base.files import read_text_beside
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core import privacy
 from orchtrace_corpus.trace.importers.core.builder import as_data
@@ -200,7 +200,7 @@ def test_keys_that_look_like_ids_are_cut_out_behind_the_name_of_their_service() 
 
 
 def test_the_collected_shapes_say_where_they_come_from_and_hold_nothing_that_every_hash_could_match() -> None:
-    collection = json.loads(text_beside(privacy.__file__, "secret_shapes.json"))
+    collection = json.loads(read_text_beside(privacy.__file__, "secret_shapes.json"))
     hashes = [*(HEX[:length] for length in (32, 40, 64)), NAMED["snyk_token="], MIXED[:40], *HARMLESS]
 
     assert collection["source"].endswith(f"/blob/{collection['version']}/config/betterleaks.toml")

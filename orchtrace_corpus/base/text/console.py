@@ -7,6 +7,7 @@ from rich.text import Text
 
 from orchtrace_corpus.base.text.layout import Line
 
+# The styles of `layout.Span`, in the syntax of rich.
 STYLES = {
     "": "",
     "heading": "bold",
@@ -29,4 +30,7 @@ def write(lines: Iterable[Line]) -> None:
     """Write styled lines to standard output, in as many colours as the terminal has."""
     console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     for line in lines:
-        console.print(Text.assemble(*((span.text, STYLES.get(span.style, "")) for span in line)))
+        text = Text()
+        for span in line:
+            text.append(span.text, STYLES.get(span.style, ""))
+        console.print(text)

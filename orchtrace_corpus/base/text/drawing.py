@@ -1,7 +1,8 @@
 """Draw pictures as SVG: rectangles, lines, paths and text in named colours, for light and dark screens.
 
-The same calls give the same bytes on every machine: coordinates are whole numbers, and no font is measured. The font of
-the reader is unknown, so widths are estimated for the widest usual font, and text is wrapped or cut by the estimate.
+The same calls give the same bytes on every machine: coordinates are whole numbers, and no font is measured. The font on
+the reader's machine is unknown. So the width of text is estimated for the widest usual font, and text is wrapped or cut
+by the estimate.
 """
 
 import unicodedata
@@ -31,7 +32,7 @@ PALETTE: dict[str, tuple[str, str]] = {
     "series4": ("#a8558a", "#d68fc0"),
     "series5": ("#c64600", "#ff8a5c"),
 }
-"""Colours by name: on a light screen, on a dark one. The first six series also differ for colour-blind readers."""
+"""Colours by name: for light screens, then for dark ones. Colour-blind readers can tell the six series apart."""
 
 LINES = ("page", "rule", "muted", "series0", "series1")
 """The colours of lines and outlines."""
@@ -40,7 +41,7 @@ SERIES = 6
 """The number of colours for categories."""
 
 _FONTS = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','Helvetica Neue',Arial,sans-serif"
-_BOLD = 1.2
+_BOLD = 1.2  # the largest ratio of the widths of bold and regular text
 _ELLIPSIS = "…"
 _DASHES = ' stroke-dasharray="3 3"'
 _HATCH = (
@@ -55,39 +56,39 @@ _ADVANCE = {
     **dict.fromkeys("\u2018\u2019\u2013\u00b7\u00a0", 0.65),
     **dict.fromkeys("\u201c\u201d\u2014\u2026\u00d7", 1.02),
 }
-"""The advance of usual characters in parts of the font size; at least that of DejaVu Sans, a wide font."""
+"""The widths of usual characters, in parts of the font size; at least those of DejaVu Sans, a wide font."""
 
 
 def advance(character: str) -> float:
-    """Return the largest advance of a character, in parts of the font size."""
+    """Return an upper bound of the width of a character, in parts of the font size."""
     usual = _ADVANCE.get(character)
     if usual is not None:
         return usual
     category = unicodedata.category(character)
-    if category in ("Mn", "Me", "Cf"):
+    if category in ("Mn", "Me", "Cf"):  # combining marks and invisible characters
         return 0.0
     if character < "\u0530" and category != "Cc":  # Latin, Greek, Cyrillic
         return _ADVANCE.get(unicodedata.normalize("NFD", character)[0], 1.45)
-    if "\ufdf0" <= character <= "\ufdfd":  # whole phrases as one letter
+    if "\ufdf0" <= character <= "\ufdfd":  # Arabic phrases as one letter
         return 12.0
-    return 1.1 if unicodedata.east_asian_width(character) in "WF" and character < "\U0001f000" else 1.8
+    if unicodedata.east_asian_width(character) in "WF" and character < "\U0001f000":  # wide, but no emoji
+        return 1.1
+    return 1.8
 
 
 def text_width(text: str, size: float = SIZE, *, bold: bool = False) -> float:
-    """Return the largest width of a text on one line, in pixels."""
+    """Return an upper bound of the width of a text on one line, in pixels."""
     return _advances(text) * size * (_BOLD if bold else 1.0)
 
 
 @lru_cache(4096)
 def _advances(text: str) -> float:
-    """Return the sum of the advances of a text, in parts of the font size. It is cached because labels repeat.
-
-    `fsum` gives the same result on every Python; `sum` is exact only from 3.12 on.
-    """
+    """Return the sum of the advances of a text, in parts of the font size. It is cached because labels repeat."""
+    # `fsum` gives the same result on every Python; `sum` is exact only from 3.12 on.
     advances = _ADVANCE
     try:
         return fsum([advances[c] for c in text])
-    except KeyError:
+    except KeyError:  # an unusual character; `advance` is slower
         return fsum([advance(c) for c in text])
 
 
@@ -99,7 +100,7 @@ def wrap(text: str, width: float, size: float = SIZE, *, lines: int = 2, bold: b
     """
     if text_width(text, size, bold=bold) <= width:
         return [text]
-    done: list[str] = []
+    finished: list[str] = []
     words = text.split()
     current = ""
     while words:
@@ -107,20 +108,21 @@ def wrap(text: str, width: float, size: float = SIZE, *, lines: int = 2, bold: b
         joined = f"{current} {word}" if current else word
         if text_width(joined, size, bold=bold) <= width:
             current = joined
-        elif len(done) == lines - 1:
+        elif len(finished) == lines - 1:
+            rest = " ".join((joined, *words))
             room = width - text_width(_ELLIPSIS, size, bold=bold)
-            return [*done, _fitting(" ".join((joined, *words)), room, size, bold=bold).rstrip() + _ELLIPSIS]
-        elif current:
-            done.append(current)
+            return [*finished, _fitting_beginning(rest, room, size, bold=bold).rstrip() + _ELLIPSIS]
+        elif current:  # the word begins the next line
+            finished.append(current)
             current = ""
             words.insert(0, word)
-        else:
-            head = _fitting(word, width, size, bold=bold)
-            if not head:
-                return [*done, _ELLIPSIS]
-            done.append(head)
-            words.insert(0, word[len(head) :])
-    return [*done, current] if current else done
+        else:  # the word alone is wider than a line
+            beginning = _fitting_beginning(word, width, size, bold=bold)
+            if not beginning:
+                return [*finished, _ELLIPSIS]
+            finished.append(beginning)
+            words.insert(0, word[len(beginning) :])
+    return [*finished, current] if current else finished
 
 
 class Picture(str):
@@ -137,8 +139,8 @@ class Drawing:
 
     Attributes:
         name: The prefix of every id in the picture, so that a page can have several pictures.
-        width: Its width.
-        height: Its height, to be set before `svg` is called.
+        width: The width of the picture.
+        height: The height of the picture, to be set before `svg` is called.
     """
 
     def __init__(self, name: str, width: float) -> None:
@@ -161,12 +163,12 @@ class Drawing:
         radius: int = 0,
     ) -> None:
         """Draw a rectangle, with an outline if `stroke` names its colour."""
-        look = f' class="f-{fill} s-{stroke}"' if stroke else f' class="f-{fill}"'
+        attributes = f' class="f-{fill} s-{stroke}"' if stroke else f' class="f-{fill}"'
         if radius:
-            look = f' rx="{radius}"{look}'
+            attributes = f' rx="{radius}"{attributes}'
         if dashed:
-            look += _DASHES
-        self._parts.append(f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}"{look}/>')
+            attributes += _DASHES
+        self._parts.append(f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}"{attributes}/>')
 
     def hatch(self, x: float, y: float, width: float, height: float) -> None:
         """Draw diagonal lines over a rectangle."""
@@ -177,11 +179,13 @@ class Drawing:
 
     def line(self, x1: float, y1: float, x2: float, y2: float, stroke: str, *, dashed: bool = False) -> None:
         """Draw a straight line, one pixel wide."""
-        look = f'class="s-{stroke}"{_DASHES if dashed else ""}'
-        self._parts.append(f'<line x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" {look}/>')
+        attributes = f'class="s-{stroke}"'
+        if dashed:
+            attributes += _DASHES
+        self._parts.append(f'<line x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" {attributes}/>')
 
     def path(self, points: Sequence[tuple[float, float]], fill: str) -> None:
-        """Fill the area between some points."""
+        """Fill the polygon whose corners are the points."""
         corners = " ".join(f"{x:.0f},{y:.0f}" for x, y in points)
         self._parts.append(f'<path d="M{corners}Z" class="f-{fill}"/>')
 
@@ -204,68 +208,67 @@ class Drawing:
         """Write one line of text.
 
         Args:
-            x: The place of its start, middle or end, by `anchor`.
-            y: Its base line.
+            x: Where the text starts, has its middle or ends: `anchor` says which.
+            y: The base line of the text.
             content: The text, which is escaped.
-            fill: Its colour.
-            size: Its size.
+            fill: The colour.
+            size: The font size in pixels.
             anchor: `start`, `middle` or `end`.
             bold: True for bold text.
-            turn: The degrees of its clockwise rotation about (x, y).
+            turn: Degrees by which the text is rotated clockwise about (x, y).
         """
-        look = ""
+        attributes = ""
         if anchor != "start":
-            look += f' text-anchor="{anchor}"'
+            attributes += f' text-anchor="{anchor}"'
         if size != SIZE:
-            look += f' font-size="{size}"'
+            attributes += f' font-size="{size}"'
         if bold:
-            look += ' font-weight="600"'
+            attributes += ' font-weight="600"'
         if turn:
-            look += f' transform="rotate({turn} {x:.0f} {y:.0f})"'
-        self._parts.append(f'<text x="{x:.0f}" y="{y:.0f}"{look} class="f-{fill}">{escape(content)}</text>')
+            attributes += f' transform="rotate({turn} {x:.0f} {y:.0f})"'
+        self._parts.append(f'<text x="{x:.0f}" y="{y:.0f}"{attributes} class="f-{fill}">{escape(content)}</text>')
 
     @contextmanager
     def group(self, address: str = "") -> Iterator[None]:
-        """Group what is drawn inside, such as the cells of a row; with a web address, the group is a link."""
-        is_link = address.startswith(("https://", "http://"))  # no text becomes a script
+        """Group all that is drawn in a `with` block, such as the cells of a row; with an address, they are a link."""
+        is_link = address.startswith(("https://", "http://"))  # `javascript:` would run a script
         self._parts.append(f'<a href="{escape(address)}">' if is_link else "<g>")
         yield
         self._parts.append("</a>" if is_link else "</g>")
 
     def svg(self, title: str, description: str) -> str:
-        """Return the picture as a document. Screen readers read the title and the description."""
-        name, width, height = self.name, f"{self.width:.0f}", f"{self.height:.0f}"
+        """Return the picture as an SVG document. Screen readers read the title and the description."""
+        name = self.name
+        width = f"{self.width:.0f}"
+        height = f"{self.height:.0f}"
         opening = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="{name}-title {name}-desc" '
             f'font-family="{_FONTS}" font-size="{SIZE}">'
         )
-        return "\n".join(
-            (
-                opening,
-                f'<title id="{name}-title">{escape(title)}</title>',
-                f'<desc id="{name}-desc">{escape(description)}</desc>',
-                _style(),
-                *((_HATCH.format(name=name),) if self._is_hatched else ()),
-                f'<rect width="{width}" height="{height}" rx="6" class="f-page"/>',
-                *self._parts,
-                "</svg>\n",
-            )
-        )
+        lines = [
+            opening,
+            f'<title id="{name}-title">{escape(title)}</title>',
+            f'<desc id="{name}-desc">{escape(description)}</desc>',
+            _style(),
+        ]
+        if self._is_hatched:
+            lines.append(_HATCH.format(name=name))
+        lines.append(f'<rect width="{width}" height="{height}" rx="6" class="f-page"/>')
+        return "\n".join([*lines, *self._parts, "</svg>\n"])
 
 
 @cache
 def _style() -> str:
-    """Return the style: classes for filling and for lines in each colour, on light and on dark screens."""
-    light, dark = (
-        "".join(
-            (
-                *(f".f-{name}{{fill:{pair[scheme]}}}" for name, pair in PALETTE.items()),
-                *(f".s-{name}{{stroke:{PALETTE[name][scheme]}}}" for name in LINES),
-            )
-        )
-        for scheme in (0, 1)
-    )
+    """Return the style sheet: `f-NAME` fills with a colour, `s-NAME` draws lines in it."""
+    light = dark = ""
+    for name, (on_light, on_dark) in PALETTE.items():
+        light += f".f-{name}{{fill:{on_light}}}"
+        dark += f".f-{name}{{fill:{on_dark}}}"
+    for name in LINES:
+        on_light, on_dark = PALETTE[name]
+        light += f".s-{name}{{stroke:{on_light}}}"
+        dark += f".s-{name}{{stroke:{on_dark}}}"
     return f"<style>\n{light}\n@media (prefers-color-scheme:dark){{{dark}}}\n</style>"
 
 
@@ -281,8 +284,8 @@ def escape(text: str) -> str:
     return text.replace("\r", "&#13;")  # XML readers replace a bare carriage return by a line feed
 
 
-def _fitting(text: str, width: float, size: float, *, bold: bool) -> str:
-    """Return the longest beginning of a text that fits; combining marks stay with their letters."""
+def _fitting_beginning(text: str, width: float, size: float, *, bold: bool) -> str:
+    """Return the longest beginning of a text that fits into a width; combining marks stay with their letters."""
     used = 0.0
     for index, c in enumerate(text):
         used += advance(c) * size * (_BOLD if bold else 1.0)

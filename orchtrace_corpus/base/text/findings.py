@@ -12,7 +12,7 @@ _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sche
 
 
 class FindingsFormat(StrEnum):
-    """The forms of a report of findings."""
+    """The formats of a report of findings."""
 
     TEXT = "text"
     JSON = "json"
@@ -21,7 +21,7 @@ class FindingsFormat(StrEnum):
 
 
 def serialize(findings: Sequence[Finding], output_format: FindingsFormat, limit: int | None = None) -> str:
-    """Return all findings, or the first ones, in a format for programs; for `FindingsFormat.TEXT` see `text`."""
+    """Return the first `limit` findings, or all, in a format for programs; `text` returns `FindingsFormat.TEXT`."""
     if output_format is FindingsFormat.GITHUB:
         return github(findings[:limit])
     if output_format is FindingsFormat.SARIF:
@@ -31,13 +31,19 @@ def serialize(findings: Sequence[Finding], output_format: FindingsFormat, limit:
 
 def text(findings: Sequence[Finding]) -> list[Line]:
     """Return a line for each finding, as `file:line:column: CODE message [record]`."""
-    return [(Span(str(finding), "warning" if finding.severity is Severity.ERROR else ""),) for finding in findings]
+    lines: list[Line] = []
+    for finding in findings:
+        style = "warning" if finding.severity is Severity.ERROR else ""  # the style `warning` is red
+        lines.append((Span(str(finding), style),))
+    return lines
 
 
 def folded(findings: Sequence[Finding], command: str = "") -> list[Line]:
-    """Return the lines of `text`, but of equal messages in a file only the first, with the lines of the others.
+    """Return the lines of `text`, but each message once for a file, followed by the other line numbers of the message.
 
-    If a command lists all of them, three other lines are named.
+    Args:
+        findings: The findings.
+        command: A command that lists all findings. If it is given, at most three other line numbers are listed.
     """
     groups: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
@@ -46,14 +52,17 @@ def folded(findings: Sequence[Finding], command: str = "") -> list[Line]:
     for first, *others in groups.values():
         lines += text([first])
         if others:
-            places = [str(other.location.line) for other in others]
-            shown = f"{first_names_and_more(places, 3)}; {command} names each" if command else ", ".join(places)
-            lines.append((Span("  "), Span(f"also on {pluralize(len(others), 'line')}: {shown}")))
+            line_numbers = [str(other.location.line) for other in others]
+            if command:
+                listed = f"{first_names_and_more(line_numbers, 3)}; {command} names each"
+            else:
+                listed = ", ".join(line_numbers)
+            lines.append((Span("  "), Span(f"also on {pluralize(len(others), 'line')}: {listed}")))
     return lines
 
 
 def github(findings: Sequence[Finding]) -> str:
-    """Return a workflow command for each finding, which GitHub Actions shows at the line.
+    """Return a workflow command for each finding. GitHub Actions shows the finding at its line.
 
     Reference: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     """
@@ -63,56 +72,59 @@ def github(findings: Sequence[Finding]) -> str:
         title = f"{finding.code} {RULES[finding.code].title}"
         record = f" [{printable(finding.record, limit=60)}]" if finding.record else ""
         properties = {"file": path.replace(os.sep, "/"), "line": str(line), "col": str(column), "title": title}
-        written = ",".join(
-            f"{name}={_github_text(value).replace(':', '%3A').replace(',', '%2C')}"
-            for name, value in properties.items()
-        )
-        commands.append(f"::{finding.severity} {written}::{_github_text(finding.message + record)}\n")
+        escaped = []
+        for name, value in properties.items():
+            escaped.append(f"{name}={_escape_for_github(value).replace(':', '%3A').replace(',', '%2C')}")
+        message = _escape_for_github(finding.message + record)
+        commands.append(f"::{finding.severity} {','.join(escaped)}::{message}\n")
     return "".join(commands)
 
 
-def _github_text(text: str) -> str:
+def _escape_for_github(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def data(findings: Sequence[Finding], limit: int | None = None) -> str:
-    """Return all findings as JSON, or the first ones, with the number of all by severity.
+    """Return the first `limit` findings, or all, as JSON, with the numbers of all errors and warnings.
 
     docs/schema/findings.schema.json describes the document.
     """
-    from orchtrace_corpus.base.text.table import envelope  # costs start-up
+    from orchtrace_corpus.base.text.table import envelope  # imported here, because it slows down the start
 
-    return envelope(
-        "findings",
+    errors = _count_errors(findings)
+    listed = [
         {
-            "errors": sum(finding.severity is Severity.ERROR for finding in findings),
-            "warnings": sum(finding.severity is Severity.WARNING for finding in findings),
-            "findings": [
-                {
-                    "code": finding.code,
-                    "severity": finding.severity.value,
-                    "message": finding.message,
-                    "path": finding.location.path,
-                    "line": finding.location.line,
-                    "column": finding.location.column,
-                    "record": finding.record or None,
-                }
-                for finding in findings[:limit]
-            ],
-        },
-    )
+            "code": finding.code,
+            "severity": finding.severity.value,
+            "message": finding.message,
+            "path": finding.location.path,
+            "line": finding.location.line,
+            "column": finding.location.column,
+            "record": finding.record or None,
+        }
+        for finding in findings[:limit]
+    ]
+    return envelope("findings", {"errors": errors, "warnings": len(findings) - errors, "findings": listed})
+
+
+def _count_errors(findings: Sequence[Finding]) -> int:
+    return len([finding for finding in findings if finding.severity is Severity.ERROR])
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """Return the number of findings, in words."""
-    errors = sum(finding.severity is Severity.ERROR for finding in findings)
+    """Return the numbers of errors and warnings, in words."""
+    errors = _count_errors(findings)
     warnings = len(findings) - errors
-    parts = [pluralize(count, noun) for count, noun in ((errors, "error"), (warnings, "warning")) if count]
+    parts = []
+    if errors:
+        parts.append(pluralize(errors, "error"))
+    if warnings:
+        parts.append(pluralize(warnings, "warning"))
     return ", ".join(parts) or "no problems"
 
 
 def sarif(findings: Sequence[Finding]) -> str:
-    """Return SARIF 2.1.0, which code hosts and editors read: one run with the broken rules and all results.
+    """Return findings as SARIF 2.1.0, which code hosts and editors read: one run, with the rules that were broken.
 
     Reference: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
     """
@@ -130,7 +142,8 @@ def sarif(findings: Sequence[Finding]) -> str:
 
 
 def _sarif_rule(code: str) -> dict[str, object]:
-    rule, entry = RULES[code], explanation(code)
+    rule = RULES[code]
+    entry = explanation(code)
     return {
         "id": code,
         "shortDescription": {"text": rule.title},
@@ -144,11 +157,11 @@ def _sarif_result(finding: Finding, rule_index: int) -> dict[str, object]:
     from pathlib import Path
     from urllib.parse import quote
 
-    place = finding.location
-    # Relative to the working folder if possible, with forward slashes.
-    uri = Path(place.path).as_uri() if os.path.isabs(place.path) else quote(place.path.replace(os.sep, "/"))
-    physical = {"artifactLocation": {"uri": uri}, "region": {"startLine": place.line, "startColumn": place.column}}
-    location: dict[str, object] = {"physicalLocation": physical}
+    path, line, column = finding.location
+    # Other paths are relative to the working folder.
+    uri = Path(path).as_uri() if os.path.isabs(path) else quote(path.replace(os.sep, "/"))
+    region = {"startLine": line, "startColumn": column}
+    location: dict[str, object] = {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}
     if finding.record:
         location["logicalLocations"] = [{"name": finding.record, "kind": "member"}]
     return {

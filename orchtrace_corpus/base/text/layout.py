@@ -1,7 +1,7 @@
 """Lay out styled text in lines of a given width, without a terminal library.
 
-A line is a tuple of spans. `console` writes them with their styles, `plain` without; the characters are the same, so
-that tests need no terminal.
+A line is a tuple of spans. `console.write` writes the spans with their styles, and `plain` returns them without: the
+same characters, so that tests need no terminal.
 """
 
 import unicodedata
@@ -14,7 +14,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 
 
 class Span(NamedTuple):
-    """A piece of text with the name of its style in `console.STYLES`; empty for no style."""
+    """A piece of text with the name of its style in `console.STYLES`; an empty name is no style."""
 
     text: str
     style: str = ""
@@ -24,7 +24,7 @@ Line: TypeAlias = tuple[Span, ...]
 
 
 class Glyphs(NamedTuple):
-    """The characters of pictures, for an encoding of the output."""
+    """The characters that pictures in text are made of, all available in the encoding of the output."""
 
     shades: tuple[str, str, str]
     bar: str
@@ -38,8 +38,9 @@ ASCII = Glyphs(("#", "+", "-"), "#", ".", ", ", "~")
 
 
 def plain(lines: Iterable[Line]) -> str:
-    """Return lines as text, without styles and without blanks at the ends."""
-    return "".join("".join(span.text for span in line).rstrip() + "\n" for line in lines)
+    """Return lines as text, without styles and without blanks at the ends of lines."""
+    texts = ("".join(span.text for span in line) for line in lines)
+    return "".join(f"{text.rstrip()}\n" for text in texts)
 
 
 def line(text: str = "", style: str = "") -> Line:
@@ -48,116 +49,148 @@ def line(text: str = "", style: str = "") -> Line:
 
 
 def separated(blocks: Iterable[Sequence[Line]]) -> list[Line]:
-    """Return blocks of lines with a blank line between two; empty blocks are omitted."""
-    return [part for block in blocks if block for part in (line(), *block)][1:]
+    """Return the lines of all blocks, with a blank line between two blocks; empty blocks are omitted."""
+    lines: list[Line] = []
+    for block in blocks:
+        if block:
+            if lines:
+                lines.append(line())
+            lines += block
+    return lines
 
 
 def pluralize(count: int, noun: str, plural: str = "") -> str:
-    """Return a count with its noun: `1 paper`, `2 papers`; `plural` is for nouns whose plural needs more than an s."""
-    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+    """Return a count with its noun: `1 paper`, `2 papers`; `plural` is for nouns whose plural is not the noun and s."""
+    if count == 1:
+        return f"{count} {noun}"
+    return f"{count} {plural}" if plural else f"{count} {noun}s"
 
 
 def display_width(text: str) -> int:
-    """Return the width of a text in terminal cells: two for wide characters, none for combining ones."""
+    """Return the width of a text in terminal cells: two for a wide character, none for a combining one."""
     if text.isascii():
         return len(text)
-    return sum(map(_cells, text))
+    return sum(map(_character_width, text))
 
 
 @lru_cache(4096)
-def _cells(c: str) -> int:
+def _character_width(c: str) -> int:
     if unicodedata.combining(c) or unicodedata.category(c) == "Cf":
         return 0
-    return 1 + (unicodedata.east_asian_width(c) in "WF")
+    return 2 if unicodedata.east_asian_width(c) in "WF" else 1
 
 
 def clip(text: str, width: int, ellipsis: str = "…") -> str:
-    """Return the text, cut to a number of cells; an ellipsis marks a cut."""
+    """Return the text if it fits into `width` cells, else its beginning with an ellipsis, `width` cells at most."""
     if display_width(text) <= width:
         return text
-    kept, used = [], 0
-    for c in text:
+    if width <= 0:
+        return ""
+    used = 0
+    for index, c in enumerate(text):
         used += display_width(c)
         if used > width - 1:
-            break
-        kept.append(c)
-    return "".join(kept) + ellipsis if width > 0 else ""
+            return text[:index] + ellipsis
+    return text + ellipsis
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """Return the text, filled with blanks to a number of cells."""
+    """Return the text, filled with blanks to `width` cells; with `right`, the text is aligned to the right."""
     blanks = " " * (width - display_width(text))
     return blanks + text if right else text + blanks
 
 
 NO_BREAK = "\0"
-"""A blank at which `wrap` breaks no line."""
+"""Stands in a text for a blank at which `wrap` must not break the line; `wrap` replaces it by the blank."""
 
 
 def wrap(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]:
-    """Break text at blanks into lines of at most `width` cells, each begun by `first` or `rest`."""
-    lines, current, empty = [], first, True
+    """Break text at blanks into lines of at most `width` cells.
+
+    The first line begins with the text `first`, and each further line with the text `rest`.
+    """
+    lines = []
+    current = first
+    has_word = False
     for word in text.split():
-        joined = current + word if empty else f"{current} {word}"
-        if not empty and display_width(joined) > width:
+        joined = f"{current} {word}" if has_word else current + word
+        if has_word and display_width(joined) > width:
             lines.append(current)
             joined = rest + word
-        current, empty = joined, False
+        current = joined
+        has_word = True
     return [line.replace(NO_BREAK, " ") for line in (*lines, current)]
 
 
 def wrapped(lines: Iterable[Line], width: int | None) -> Iterator[Line]:
-    """Yield lines whose last span is wrapped to the width of a terminal, if there is one, with an indent of two."""
-    for *head, last in lines:
+    """Yield lines, with the last span of each wrapped to `width` cells and further lines indented by two.
+
+    Without a width, the output is no terminal, and the lines stay as they are.
+    """
+    for lead_line in lines:
+        *head, last = lead_line
         start = "".join(span.text for span in head)
-        is_long = width is not None and display_width(start + last.text) > width
-        first, *rest = wrap(last.text, width or 0, first=start, rest="  ") if is_long else [start + last.text]
+        if width is None or display_width(start + last.text) <= width:
+            yield lead_line
+            continue
+        first, *rest = wrap(last.text, width, first=start, rest="  ")
         yield (*head, Span(first[len(start) :], last.style))
         yield from (line(part, last.style) for part in rest)
 
 
 MAX_LINES = 4
-"""The number of lines that a message lists before it counts the others."""
+"""The number of items that a message lists, one in a line; it only counts further ones."""
 
 
-def first_and_more(items: Sequence[str], most: int, more: str = "… and {:,} more") -> list[str]:
-    """Return the first items, at most so many; if there are others, add `more` with their number."""
-    others = len(items) - most
-    return [*items[:most], *([more.format(others)] if others > 0 else [])]
+def first_and_more(items: Sequence[str], limit: int, more: str = "… and {:,} more") -> list[str]:
+    """Return the first `limit` items. If there are further ones, the text `more` follows with their number."""
+    listed = list(items[:limit])
+    if len(items) > limit:
+        listed.append(more.format(len(items) - limit))
+    return listed
 
 
-def first_names_and_more(names: Sequence[str], most: int, more: str = " and {:,} more") -> str:
-    """Return the first names in a sentence, `a, b and 3 more`; `more` is the end, with a place for the number."""
-    others = len(names) - most
-    return ", ".join(names[:most]) + (more.format(others) if others > 0 else "")
+def first_names_and_more(names: Sequence[str], limit: int, more: str = " and {:,} more") -> str:
+    """Return the first `limit` names as `a, b and 3 more`. The text `more` gets the number of further names."""
+    listed = ", ".join(names[:limit])
+    if len(names) > limit:
+        listed += more.format(len(names) - limit)
+    return listed
 
 
 def entry(label: str, text: str, label_width: int, width: int) -> list[Line]:
-    """Return a label with its text beside it, wrapped to a width."""
+    """Return a label in a column of `label_width` cells and its text in the next column, wrapped to `width` in all."""
     first, *rest = wrap(text, width, first=pad(label, label_width), rest=" " * label_width)
-    return [(Span(first[:label_width], "muted"), Span(first[label_width:])), *(line(part) for part in rest)]
+    first_line = (Span(first[:label_width], "muted"), Span(first[label_width:]))
+    return [first_line, *(line(part) for part in rest)]
 
 
 def fit(widths: Sequence[int], available: int, minimum: int = 6) -> list[int]:
-    """Shrink the widest columns, one cell at a time, until all fit or none is wider than `minimum`."""
+    """Return the widths of columns, shrunk to fit into `available` cells together.
+
+    The widest column is shrunk, one cell at a time, until all fit or no column is wider than `minimum`.
+    """
     fitted = list(widths)
     while sum(fitted) > available:
-        widest = max(range(len(fitted)), key=fitted.__getitem__)
-        if fitted[widest] <= minimum:
+        widest = max(fitted)
+        if widest <= minimum:
             break
-        fitted[widest] -= 1
+        fitted[fitted.index(widest)] -= 1
     return fitted
 
 
 def bar(count: int, largest: int, width: int, glyph: str) -> str:
-    """Return a bar of the length `width * count / largest`; not empty for a count above zero."""
-    return glyph * max(round(width * count / largest), 1) if count and largest else ""
+    """Return a bar of the length `width * count / largest`, and of at least one glyph for a count above zero."""
+    if not count or not largest:
+        return ""
+    return glyph * max(round(width * count / largest), 1)
 
 
 def side_by_side(left: Sequence[Line], right: Sequence[Line], left_width: int) -> list[Line]:
-    """Return two blocks of lines next to each other, the left one filled to `left_width` cells."""
+    """Return two blocks of lines next to each other; lines of the left block are filled to `left_width` cells."""
     joined = []
-    for first, second in zip_longest(left, right, fillvalue=()):
-        used = sum(display_width(span.text) for span in first)
-        joined.append((*first, Span(" " * max(left_width - used, 0)), *second))
+    for left_line, right_line in zip_longest(left, right, fillvalue=()):
+        used = sum(display_width(span.text) for span in left_line)
+        blanks = " " * max(left_width - used, 0)
+        joined.append((*left_line, Span(blanks), *right_line))
     return joined

@@ -1,7 +1,7 @@
 """Write a picture of `drawing` as PDF: one page, with text in Helvetica, which every PDF reader has.
 
-Characters beyond Windows-1252, which the standard fonts do not have, lose their marks or become a question mark. The
-same picture gives the same bytes (ISO 32000-1; widths of characters by Adobe's Core14 AFM files).
+The standard fonts have only the characters of Windows-1252. Others lose their marks, or become a question mark. The
+same picture gives the same bytes. References: ISO 32000-1; for the widths of characters, Adobe's Core14 AFM files.
 """
 
 import re
@@ -13,16 +13,20 @@ from xml.etree import ElementTree
 from orchtrace_corpus.base.text.drawing import PALETTE, SIZE
 
 _SVG = "{http://www.w3.org/2000/svg}"
-_CURVE = 0.5523
-"""The distance of the control points of a quarter circle from its ends, in parts of the radius."""
+_CONTROL_DISTANCE = 0.5523
+"""A quarter circle is drawn as a Bézier curve; the distance of its control points from its ends, by the radius."""
 
-_WIDTHS = (
+_HELVETICA_WIDTHS = (
     "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 556 556 278 "
     "278 584 584 584 556 1015 667 667 722 722 667 611 778 722 278 500 667 556 833 722 778 667 778 722 667 611 722 "
     "667 944 667 667 611 278 278 278 469 556 333 556 556 500 556 556 278 556 556 222 222 500 222 833 556 556 556 "
     "556 333 500 278 556 500 722 500 500 500 334 260 334 584"
 )
-_ADVANCES = {chr(code): int(width) for code, width in enumerate(_WIDTHS.split(), 32)}
+_ADVANCES = {chr(code): int(width) for code, width in enumerate(_HELVETICA_WIDTHS.split(), 32)}
+"""The widths of characters from U+0020 on, in thousandths of the font size."""
+
+_USUAL_ADVANCE = 556
+
 _BOLD = 1.07
 """The largest ratio of the widths of bold and regular letters."""
 
@@ -30,10 +34,12 @@ _BOLD = 1.07
 def pdf(picture: str) -> bytes:
     """Return an SVG document of `Drawing.svg` as a PDF file."""
     root = ElementTree.fromstring(picture)
-    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    width = float(root.attrib["width"])
+    height = float(root.attrib["height"])
     title = root.findtext(f"{_SVG}title") or ""
-    drawn = "\n".join((f"1 0 0 -1 0 {height:.0f} cm", *_operators(root)))
-    content = zlib.compress(drawn.encode("cp1252", "replace"), 9)
+    flip = f"1 0 0 -1 0 {height:.0f} cm"  # the y axis points up in PDF, and down in SVG
+    operators = "\n".join((flip, *_operators(root)))
+    content = zlib.compress(operators.encode("cp1252", "replace"), 9)
     font = "<< /Type /Font /Subtype /Type1 /BaseFont /{} /Encoding /WinAnsiEncoding >>"
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -43,100 +49,121 @@ def pdf(picture: str) -> bytes:
         font.format("Helvetica").encode(),
         font.format("Helvetica-Bold").encode(),
         f"<< /Length {len(content)} /Filter /FlateDecode >>\nstream\n".encode() + content + b"\nendstream",
-        b"<< /Title (" + _string(title).encode("cp1252", "replace") + b") >>",
+        b"<< /Title (" + _escape(title).encode("cp1252", "replace") + b") >>",
     ]
-    data = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n"
+    data = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n"  # four bytes beyond ASCII mark the file as binary
     offsets = []
-    for position, body in enumerate(objects, 1):
+    for number, body in enumerate(objects, 1):
         offsets.append(len(data))
-        data += f"{position} 0 obj\n".encode() + body + b"\nendobj\n"
-    table = "".join(f"{offset:010d} 00000 n \n" for offset in offsets)
-    size = len(objects) + 1
+        data += f"{number} 0 obj\n".encode() + body + b"\nendobj\n"
+    references = "".join(f"{offset:010d} 00000 n \n" for offset in offsets)
+    size = len(objects) + 1  # with the free entry 0
     trailer = f"trailer\n<< /Size {size} /Root 1 0 R /Info {len(objects)} 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"
-    return data + f"xref\n0 {size}\n0000000000 65535 f \n{table}{trailer}".encode()
+    return data + f"xref\n0 {size}\n0000000000 65535 f \n{references}{trailer}".encode()
 
 
 def _operators(element: ElementTree.Element) -> Iterator[str]:
-    """Yield the operators that draw the elements below an element, in order."""
+    """Yield the PDF operators that draw the elements below an SVG element, in order."""
     for child in element:
-        tag, values = child.tag.removeprefix(_SVG), child.attrib
+        tag = child.tag.removeprefix(_SVG)
+        attributes = child.attrib
         if tag in ("g", "a"):
             yield from _operators(child)
         elif tag == "text":
-            yield _text(child.text or "", values)
-        elif tag == "rect" and values.get("fill", "").startswith("url("):
-            yield from _hatch(*(float(values[name]) for name in ("x", "y", "width", "height")))
+            yield _text(child.text or "", attributes)
+        elif tag == "rect" and attributes.get("fill", "").startswith("url("):
+            yield _hatch(attributes)
         elif tag in ("rect", "line", "path", "circle"):
-            yield f"q {_look(values)} {_shape(tag, values)} {_paint(values)} Q"
+            yield f"q {_colors_and_dashes(attributes)} {_shape(tag, attributes)} {_paint(attributes)} Q"
 
 
-def _look(values: Mapping[str, str]) -> str:
-    """Return the operators for the colours (of light screens) and the dashes of an element."""
-    parts = []
-    for name in values.get("class", "").split():
-        kind, _, color = name.partition("-")
-        hexadecimal = PALETTE[color][0].removeprefix("#")
-        channels = " ".join(f"{int(hexadecimal[at : at + 2], 16) / 255:.3f}" for at in (0, 2, 4))
-        parts.append(f"{channels} {'rg' if kind == 'f' else 'RG'}")
-    return " ".join((*parts, "[3 3] 0 d" if "stroke-dasharray" in values else "[] 0 d"))
+def _colors_and_dashes(attributes: Mapping[str, str]) -> str:
+    """Return the operators that set the colours, those for light screens, and the dashes of an element."""
+    operators = []
+    for name in attributes.get("class", "").split():
+        kind, _, color = name.partition("-")  # `f-NAME` fills, `s-NAME` draws lines
+        on_light, _ = PALETTE[color]
+        red, green, blue = (channel / 255 for channel in bytes.fromhex(on_light.removeprefix("#")))
+        operator = "rg" if kind == "f" else "RG"
+        operators.append(f"{red:.3f} {green:.3f} {blue:.3f} {operator}")
+    operators.append("[3 3] 0 d" if "stroke-dasharray" in attributes else "[] 0 d")
+    return " ".join(operators)
 
 
-def _paint(values: Mapping[str, str]) -> str:
-    names = values.get("class", "")
+def _paint(attributes: Mapping[str, str]) -> str:
+    """Return the operator that paints a shape: S draws its outline, f fills it, B does both."""
+    names = attributes.get("class", "")
     if "f-" not in names:
         return "S"
     return "B" if "s-" in names else "f"
 
 
-def _shape(tag: str, values: Mapping[str, str]) -> str:
+def _shape(tag: str, attributes: Mapping[str, str]) -> str:
+    """Return the operators of the path of a shape: m moves, l draws a line, c a curve, re a rectangle, h closes."""
     if tag == "line":
-        return "{x1} {y1} m {x2} {y2} l".format(**values)
+        return "{x1} {y1} m {x2} {y2} l".format(**attributes)
     if tag == "path":
-        points = re.findall(r"(-?\d+),(-?\d+)", values["d"])
-        return " ".join(f"{x} {y} {'l' if index else 'm'}" for index, (x, y) in enumerate(points)) + " h"
+        first, *others = re.findall(r"(-?\d+),(-?\d+)", attributes["d"])
+        steps = [f"{first[0]} {first[1]} m", *(f"{x} {y} l" for x, y in others), "h"]
+        return " ".join(steps)
     if tag == "rect":
-        return f"{values.get('x', '0')} {values.get('y', '0')} {values['width']} {values['height']} re"
-    x, y, radius = (float(values[name]) for name in ("cx", "cy", "r"))
-    reach = radius * _CURVE
-    ends = ((0, radius), (-radius, 0), (0, -radius), (radius, 0))
-    path, (a, b) = f"{x + radius:.2f} {y:.2f} m", (radius, 0.0)
-    for c, d in ends:
-        turn = reach / radius if radius else 0.0
-        path += f" {x + a + c * turn:.2f} {y + b + d * turn:.2f} {x + c + a * turn:.2f} {y + d + b * turn:.2f}"
-        path += f" {x + c:.2f} {y + d:.2f} c"
-        a, b = c, d
+        x = attributes.get("x", "0")
+        y = attributes.get("y", "0")
+        return f"{x} {y} {attributes['width']} {attributes['height']} re"
+    return _circle(float(attributes["cx"]), float(attributes["cy"]), float(attributes["r"]))
+
+
+def _circle(x: float, y: float, radius: float) -> str:
+    """Return four quarter circles around (x, y)."""
+    path = f"{x + radius:.2f} {y:.2f} m"
+    start_x, start_y = radius, 0.0  # relative to the centre, as are the ends
+    reach = _CONTROL_DISTANCE if radius else 0.0
+    for end_x, end_y in ((0.0, radius), (-radius, 0.0), (0.0, -radius), (radius, 0.0)):
+        path += f" {x + start_x + end_x * reach:.2f} {y + start_y + end_y * reach:.2f}"
+        path += f" {x + end_x + start_x * reach:.2f} {y + end_y + start_y * reach:.2f}"
+        path += f" {x + end_x:.2f} {y + end_y:.2f} c"
+        start_x, start_y = end_x, end_y
     return path
 
 
-def _hatch(x: float, y: float, width: float, height: float) -> Iterator[str]:
-    """Yield diagonal lines over a rectangle."""
-    lines = " ".join(
-        f"{x + step:.1f} {y:.1f} m {x + step - height:.1f} {y + height:.1f} l"
-        for step in range(0, int(width + height), 5)
-    )
-    yield f"q {x:.0f} {y:.0f} {width:.0f} {height:.0f} re W n 1 1 1 RG 1.5 w {lines} S Q"
+def _hatch(attributes: Mapping[str, str]) -> str:
+    """Return the operators that draw white diagonal lines over a rectangle, clipped to it."""
+    x, y, width, height = (float(attributes[name]) for name in ("x", "y", "width", "height"))
+    offsets = range(0, int(width + height), 5)
+    lines = " ".join(f"{x + i:.1f} {y:.1f} m {x + i - height:.1f} {y + height:.1f} l" for i in offsets)
+    return f"q {x:.0f} {y:.0f} {width:.0f} {height:.0f} re W n 1 1 1 RG 1.5 w {lines} S Q"
 
 
-def _text(content: str, values: Mapping[str, str]) -> str:
-    """Return the operators that write a line of text, mirrored: the axis of the page points down."""
-    size, is_bold = float(values.get("font-size", SIZE)), "font-weight" in values
+def _text(content: str, attributes: Mapping[str, str]) -> str:
+    """Return the operators that write a line of text. It is mirrored, because the y axis of the page points down."""
+    size = float(attributes.get("font-size", SIZE))
+    is_bold = "font-weight" in attributes
     text = _encodable(content)
-    length = sum(_ADVANCES.get(unicodedata.normalize("NFD", c)[0], 556) for c in text) / 1000 * size
-    length *= _BOLD if is_bold else 1.0
-    shift = {"middle": -length / 2, "end": -length}.get(values.get("text-anchor", ""), 0.0)
-    turned = re.match(r"rotate\((-?\d+) ", values.get("transform", ""))
-    x, y = float(values["x"]), float(values["y"])
-    matrix = f"1 0 0 -1 {x + shift:.2f} {y:.2f} Tm"
-    if turned:
+    length = 0
+    for c in text:
+        letter = unicodedata.normalize("NFD", c)[0]
+        length += _ADVANCES.get(letter, _USUAL_ADVANCE)
+    width = length / 1000 * size
+    if is_bold:
+        width *= _BOLD
+    x = float(attributes["x"])
+    y = float(attributes["y"])
+    rotation = re.match(r"rotate\((-?\d+) ", attributes.get("transform", ""))
+    if rotation:  # rotated text always starts at (x, y)
         from math import cos, radians, sin
 
-        angle = radians(int(turned[1]))
+        angle = radians(int(rotation[1]))
         matrix = f"{cos(angle):.4f} {sin(angle):.4f} {sin(angle):.4f} {-cos(angle):.4f} {x:.2f} {y:.2f} Tm"
-    return f"q {_look(values)} BT /{'B' if is_bold else 'F'} {size:.0f} Tf {matrix} ({_string(text)}) Tj ET Q"
+    else:
+        shift_by_anchor = {"middle": -width / 2, "end": -width}
+        shift = shift_by_anchor.get(attributes.get("text-anchor", ""), 0.0)
+        matrix = f"1 0 0 -1 {x + shift:.2f} {y:.2f} Tm"
+    font = "B" if is_bold else "F"
+    return f"q {_colors_and_dashes(attributes)} BT /{font} {size:.0f} Tf {matrix} ({_escape(text)}) Tj ET Q"
 
 
 def _encodable(text: str) -> str:
-    """Return a text with unmarked letters or question marks for characters that the standard fonts do not have."""
+    """Return a text with plain letters or question marks instead of characters that the standard fonts do not have."""
     encodable = ""
     for character in text:
         try:
@@ -148,6 +175,6 @@ def _encodable(text: str) -> str:
     return encodable
 
 
-def _string(text: str) -> str:
-    """Return a text escaped for a PDF string."""
+def _escape(text: str) -> str:
+    """Return a text as the content of a PDF string, `(...)`."""
     return re.sub(r"[\\()]", r"\\\g<0>", _encodable(text))

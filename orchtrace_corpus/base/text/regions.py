@@ -15,7 +15,7 @@ NOTE = "<!-- Generated from data/ by `corpus build`; do not edit between these m
 
 
 class Region(NamedTuple):
-    """A region: the text after `begin` in its marker, and the start and end of its body in the document."""
+    """A region. `name` is the text after `begin` in its marker; its body is `text[start:end]` of the document."""
 
     name: str
     start: int
@@ -29,20 +29,24 @@ def find_regions(text: str, path: str) -> list[Region]:
         DataFileError: A marker has no partner, or regions overlap; the message names the line.
     """
     regions: list[Region] = []
-    name, begin_line = "", 0
-    start: int | None = None  # of the body of the open region
+    name = ""
+    begin_line = 0
+    start: int | None = None  # where the body of the open region starts; None if no region is open
     line_end = 0
     for line_number, line in enumerate(text.splitlines(keepends=True), start=1):
         line_start = line_end
         line_end += len(line)
-        bare = line.rstrip()
-        if not bare.endswith(_CLOSE) or not bare.startswith((_BEGIN, _END)):
+        marker = line.rstrip()
+        if not marker.endswith(_CLOSE) or not marker.startswith((_BEGIN, _END)):
             continue
-        begins = bare.startswith(_BEGIN)
-        marker_name = bare[len(_BEGIN if begins else _END) : -len(_CLOSE)].strip()
-        if begins and start is None:
-            name, start, begin_line = marker_name, line_end, line_number
-        elif not begins and start is not None and marker_name == name:
+        is_begin = marker.startswith(_BEGIN)
+        prefix = _BEGIN if is_begin else _END
+        marker_name = marker[len(prefix) : -len(_CLOSE)].strip()
+        if is_begin and start is None:
+            name = marker_name
+            start = line_end
+            begin_line = line_number
+        elif not is_begin and start is not None and marker_name == name:
             regions.append(Region(name, start, line_start))
             start = None
         elif start is None:
@@ -60,14 +64,18 @@ def find_regions(text: str, path: str) -> list[Region]:
 
 def replace_regions(text: str, regions: list[Region], body: Callable[[Region], str], note: str = NOTE) -> str:
     """Return the document with a new body for each region: a note and a block of Markdown."""
-    parts, position = [], 0
+    result = ""
+    position = 0
     for region in regions:
+        result += f"{text[position : region.start]}{note}\n"
         content = body(region).strip("\n")
-        parts += [text[position : region.start], f"{note}\n\n{content}\n\n" if content else f"{note}\n"]
+        if content:
+            result += f"\n{content}\n\n"
         position = region.end
-    return "".join((*parts, text[position:]))
+    return result + text[position:]
 
 
 def anchor(heading: str) -> str:
     """Return GitHub's anchor of a heading: lower case, blanks to hyphens, other punctuation left out."""
-    return "".join(c for c in heading.lower() if c.isalnum() or c in "_- ").replace(" ", "-")
+    kept = "".join(c for c in heading.lower() if c.isalnum() or c in "_- ")
+    return kept.replace(" ", "-")

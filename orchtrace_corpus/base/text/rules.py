@@ -7,18 +7,21 @@ from orchtrace_corpus.base.text.layout import Line, line, wrap
 
 
 def lines(codes: Iterable[str], width: int) -> list[Line]:
-    """Return the explanations of rules, wrapped to a width; the excerpts are not wrapped."""
-    shown: list[Line] = []
+    """Return the explanations of rules, wrapped to a width; the excerpts of YAML are not wrapped."""
+    output: list[Line] = []
     for code in codes:
-        rule, entry = RULES[code], explanation(code)
+        rule = RULES[code]
+        entry = explanation(code)
         fixable = ", can be fixed automatically" if entry.fixable else ""
-        shown += [()] if shown else []
-        shown += [line(f"{code} {rule.title}", "heading"), line(f"{rule.severity}{fixable}", "muted"), ()]
-        shown += [line(part) for part in wrap(entry.why, width)]
-        shown += [(), line(waiver(rule))]
+        if output:
+            output.append(())  # a blank line
+        output += [line(f"{code} {rule.title}", "heading"), line(f"{rule.severity}{fixable}", "muted"), ()]
+        output += [line(part) for part in wrap(entry.why, width)]
+        output += [(), line(waiver(rule))]
         for label, text in (("Instead of", entry.bad), ("write", entry.good)):
-            shown += [(), line(f"{label}:", "muted"), *(line(f"    {part}") for part in excerpt(text))]
-    return shown
+            output += [(), line(f"{label}:", "muted")]
+            output += [line(f"    {part}") for part in excerpt(text)]
+    return output
 
 
 def waiver(rule: Rule) -> str:
@@ -30,16 +33,17 @@ def waiver(rule: Rule) -> str:
     return "Not about a record's content; cannot be waived."
 
 
-def ordered() -> list[str]:
-    """Return all codes, section by section."""
+def all_codes() -> list[str]:
+    """Return the codes of all rules, section by section."""
     return [code for letter, _ in sections() for code in RULES if code.startswith(letter)]
 
 
 def sections() -> list[tuple[str, Section]]:
-    """Return the letters and sections in the order of the rulebook."""
+    """Return each section with its letter, in the order of the rulebook."""
     return sorted(SECTIONS.items(), key=lambda section: section[1].rank)
 
 
 def excerpt(text: str) -> list[str]:
-    """Return the lines of an excerpt, with code points for characters that do not print."""
-    return ["".join(c if c.isprintable() else f"<U+{ord(c):04X}>" for c in part) for part in text.split("\n")]
+    """Return the lines of an excerpt, with code points instead of characters that do not print."""
+    output = "".join(c if c.isprintable() or c == "\n" else f"<U+{ord(c):04X}>" for c in text)
+    return output.split("\n")

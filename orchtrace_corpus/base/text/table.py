@@ -1,4 +1,4 @@
-"""One table, five forms: aligned text, Markdown, CSV, JSON and LaTeX."""
+"""Tables, and their five formats: aligned text, Markdown, CSV, JSON and LaTeX."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,24 +23,25 @@ class Missing(Enum):
 Cell: TypeAlias = str | int | float | tuple[str, ...] | Missing | None
 
 SCHEMA_VERSION = 1
+"""The version of every schema of JSON output."""
 
-_NARROWEST = 4
-"""The least width of a column in a table with a column that is never cut."""
+_MIN_CUT_WIDTH = 4
+"""The least width that columns are cut to in a table with a column that is never cut."""
 
 
 class Table(NamedTuple):
     """Rows of values under named columns.
 
     Attributes:
-        name: The noun of the rows in one word, for programs.
+        name: A noun for the rows in one word; in JSON, the name of the member with the rows.
         title: A heading for people; may be empty.
         columns: The names of the columns.
         rows: One value for each column; None if there is none.
         notes: Sentences below the table, for people.
-        wrapped: A column whose text is wrapped instead of cut.
-        whole: A column that is never cut, because users type its texts in the next command.
-        links: In Markdown, the target of a link on the first cell of each row.
-        caption: The text above it in LaTeX, if it is longer than the title.
+        wrapped: The name of a column whose text is wrapped instead of cut; may be empty.
+        whole: The name of a column that is never cut, because users type its texts in the next command; may be empty.
+        links: In Markdown, the target of a link on the first cell of each row; empty for no links.
+        caption: The caption in LaTeX; if empty, the title is the caption.
     """
 
     name: str
@@ -66,41 +67,54 @@ def render(tables: Sequence[Table], schema: str, output: Format) -> str:
 
 
 def lines(table: Table, width: int | None, glyphs: Glyphs = UNICODE) -> list[Line]:
-    """Return a table as aligned text. If there is a width, the widest columns are cut to it."""
-    body = [tuple(cell_text(cell) for cell in row) for row in table.rows]
-    numeric = [_is_numeric(table.rows, index) for index in range(len(table.columns))]
-    widths = [
-        max(display_width(text) for text in (name, *(row[index] for row in body)))
-        for index, name in enumerate(table.columns)
-    ]
+    """Return a table as aligned text. Columns are cut, the widest first, to fit into `width` cells if it is given."""
+    text_rows = [tuple(cell_text(cell) for cell in row) for row in table.rows]
+    are_numeric = [_is_numeric(table.rows, index) for index in range(len(table.columns))]
+    widths = _display_widths([table.columns, *text_rows])
     gap = 2
     if width is not None:
-        gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= width else 1
-        kept = table.columns.index(table.whole) if table.whole in table.columns else len(widths)
-        others = [*widths[:kept], *widths[kept + 1 :]]
-        room = width - gap * (len(widths) - 1) - sum(widths[kept : kept + 1])
-        others = fit(others, room, _NARROWEST) if table.whole else fit(others, room)
-        widths = [*others[:kept], *widths[kept : kept + 1], *others[kept:]]
+        if sum(widths) + gap * (len(widths) - 1) > width:
+            gap = 1
+        widths = _cut_widths(table, widths, width - gap * (len(widths) - 1))
 
     def aligned(cells: Sequence[str]) -> str:
-        columns = zip(cells, widths, numeric, strict=True)
-        texts = (pad(clip(text, room, glyphs.ellipsis), room, right=right) for text, room, right in columns)
+        texts = []
+        for text, column_width, is_numeric in zip(cells, widths, are_numeric, strict=True):
+            texts.append(pad(clip(text, column_width, glyphs.ellipsis), column_width, right=is_numeric))
         return (" " * gap).join(texts).rstrip()
 
-    result: list[Line] = [line(table.title, "heading")] if table.title else []
+    result: list[Line] = []
+    if table.title:
+        result.append(line(table.title, "heading"))
     result.append(line(aligned(table.columns), "muted"))
-    for row in body:
-        result.extend(line(aligned(part)) for part in _wrapped_rows(row, table, widths))
-    result.extend(line(part, "muted") for note in table.notes for part in (wrap(note, width) if width else (note,)))
+    for row in text_rows:
+        result += [line(aligned(cells)) for cells in _wrapped_rows(row, table, widths)]
+    for note in table.notes:
+        note_lines = wrap(note, width) if width else [note]
+        result += [line(text, "muted") for text in note_lines]
     return result
 
 
-_MARKDOWN_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~"} | {"&": "&amp;"})
+def _display_widths(text_rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the width of each column in cells, that of its widest text."""
+    return [max(map(display_width, column)) for column in zip(*text_rows, strict=True)]
 
 
-# Formulas in GitHub's syntax that are harmless to readers without formulas. Their characters are not markup.
+def _cut_widths(table: Table, widths: list[int], available: int) -> list[int]:
+    """Return the widths that columns are cut to, for a number of available cells without the gaps."""
+    if not table.whole:
+        return fit(widths, available)
+    if table.whole not in table.columns:
+        return fit(widths, available, _MIN_CUT_WIDTH)
+    index = table.columns.index(table.whole)
+    others = fit([*widths[:index], *widths[index + 1 :]], available - widths[index], _MIN_CUT_WIDTH)
+    return [*others[:index], widths[index], *others[index:]]
+
+
+_MARKDOWN_ESCAPES = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~"} | {"&": "&amp;"})
+
+# A formula in GitHub's syntax. It has no character that a renderer without formulas would read as markup.
 _FORMULA = r"(?i)((?<!\\)\$(?=\S)(?:(?!www|~~)[^$`<>\[\]|\n])+(?<=[^\s\\])\$(?!\d))"
-
 
 _DIGITS = frozenset("0123456789")
 _EMOJI = r":(?:[+-]1|100|1234|(?=[\w+-]*[a-z])[a-z\d_+-]+):"
@@ -115,7 +129,7 @@ _ACTIVE = (
 )
 """Text that GitHub turns into a link, a mention, a reference or an emoji even if it is escaped.
 
-The characters up to the next blank belong to it: after code, GitHub reads them like the beginning of a text.
+Such text is written as code, up to the next blank: directly after code, GitHub would again find links and mentions.
 
 References: https://github.github.com/gfm/#autolinks-extension-,
 https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting/autolinked-references-and-urls
@@ -129,15 +143,19 @@ def markdown_text(text: str) -> str:
     Text that GitHub would turn into a link, a mention, a reference or an emoji becomes code.
     """
     if "$" not in text:
-        return _inert(text)
-    parts = re.split(_FORMULA, text)
-    return "".join(
-        part if index % 2 and not re.search(_ACTIVE, part) else _inert(part) for index, part in enumerate(parts)
-    )
+        return _escape_or_quote(text)
+    output = ""
+    for index, part in enumerate(re.split(_FORMULA, text)):
+        is_formula = index % 2 == 1  # `re.split` returns the matches between the other texts
+        if is_formula and not re.search(_ACTIVE, part):
+            output += part
+        else:
+            output += _escape_or_quote(part)
+    return output
 
 
-def _may_act(text: str) -> bool:
-    """Return True if `_ACTIVE` may match a text, in a thirtieth of the time of a search."""
+def _may_be_active(text: str) -> bool:
+    """Return True if `_ACTIVE` may match in a text; this takes a thirtieth of the time of a search."""
     if "@" in text or "#" in text or "://" in text or "gh-" in text.lower():
         return True
     has_digits = len(text) > 6 and not _DIGITS.isdisjoint(text)
@@ -146,41 +164,52 @@ def _may_act(text: str) -> bool:
     return any(part and " " not in part for part in text.split(":")[1:-1])  # an emoji
 
 
-def _inert(text: str) -> str:
-    if not _may_act(text):
-        return _escaped(text)
-    parts = re.split(_ACTIVE, text)
-    return "".join(f"`{part}`" if index % 2 else _escaped(part) for index, part in enumerate(parts))
+def _escape_or_quote(text: str) -> str:
+    """Return a text as Markdown without formulas: active parts as code, and the others escaped."""
+    if not _may_be_active(text):
+        return _escape(text)
+    output = ""
+    for index, part in enumerate(re.split(_ACTIVE, text)):
+        is_active = index % 2 == 1
+        output += f"`{part}`" if is_active else _escape(part)
+    return output
 
 
-def _escaped(text: str) -> str:
-    escaped = text.translate(_MARKDOWN_SPECIAL)
-    # GitHub makes a link of a host alone: https://github.github.com/gfm/#autolinks-extension-
-    return re.sub(r"(?i)(www)\.", r"\1\\.", escaped) if "ww" in escaped.lower() else escaped
+def _escape(text: str) -> str:
+    escaped = text.translate(_MARKDOWN_ESCAPES)
+    if "ww" not in escaped.lower():
+        return escaped
+    # GitHub makes a link of a host without a scheme: https://github.github.com/gfm/#autolinks-extension-
+    return re.sub(r"(?i)(www)\.", r"\1\\.", escaped)
 
 
 def markdown(table: Table) -> str:
     """Return a table in Markdown, with aligned columns, so that the source is readable."""
     header = [markdown_text(name) for name in table.columns]
     body = [[markdown_text(cell_text(cell)) for cell in row] for row in table.rows]
-    for row, link in zip(body, table.links, strict=bool(table.links)):
-        row[0] = f"[{row[0]}]({link})"
-    widths = [max(3, *(display_width(row[index]) for row in (header, *body))) for index in range(len(header))]
-    numeric = [_is_numeric(table.rows, index) for index in range(len(header))]
-    rule = [("-" * (width - 1) + ":") if right else "-" * width for width, right in zip(widths, numeric, strict=True)]
-    rows = [
-        "| "
-        + " | ".join(pad(text, width, right=right) for text, width, right in zip(row, widths, numeric, strict=True))
-        + " |"
-        for row in (header, rule, *body)
-    ]
-    title = [f"## {markdown_text(table.title)}", ""] if table.title else []
-    notes = [part for note in table.notes for part in ("", markdown_text(note))]
-    return "\n".join((*title, *rows, *notes)) + "\n"
+    if table.links:
+        for row, link in zip(body, table.links, strict=True):
+            row[0] = f"[{row[0]}]({link})"
+    widths = [max(width, 3) for width in _display_widths([header, *body])]
+    are_numeric = [_is_numeric(table.rows, index) for index in range(len(header))]
+    delimiters = []
+    for width, is_numeric in zip(widths, are_numeric, strict=True):
+        delimiters.append("-" * (width - 1) + ":" if is_numeric else "-" * width)
+    output = []
+    if table.title:
+        output += [f"## {markdown_text(table.title)}", ""]
+    for row in (header, delimiters, *body):
+        cells = []
+        for text, width, is_numeric in zip(row, widths, are_numeric, strict=True):
+            cells.append(pad(text, width, right=is_numeric))
+        output.append(f"| {' | '.join(cells)} |")
+    for note in table.notes:
+        output += ["", markdown_text(note)]
+    return "\n".join(output) + "\n"
 
 
 def csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """Return rows as comma-separated values (RFC 4180, but with LF) below a line with the names of the columns."""
+    """Return comma-separated values (RFC 4180, but with LF): a line with the names of the columns, then the rows."""
     return _csv([columns]) + csv_rows(rows)
 
 
@@ -189,20 +218,22 @@ def csv_rows(rows: Iterable[Sequence[Cell]]) -> str:
 
     A text that a spreadsheet would read as a formula gets an apostrophe in front, as in `formats.table`.
     """
-    return _csv([cell if isinstance(cell, (int, float)) else _csv_cell(cell) for cell in row] for row in rows)
+    return _csv([_csv_cell(cell) for cell in row] for row in rows)
 
 
 def _csv(rows: Iterable[Iterable[object]]) -> str:
-    import csv as writer
+    import csv as csv_library
     import io
 
     text = io.StringIO()
-    writer.writer(text, lineterminator="\n").writerows(rows)
+    csv_library.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
 
 
-def _csv_cell(cell: Cell) -> str:
-    """Return a cell that is not a number as text."""
+def _csv_cell(cell: Cell) -> str | int | float:
+    """Return a number unchanged, and any other cell as text."""
+    if isinstance(cell, (int, float)):
+        return cell
     if cell is None or cell is Missing.ABSENT:
         return ""
     text = cell_text(cell, join=" ; ")
@@ -213,7 +244,7 @@ def _csv_cell(cell: Cell) -> str:
 _LATEX_LINE = 62.0
 """The number of lower-case letters in a line of LaTeX: Computer Modern at 10 pt, in the class `article`."""
 _SEPARATION = 6
-"""Half of the gap between two columns, in points."""
+"""LaTeX's default of \\tabcolsep, half of the gap between two columns, in points."""
 _SIZES = (
     ("", 1.0, _SEPARATION),
     ("\\small", 1.06, _SEPARATION),
@@ -221,75 +252,107 @@ _SIZES = (
     ("\\scriptsize", 1.25, 4),
     ("\\tiny", 1.5, 2),
 )
-"""Text sizes, with the factor of letters in a line, and half of the gap between columns in points."""
-_LINES_OF_PAGE = 36
-_WIDE = frozenset("mw@%&—…")
+"""Text sizes, each with the factor by which more letters fit into a line, and with its \\tabcolsep in points."""
+_LINES_ON_PAGE = 36
+_WIDE_LETTERS = frozenset("mw@%&—…")
 
 
 def latex(tables: Sequence[Table]) -> str:
     """Return tables for a document that loads the packages named in the first line."""
     parts = [_latex_table(table) for table in tables]
-    signs = {"longtable": "\\begin{longtable}", "array": "\\arraybackslash", "graphicx": "\\resizebox"}
-    packages = ["booktabs", *(name for name, sign in signs.items() if any(sign in part for part in parts))]
+    packages = ["booktabs"]
+    commands_by_package = {"longtable": "\\begin{longtable}", "array": "\\arraybackslash", "graphicx": "\\resizebox"}
+    for package, command in commands_by_package.items():
+        if any(command in part for part in parts):
+            packages.append(package)
     return "\n".join((f"% \\usepackage{{{','.join(packages)}}}\n", *parts))
 
 
 def _latex_table(table: Table) -> str:
-    rows = [
-        [_latex_heading(name) for name in table.columns],
-        *([cell_text(cell) for cell in row] for row in table.rows),
-    ]
-    columns = range(len(table.columns))
-    gaps = len(columns) - 1
-    sides = ["raggedleft" if _is_numeric(table.rows, index) else "raggedright" for index in columns]
-    widths = [max(_latex_width(row[index]) for row in rows) for index in columns]
-    is_narrow = sum(widths) <= _room(1.0, _SEPARATION, gaps)
-    fitted = None if is_narrow else _fitted(rows, widths)
-    size, form, lines = "", "".join("r" if side == "raggedleft" else "l" for side in sides), len(rows)
-    if fitted:
-        size, widths = fitted
-        form = "".join(
-            f">{{\\{side}\\arraybackslash}}p{{\\dimexpr(\\linewidth-{2 * gaps}\\tabcolsep)*"
-            f"{int(1000 * width / sum(widths))}/1000\\relax}}"
-            for width, side in zip(widths, sides, strict=True)
-        )
-        lines = sum(
-            max(ceil(_latex_width(text) / width) for text, width in zip(row, widths, strict=True)) for row in rows
-        )
-    from orchtrace_corpus.base.text.latex import encoded  # reads a table of characters
+    """Return a table, laid out in the first of these ways that suits it.
 
-    caption = table.caption or table.title or table.name.capitalize()
-    label = "-".join(re.findall(r"[a-z0-9]+", caption.lower()))[:60].strip("-")
-    named = f"\\caption{{{encoded(caption)}}}\\label{{tab:{label}}}"
-    heading, *body = (" & ".join(_latex_cell(text, is_broken=bool(fitted)) for text in row) + " \\\\" for row in rows)
+    A narrow table has columns as wide as their texts. In a wider table, lines break inside the cells, and the text is
+    smaller if it must be. If even that does not fit, the whole table is shrunk. A table of the first two kinds that is
+    longer than a page becomes a `longtable`.
+    """
+    from orchtrace_corpus.base.text.latex import encoded  # imported here: it reads a table of characters
+
+    rows = [[_latex_heading(name) for name in table.columns]]
+    rows += [[cell_text(cell) for cell in row] for row in table.rows]
+    are_numeric = [_is_numeric(table.rows, index) for index in range(len(table.columns))]
+    gap_count = len(table.columns) - 1
+    text_widths = [max(map(_latex_width, column)) for column in zip(*rows, strict=True)]
+    is_narrow = sum(text_widths) <= _available_letters(1.0, _SEPARATION, gap_count)
+    broken_layout = None if is_narrow else _broken_layout(rows, text_widths)
+    if broken_layout:
+        size, widths = broken_layout
+        column_spec = ""
+        for width, is_numeric in zip(widths, are_numeric, strict=True):
+            alignment = "raggedleft" if is_numeric else "raggedright"
+            share = int(1000 * width / sum(widths))
+            column_width = f"\\dimexpr(\\linewidth-{2 * gap_count}\\tabcolsep)*{share}/1000\\relax"
+            column_spec += f">{{\\{alignment}\\arraybackslash}}p{{{column_width}}}"
+        line_count = 0
+        for row in rows:
+            line_count += max(ceil(_latex_width(text) / width) for text, width in zip(row, widths, strict=True))
+    else:
+        size = ""
+        column_spec = "".join("r" if is_numeric else "l" for is_numeric in are_numeric)
+        line_count = len(rows)
+
+    caption_text = table.caption or table.title or table.name.capitalize()
+    label = "-".join(re.findall(r"[a-z0-9]+", caption_text.lower()))[:60].strip("-")
+    caption = f"\\caption{{{encoded(caption_text)}}}\\label{{tab:{label}}}"
+    row_lines = []
+    for row in rows:
+        cells = [_latex_cell(text, is_broken=broken_layout is not None) for text in row]
+        row_lines.append(" & ".join(cells) + " \\\\")
+    heading, *body = row_lines
     notes = [f"\\par\\smallskip\\footnotesize {encoded(note)}" for note in table.notes]
     head = ["\\toprule", heading, "\\midrule"]
-    if lines > _LINES_OF_PAGE and (is_narrow or fitted):
-        parts = [f"{{{size}", f"\\begin{{longtable}}{{@{{}}{form}@{{}}}}", f"{named}\\\\", *head, "\\endfirsthead"]
-        parts += [*head, "\\endhead", "\\bottomrule", "\\endfoot", *body, "\\end{longtable}", *notes, "}"]
-        return "\n".join(parts) + "\n"
-    tabular = [f"\\begin{{tabular}}{{@{{}}{form}@{{}}}}", *head, *body, "\\bottomrule", "\\end{tabular}"]
-    if not (is_narrow or fitted):
-        tabular = ["\\resizebox{\\linewidth}{!}{%", *tabular[:-1], "\\end{tabular}}"]
-    return "\n".join(["\\begin{table}[htbp]", f"\\centering{size}", named, *tabular, *notes, "\\end{table}"]) + "\n"
+    fits = is_narrow or broken_layout is not None
+    if fits and line_count > _LINES_ON_PAGE:
+        output = [f"{{{size}", f"\\begin{{longtable}}{{@{{}}{column_spec}@{{}}}}", f"{caption}\\\\"]
+        output += [*head, "\\endfirsthead", *head, "\\endhead", "\\bottomrule", "\\endfoot"]
+        output += [*body, "\\end{longtable}", *notes, "}"]
+        return "\n".join(output) + "\n"
+    output = ["\\begin{table}[htbp]", f"\\centering{size}", caption]
+    if not fits:
+        output.append("\\resizebox{\\linewidth}{!}{%")
+    output += [f"\\begin{{tabular}}{{@{{}}{column_spec}@{{}}}}", *head, *body, "\\bottomrule"]
+    output.append("\\end{tabular}" if fits else "\\end{tabular}}")
+    output += [*notes, "\\end{table}"]
+    return "\n".join(output) + "\n"
 
 
-def _fitted(rows: Sequence[Sequence[str]], widths: Sequence[float]) -> tuple[str, list[float]] | None:
-    """Return the text size in which a table fits into a line, and the widths of its columns; None if there is none."""
-    gaps = len(widths) - 1
-    least = [max(_latex_width(word) for row in rows for word in _words(row[index])) + 1 for index in range(len(widths))]
-    for size, more, separation in _SIZES:
-        room = _room(more, separation, gaps) - sum(least)
-        if room >= 0:
-            spare = fit([ceil(max(width - few, 0.0)) for width, few in zip(widths, least, strict=True)], int(room))
-            setting = f"\\setlength{{\\tabcolsep}}{{{separation}pt}}" if separation < _SEPARATION else ""
-            return size + setting, [few + more for few, more in zip(least, spare, strict=True)]
+def _broken_layout(rows: Sequence[Sequence[str]], text_widths: Sequence[float]) -> tuple[str, list[float]] | None:
+    """Return the largest text size in which a table with line breaks fits, and the widths of its columns in letters.
+
+    The size is a LaTeX command, with a second one if the gaps are smaller than usual; None if no size fits.
+    """
+    min_widths = []
+    for column in zip(*rows, strict=True):
+        longest_word = max(_latex_width(word) for text in column for word in _words(text))
+        min_widths.append(longest_word + 1)
+    for size, factor, separation in _SIZES:
+        spare = _available_letters(factor, separation, len(text_widths) - 1) - sum(min_widths)
+        if spare >= 0:
+            wanted = []  # what each column needs to hold its texts in one line
+            for text_width, min_width in zip(text_widths, min_widths, strict=True):
+                wanted.append(ceil(max(text_width - min_width, 0.0)))
+            extra_widths = fit(wanted, int(spare))
+            if separation < _SEPARATION:
+                size += f"\\setlength{{\\tabcolsep}}{{{separation}pt}}"
+            return size, [width + extra for width, extra in zip(min_widths, extra_widths, strict=True)]
     return None
 
 
-def _room(more: float, separation: float, gaps: int) -> float:
-    """Return the number of lower-case letters that fit into a line, the gaps between columns excluded."""
-    return more * (_LATEX_LINE - 0.4 * separation * gaps)
+def _available_letters(factor: float, separation: float, gap_count: int) -> float:
+    """Return the number of lower-case letters that fit into a line, without the gaps between columns.
+
+    `factor` and `separation` are those of a text size in `_SIZES`.
+    """
+    return factor * (_LATEX_LINE - 0.4 * separation * gap_count)
 
 
 def _latex_heading(name: str) -> str:
@@ -313,8 +376,8 @@ def _words(text: str) -> list[str]:
 
 
 def _latex_width(text: str) -> float:
-    """Return the width of a text in lower-case letters."""
-    return sum(1.5 if letter.isupper() or letter in _WIDE else 1.0 for letter in text)
+    """Return the width of a text in lower-case letters; capitals and other wide letters count as one and a half."""
+    return sum(1.5 if letter.isupper() or letter in _WIDE_LETTERS else 1.0 for letter in text)
 
 
 def envelope(schema: str, content: dict[str, object]) -> str:
@@ -335,41 +398,44 @@ def envelope_parts(
     records: Iterable[Mapping[str, object]],
     further: Callable[[], Mapping[str, object]],
 ) -> Iterator[str]:
-    """Yield the text of an `envelope` in parts, with one record at a time in memory.
+    """Yield the text of an `envelope` with many records in parts, so that only one record is in memory at a time.
 
     Args:
         schema: The name of the schema.
-        name: The member that holds the records.
+        name: The name of the member that is the list of records.
         records: The records.
-        further: Called after the last record; returns the members that follow.
+        further: Returns the members after the list; called after the last record.
 
     Raises:
         ValueError: A number is not finite, which JSON cannot express.
     """
     import json
 
-    def text(value: object, depth: int) -> str:
-        encoded = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
-        return escape_controls(encoded.replace("\n", f"\n{'  ' * depth}"))
+    def json_text(value: object, depth: int) -> str:
+        text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+        return escape_controls(text.replace("\n", f"\n{'  ' * depth}"))
 
-    named = text(f"orchtrace-corpus/{schema}", 1)
-    head = f'{{\n  "schema": {named},\n  "version": {SCHEMA_VERSION},\n  {text(name, 1)}: ['
-    separator = "\n"
+    schema_text = json_text(f"orchtrace-corpus/{schema}", 1)
+    head = f'{{\n  "schema": {schema_text},\n  "version": {SCHEMA_VERSION},\n  {json_text(name, 1)}: ['
+    # The head comes together with the first record, so that nothing is written if no record can be made.
+    is_first = True
     for record in records:
-        yield f"{head}{separator}    {text(record, 2)}"
-        head, separator = "", ",\n"
-    yield f"{head}]" if head else "\n  ]"
+        before = f"{head}\n" if is_first else ",\n"
+        yield f"{before}    {json_text(record, 2)}"
+        is_first = False
+    yield f"{head}]" if is_first else "\n  ]"
     for member, value in further().items():
-        yield f",\n  {text(member, 1)}: {text(value, 1)}"
+        yield f",\n  {json_text(member, 1)}: {json_text(value, 1)}"
     yield "\n}\n"
 
 
 def records(table: Table) -> list[dict[str, Any]]:
-    """Return the rows as mappings."""
-    return [
-        {name: None if cell is Missing.ABSENT else cell for name, cell in zip(table.columns, row, strict=True)}
-        for row in table.rows
-    ]
+    """Return the rows as mappings from column to value; None for a value that is missing."""
+    output = []
+    for row in table.rows:
+        cells = zip(table.columns, row, strict=True)
+        output.append({name: None if cell is Missing.ABSENT else cell for name, cell in cells})
+    return output
 
 
 def cell_text(cell: Cell, *, join: str = "; ") -> str:
@@ -378,7 +444,9 @@ def cell_text(cell: Cell, *, join: str = "; ") -> str:
         return ""
     if isinstance(cell, Missing):
         return str(cell.value)
-    return join.join(cell) if isinstance(cell, tuple) else str(cell)
+    if isinstance(cell, tuple):
+        return join.join(cell)
+    return str(cell)
 
 
 RENDERERS: dict[Format, Callable[[Sequence[Table], str], str]] = {
@@ -387,7 +455,10 @@ RENDERERS: dict[Format, Callable[[Sequence[Table], str], str]] = {
     Format.CSV: lambda tables, _: "\n".join(csv(table.columns, table.rows) for table in tables),
     Format.JSON: lambda tables, schema: envelope(schema, {table.name: records(table) for table in tables}),
 }
-"""The formats for programs and documents. A new member of `Format` needs an entry here and nothing else."""
+"""The functions that render tables in a format; their second argument is the name of the JSON schema.
+
+A new member of `Format` needs an entry here and nothing else.
+"""
 
 
 def _wrapped_rows(row: tuple[str, ...], table: Table, widths: Sequence[int]) -> list[tuple[str, ...]]:
@@ -395,9 +466,13 @@ def _wrapped_rows(row: tuple[str, ...], table: Table, widths: Sequence[int]) -> 
     if table.wrapped not in table.columns:
         return [row]
     index = table.columns.index(table.wrapped)
-    parts = wrap(row[index], widths[index])
-    rows = [row, *[("",) * len(row)] * (len(parts) - 1)]
-    return [(*cells[:index], part, *cells[index + 1 :]) for cells, part in zip(rows, parts, strict=True)]
+    first, *rest = wrap(row[index], widths[index])
+    rows = [(*row[:index], first, *row[index + 1 :])]
+    for part in rest:
+        cells = [""] * len(row)
+        cells[index] = part
+        rows.append(tuple(cells))
+    return rows
 
 
 def _is_numeric(rows: Sequence[Sequence[Cell]], index: int) -> bool:
@@ -405,17 +480,22 @@ def _is_numeric(rows: Sequence[Sequence[Cell]], index: int) -> bool:
 
 
 def arranged(table: Table, columns: Sequence[str], sort: str) -> Table:
-    """Return a table with some of its columns, sorted by one of them (`-name` for descending order).
+    """Return a table with its rows sorted and only some of its columns.
+
+    Args:
+        table: The table.
+        columns: The names of the columns to keep, in order; empty for all.
+        sort: The name of the column to sort by; `-name` sorts in descending order, and an empty text not at all.
 
     Raises:
         CommandUseError: There is no such column.
     """
     if sort:
-        index = _column(table, sort.removeprefix("-"))
+        index = _column_index(table, sort.removeprefix("-"))
         rows = sorted(table.rows, key=lambda row: _sort_key(row[index]), reverse=sort.startswith("-"))
         table = table._replace(rows=tuple(rows))
     if columns:
-        indices = [_column(table, name) for name in columns]
+        indices = [_column_index(table, name) for name in columns]
         table = table._replace(
             columns=tuple(table.columns[index] for index in indices),
             rows=tuple(tuple(row[index] for index in indices) for row in table.rows),
@@ -423,11 +503,14 @@ def arranged(table: Table, columns: Sequence[str], sort: str) -> Table:
     return table
 
 
-def _column(table: Table, name: str) -> int:
+def _column_index(table: Table, name: str) -> int:
     if name not in table.columns:
         raise CommandUseError(f"unknown column {quote(name)}{suggestion(name, table.columns)}")
     return table.columns.index(name)
 
 
 def _sort_key(cell: Cell) -> tuple[bool, float, str]:
-    return (False, cell, "") if isinstance(cell, (int, float)) else (cell is None, 0.0, cell_text(cell).casefold())
+    """Return a key that sorts numbers and texts together, texts like zero, and None last."""
+    if isinstance(cell, (int, float)):
+        return False, cell, ""
+    return cell is None, 0.0, cell_text(cell).casefold()

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import product
 
-from orchtrace_corpus.base.findings import Finding, beyond
+from orchtrace_corpus.base.findings import Finding, new_findings
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis import record_changes
 from orchtrace_corpus.corpus.analysis.attributes import Attributes, exclusion_attributes, paper_attributes
@@ -167,8 +167,8 @@ def compare(before: State, after: State, names: Mapping[str, Sequence[str]]) -> 
         totals=totals if is_whole else (),
         counts=tuple(count_shifts(old, new)) if is_whole else (),
         cells=tuple(cell_shifts(old, new)) if is_whole else (),
-        findings_new=beyond(before.findings, after.findings),
-        findings_gone=beyond(after.findings, before.findings),
+        findings_new=new_findings(before.findings, after.findings),
+        findings_gone=new_findings(after.findings, before.findings),
         claims=turned,
         claims_falling=falling,
         claims_left=left,

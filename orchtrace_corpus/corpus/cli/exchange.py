@@ -10,7 +10,7 @@ from orchtrace_corpus.base.commands.declarations import Argument, Context, Optio
 from orchtrace_corpus.base.commands.options import DryRun
 from orchtrace_corpus.base.dates import today
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, ExitCode
-from orchtrace_corpus.base.files import locked, sweep, write_atomic
+from orchtrace_corpus.base.files import locked, remove_temporary_files, write_atomic
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.text.layout import MAX_LINES, first_and_more, first_names_and_more, pluralize
 from orchtrace_corpus.base.text.table import envelope
@@ -359,7 +359,7 @@ def merge_file(
         session.output.tell(f"corpus: {name}: {printable(conflict.name)}: {cause}; decide between the marks")
     folder = os.path.dirname(os.path.abspath(ours))
     with locked(folder):
-        sweep(folder)
+        remove_temporary_files(folder)
         write_atomic(ours, merged.text)
     return ExitCode.FINDINGS if merged.conflicts else ExitCode.DONE
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from orchtrace_corpus.base.errors import CommandUseError, MalformedCorpusError
 from orchtrace_corpus.base.files import Document, write_stale
-from orchtrace_corpus.base.findings import Finding, Severity, beyond, has_errors, is_malformed, printable, quote
+from orchtrace_corpus.base.findings import Finding, Severity, has_errors, is_malformed, new_findings, printable, quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import MAX_LINES, first_and_more
 from orchtrace_corpus.base.yamlfile import reader
@@ -157,13 +157,13 @@ def judge(corpus: CorpusFiles, proposal: Proposal) -> Judgement:
         old_errors = _errors_in_other_files(corpus)
         # A claim that failed before is not reported again, even with another message.
         failing = {finding.record for finding in old_errors if finding.code == "C101"}
-        added = beyond(old_errors, _errors_in_other_files(edited))
+        added = new_findings(old_errors, _errors_in_other_files(edited))
         broken = [finding for finding in added if finding.code != "C101" or finding.record not in failing]
         verdicts = claims.evaluate(corpus.claims.claims, edited.pool)
         old_verdicts = claims.evaluate(corpus.claims.claims, corpus.pool)
         newly_falling = {*claims.falling_today(verdicts)} - {*claims.falling_today(old_verdicts)}
         falling = tuple(verdict for verdict in verdicts if verdict.claim.id in newly_falling)
-    return Judgement(corpus.root, proposal, tuple(documents), beyond(before, after), tuple(broken), falling)
+    return Judgement(corpus.root, proposal, tuple(documents), new_findings(before, after), tuple(broken), falling)
 
 
 def write(judgement: Judgement) -> tuple[str, ...]:

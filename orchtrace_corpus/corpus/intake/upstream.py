@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from orchtrace_corpus.base.errors import UpstreamError
-from orchtrace_corpus.base.findings import Finding, beyond, has_errors
+from orchtrace_corpus.base.findings import Finding, has_errors, new_findings
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.base.text.layout import pluralize
@@ -139,7 +139,7 @@ def _harmless_changes(corpus: CorpusFiles, fetched: Fetched) -> dict[int, dict[s
 
     def is_harmless(changes: Mapping[int, Mapping[str, Value | None]]) -> bool:
         edited = CorpusFiles(corpus.root, {store.PAPERS: edit_file(corpus, store.PAPERS, changes=changes).encode()})
-        return not has_errors(beyond(before, rules.check(edited.loaded)))
+        return not has_errors(new_findings(before, rules.check(edited.loaded)))
 
     if not changes or is_harmless(changes):
         return changes

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from json.encoder import encode_basestring
 
 from orchtrace_corpus.base.annotations import Any
-from orchtrace_corpus.base.files import text_beside
+from orchtrace_corpus.base.files import read_text_beside
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.base.yamlfile.writer import scalar_text
 from orchtrace_corpus.corpus.formats.issue_form import Question, questions
@@ -36,7 +36,7 @@ def data_schemas(rows: Sequence[DataFile], taxonomy: Taxonomy) -> list[str]:
     from orchtrace_corpus.corpus.model.scale import Group, Phase, Support
     from orchtrace_corpus.corpus.model.searches import Maker
 
-    templates = json.loads(text_beside(__file__, "schemas.json"))
+    templates = json.loads(read_text_beside(__file__, "schemas.json"))
     tags = disputable(taxonomy)
     choices = {
         "supportable fields": [*(facet.field for facet in taxonomy.papers), *taxonomy.facts],

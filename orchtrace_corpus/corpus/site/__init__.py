@@ -14,7 +14,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from orchtrace_corpus.base import __version__
-from orchtrace_corpus.base.files import text_beside
+from orchtrace_corpus.base.files import read_text_beside
 from orchtrace_corpus.base.html import (
     OWN_FILES,
     content_security_policy,
@@ -97,9 +97,9 @@ class Site:
     def files(self) -> Iterator[tuple[str, str | bytes]]:
         """Yield the files of the site, each with its path below the site's folder."""
         source, taxonomy = self._source, self._source.taxonomy
-        yield "site.css", style_sheet() + text_beside(__file__, "site.css")
+        yield "site.css", style_sheet() + read_text_beside(__file__, "site.css")
         for name in ("site.js", "papers.js", "icon.svg"):
-            yield name, text_beside(__file__, name)
+            yield name, read_text_beside(__file__, name)
         yield from ((drawn.path, drawn.svg) for drawn in self._figures.values())
         for name, _, template, heading, values in self._pages:
             yield name, self._render(template, name, {"title": heading, **values})
@@ -252,7 +252,7 @@ class Site:
         """Return a page from its template."""
         context = {"root": root, "name": name, "card": CARD, **values}
         if template == "missing":  # shown at any address: its links are absolute, or a script makes them so
-            script = "" if self._place.base_url else text_beside(__file__, "missing.js")
+            script = "" if self._place.base_url else read_text_beside(__file__, "missing.js")
             sources = [OWN_FILES, source_hash(script)] if script else [OWN_FILES]
             policy = content_security_policy(sources, [OWN_FILES], [OWN_FILES])
             context |= {"root": self._place.address(""), "script": join_html([script]), "policy": policy}

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from orchtrace_corpus.base.errors import CommandUseError, CorpusError, DataFileError, UpstreamError
-from orchtrace_corpus.base.files import sweep, write_atomic
+from orchtrace_corpus.base.files import remove_temporary_files, write_atomic
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 
@@ -104,7 +104,7 @@ class AnswerFolder:
 
     def sweep(self) -> None:
         """Remove temporary files that killed processes left. No other process may write meanwhile."""
-        sweep(self.folder)
+        remove_temporary_files(self.folder)
 
     def read_answer(self, request: str, shape: type[Shape], max_age_seconds: float | None = None) -> Shape | None:
         """Return the stored answer to a request; None without one of this type and age.

@@ -189,10 +189,10 @@ def derive_each(
 
     The function must be importable by name, and its results must be picklable.
     """
-    from orchtrace_corpus.base.workers import in_order
+    from orchtrace_corpus.base.workers import map_in_order
 
     check = _Check()
-    for examined in in_order(partial(_examine, derive), runs, size_bytes=lambda run: run[0].size()):
+    for examined in map_in_order(partial(_examine, derive), runs, size_bytes=lambda run: run[0].size()):
         yield from check.sound(examined)
     check.report(session)
 

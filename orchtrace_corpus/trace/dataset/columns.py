@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from orchtrace_corpus.base.files import text_beside
+from orchtrace_corpus.base.files import read_text_beside
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.analysis.labels import Label, labels
 from orchtrace_corpus.trace.measures.definitions import BOUNDED, DEFINITIONS
@@ -224,6 +224,6 @@ def _columns(table: str, declared: dict[str, list[str]]) -> Iterator[Column]:
 
 TABLES: dict[str, tuple[Column, ...]] = {
     table: tuple(_columns(table, declared))
-    for table, declared in tomllib.loads(text_beside(__file__, "columns.toml")).items()
+    for table, declared in tomllib.loads(read_text_beside(__file__, "columns.toml")).items()
 }
 """The columns of every table, in order."""

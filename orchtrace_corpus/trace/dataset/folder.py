@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError
-from orchtrace_corpus.base.files import locked, sweep, write_atomic
+from orchtrace_corpus.base.files import locked, remove_temporary_files, write_atomic
 from orchtrace_corpus.base.findings import quote, quote_path
 from orchtrace_corpus.trace.dataset.columns import TABLES
 
@@ -215,7 +215,7 @@ class Folder:
         for folder in (self.staged, self.private("units"), *tables):
             os.makedirs(folder, exist_ok=True)
         for private in ("", "units"):
-            sweep(self.private(private))
+            remove_temporary_files(self.private(private))
         committed = {part for unit in self.units() for part in _file_parts(unit)}
         for folder in _files(self.staged):
             staged = self._read_staged(folder)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from orchtrace_corpus.base.files import text_beside
+from orchtrace_corpus.base.files import read_text_beside
 from orchtrace_corpus.base.findings import Finding, Location, printable, quote, suggestion
 from orchtrace_corpus.base.json_places import Path, Places, children, json_path
 from orchtrace_corpus.base.json_syntax import Kind, exceeds_depth, first_fault
@@ -77,7 +77,7 @@ def _syntax_finding(data: bytes, places: Places, refusal: Exception) -> Finding:
 @cache
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of traces."""
-    text = text_beside(__file__, "schema.json")
+    text = read_text_beside(__file__, "schema.json")
     return dict(json.loads(text))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from orchtrace_corpus.base import html
-from orchtrace_corpus.base.files import text_beside
+from orchtrace_corpus.base.files import read_text_beside
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.diagnosis import first_words, has_statuses
@@ -126,8 +126,9 @@ def page(runs: Sequence[Diagnosis], *, with_content: bool = False) -> str:
     """Return the HTML page of a run, or of two runs side by side, with the contents of events if wanted."""
     sides = "ab"[: len(runs)]
     shown = [_run(side, run, sides, with_content=with_content) for side, run in zip(sides, runs, strict=True)]
-    script = _compact("\n".join(text_beside(__file__, name) for name in _SCRIPTS))
-    style = "\n".join((_compact(html.style_sheet()), _compact(text_beside(__file__, "run.css")), *map(_heights, shown)))
+    script = _compact("\n".join(read_text_beside(__file__, name) for name in _SCRIPTS))
+    run_style = _compact(read_text_beside(__file__, "run.css"))
+    style = "\n".join((_compact(html.style_sheet()), run_style, *map(_heights, shown)))
     policy = html.content_security_policy([html.source_hash(script)], [html.source_hash(style)], ["data:"])
     table, sentences = None, list[str]()
     faster = verdict(runs[0].summary, runs[-1].summary)
@@ -143,7 +144,7 @@ def page(runs: Sequence[Diagnosis], *, with_content: bool = False) -> str:
     template = html.environment(__file__).get_template("run.html.jinja")
     return template.render(
         policy=policy,
-        icon=_data_url(text_beside(__file__, "icon.svg")),
+        icon=_data_url(read_text_beside(__file__, "icon.svg")),
         runs=shown,
         lane=LANE,
         differences=table,

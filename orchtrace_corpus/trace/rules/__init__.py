@@ -153,12 +153,12 @@ class Validation(NamedTuple):
 
 def validate(documents: Iterable[Document]) -> Validation:
     """Check traces against the schema and the graph rules, in several processes if there are many."""
-    from orchtrace_corpus.base.workers import in_order  # imported late: slow to load, and few traces do not need it
+    from orchtrace_corpus.base.workers import map_in_order  # imported late: slow to load, and few traces do not need it
 
     all_findings: list[Finding] = []
     count = schema_only = 0
     names = Names()
-    for trace_findings, name, path, line in in_order(_check, documents, size_bytes=Document.size):
+    for trace_findings, name, path, line in map_in_order(_check, documents, size_bytes=Document.size):
         count += 1
         schema_only += not name
         all_findings += trace_findings

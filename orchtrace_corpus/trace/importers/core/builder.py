@@ -278,7 +278,7 @@ def _sort_simultaneous(
         sources = [indices[early.id] for early, _ in pairs]
         targets = [indices[late.id] for _, late in pairs]
         with suppress(CycleError):
-            order = sort_topologically(sources, targets, timely=ranks, rank=ranks)
+            order = sort_topologically(sources, targets, by_time=ranks, rank=ranks)
             break
     for seq, index in zip(positions, order, strict=True):
         events[seq] = chosen[index]

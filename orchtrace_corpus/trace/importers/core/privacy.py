@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from orchtrace_corpus.base.files import text_beside
+from orchtrace_corpus.base.files import read_text_beside
 from orchtrace_corpus.base.named_tuples import NamedTuple
 
 _MASKED = "…"
@@ -234,7 +234,7 @@ def _suspicions(name: str) -> tuple[bool, tuple[Shape, ...]]:
 @cache
 def _marks(with_named: bool) -> tuple[frozenset[Any], dict[Any, list[str]], dict[str, list[Shape]]]:
     """Return the beginnings of marks, the marks by beginning, and the collected shapes by mark, named ones if asked."""
-    data = text_beside(__file__, "secret_shapes.json")
+    data = read_text_beside(__file__, "secret_shapes.json")
     shapes_by_mark: dict[str, list[Shape]] = {}
     for shape in msgspec.convert(msgspec.json.decode(data)["shapes"], tuple[Shape, ...]):
         for mark in shape.marks if with_named or not shape.is_named else ():
