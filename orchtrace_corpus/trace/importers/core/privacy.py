@@ -1,4 +1,7 @@
-"""Keep private texts out of traces: contents become salted hashes, names lose addresses, home folders and keys."""
+"""Keep private texts out of traces.
+
+Contents become salted hashes. In names, e-mail addresses, home folders and keys are masked.
+"""
 
 import re
 from collections.abc import Iterator
@@ -13,15 +16,16 @@ import msgspec
 from orchtrace_corpus.base.files import read_text_beside
 from orchtrace_corpus.base.named_tuples import NamedTuple
 
-_MASKED = "…"
+_ELLIPSIS = "…"
 _TAG_DIGITS = 4
-_MOST_NAME = 200
-_MOST_READ = 1_000
-"""The length of a name that is searched."""
-_TORN = 100
-"""The length before the end of what is searched that may be the beginning of a private text, cut short."""
+_MAX_NAME_LENGTH = 200
+_MAX_SEARCHED = 1_000
+"""The characters of a name in which private texts are searched; the rest is dropped."""
+_UNSURE_LENGTH = 100
+"""The last of these characters may begin a private text that is cut off. They are dropped, too."""
 
 _FOLDERS = ("home", "users", "scratch", "root")
+# the hints of keys that are one run of letters and digits
 _HINTS_IN_RUNS = (
     "akia", "asia", "abia", "acca", "a3t", "absk", "aiza", "eyj", "dapi", "ltai", "jqqj9", "eaa", "atatt3",
     "atctt3", "atbb",
@@ -37,52 +41,52 @@ _HINTS = (
     "secret_", "pa-", "al-", "ssws ",
     *_HINTS_IN_RUNS,
 )  # fmt: skip
-"""A name without any of these, in any case, is not private: this is checked before the slower search."""
-_BEGINNING = 3
-_OWN_HINTS = frozenset(_HINTS)
-_SHORT_HINTS = tuple(hint for hint in _HINTS if len(hint) < _BEGINNING)
-"""Hints that are shorter than the beginnings by which all others are searched at once."""
-_CALL_ID = re.compile(r"(?:toolu_|call_)?[A-Za-z0-9]*").fullmatch
-"""An id of a call: no key with a mark of its own can be in such a run of letters and digits."""
-_VAULT = re.compile(r"(?<![\w.])s\.").search  # the mark of a token of Vault; `s.` alone ends a word in `events.jsonl`
-_SHORTEST_KEY = 15  # of the keys that are such a run: a token that begins with `eyJ`
-_NUMBER = re.compile(r"(?:toolu_|call_|adk-)?[0-9a-fx-]*").fullmatch  # such as a UUID: it contains no key
+"""Texts of which each private text has one, in upper or lower case. They are faster to search than `_PRIVATE`."""
+_PREFIX_LENGTH = 3
+_HINT_SET = frozenset(_HINTS)
+_SHORT_HINTS = tuple(hint for hint in _HINTS if len(hint) < _PREFIX_LENGTH)
+"""Hints that are too short to be found by their first `_PREFIX_LENGTH` characters, as all others are."""
+_is_call_id = re.compile(r"(?:toolu_|call_)?[A-Za-z0-9]*").fullmatch
+"""Matches the id of a call: a run of letters and digits, in which only the hints of `_HINTS_IN_RUNS` can be."""
+_has_vault_token = re.compile(r"(?<![\w.])s\.").search  # not the `s.` in `events.jsonl`
+_SHORTEST_KEY = 15  # the length of the shortest key that is a run of letters and digits: a token that begins with `eyJ`
+_is_hex_id = re.compile(r"(?:toolu_|call_|adk-)?[0-9a-fx-]*").fullmatch  # such as a UUID; it contains no key
 
-_SLASH = r"(?:[\\/]|%2[Ff]|%5[Cc])+"
-_REST = r"[^\s\"']*"
-_LONG = r"(?=[A-Za-z]*\d)[A-Za-z0-9]{16,}"
-_BODY = rf"(?:{_LONG}|[A-Za-z0-9]{{30,}})[\w-]*"
-"""The text after the mark of a key: a run of characters that no word of a name has."""
-_LOOSE = r"(?=[\w-]*\d)[\w-]{12,}"
-"""The text after a mark that no word begins with."""
-_ALONE = r"(?<![A-Za-z])"
-"""Excludes the end of a word, such as the sk of `task-`; digits and underscores may precede."""
-_APART = r"(?<![A-Za-z0-9])"
-_NAMED = r"(?:(?:api|auth|access|account|client|secret|shared[-_]?access)[-_]?)"
-_HOMES = "home|HOME|homes|Users|USERS|users|scratch"
+_SLASH = r"(?:[\\/]|%2[Ff]|%5[Cc])+"  # slashes or backslashes, which may be percent-encoded
+_REST = r"[^\s\"']*"  # the rest of a path
+_RANDOM = r"(?=[A-Za-z]*\d)[A-Za-z0-9]{16,}"  # letters with at least one digit
+_KEY = rf"(?:{_RANDOM}|[A-Za-z0-9]{{30,}})[\w-]*"
+"""The text after the prefix of a key: a run of characters as no word of a name has it."""
+_KEY_WITH_DIGIT = r"(?=[\w-]*\d)[\w-]{12,}"
+"""The text after a prefix with which no word begins."""
+_NO_LETTER_BEFORE = r"(?<![A-Za-z])"
+"""Excludes a prefix at the end of a word, such as the `sk-` in `task-`; a digit or underscore may precede it."""
+_NO_WORD_BEFORE = r"(?<![A-Za-z0-9])"
+_SECRET_PREFIX = r"(?:(?:api|auth|access|account|client|secret|shared[-_]?access)[-_]?)"
+_HOME_NAMES = "home|HOME|homes|Users|USERS|users|scratch"
 
 _PRIVATE = "|".join(
     (
         r"(?<=://)[^\s/?#\"']*@",  # user and password
         r"[\w.+-]{1,64}(?:@|%(?:25)*40)(?:[\w-]+\.)+[^\W\d_][\w-]+",  # e-mail addresses
-        rf"(?:[A-Za-z]:|[\\/][A-Za-z]){_SLASH}(?i:users){_SLASH}[^\\/\"']*{_REST}",  # homes; Windows has blanks in them
+        rf"(?:[A-Za-z]:|[\\/][A-Za-z]){_SLASH}(?i:users){_SLASH}[^\\/\"']*{_REST}",  # home folders
         rf"{_SLASH}(?i:homes?|users|scratch){_SLASH}{_REST}",
         rf"/root\b{_REST}",
-        rf"(?<![\w:.\\])\\\\+[\w.$-]+\\{_REST}",  # folders that another machine shares
-        rf"(?:{_APART}~(?=[A-Za-z])|~(?=[\w.-]*[\\/])){_REST}",
-        rf"{_APART}(?:[A-Za-z]-)?-(?:[\w.]*-){{0,6}}?(?:{_HOMES})-{_REST}",  # the same, made into names
+        rf"(?<![\w:.\\])\\\\+[\w.$-]+\\{_REST}",  # shared folders of another machine
+        rf"(?:{_NO_WORD_BEFORE}~(?=[A-Za-z])|~(?=[\w.-]*[\\/])){_REST}",
+        rf"{_NO_WORD_BEFORE}(?:[A-Za-z]-)?-(?:[\w.]*-){{0,6}}?(?:{_HOME_NAMES})-{_REST}",  # home in a name
         rf"(?:(?<![A-Za-z0-9_])|(?<=__))_(?:home|HOME|homes|Users|USERS)_{_REST}",
-        rf"{_ALONE}[SPRspr][Kk][-_](?=(?:[\w-]*[-_])?(?=[A-Za-z]*\d)[A-Za-z0-9]{{10,}})[\w-]{{12,}}",  # keys
-        rf"[spr]k[-_](?:ant|proj|svcacct|admin|or|live|test|lf)[-_](?=[\w-]*[A-Z])(?=(?:[\w-]*[-_])?{_LONG})[\w-]+",
+        rf"{_NO_LETTER_BEFORE}[SPRspr][Kk][-_](?=(?:[\w-]*[-_])?(?=[A-Za-z]*\d)[A-Za-z0-9]{{10,}})[\w-]{{12,}}",  # keys
+        rf"[spr]k[-_](?:ant|proj|svcacct|admin|or|live|test|lf)[-_](?=[\w-]*[A-Z])(?=(?:[\w-]*[-_])?{_RANDOM})[\w-]+",
         r"[spr]k[-_](?=[A-Za-z0-9]*[a-z])(?=[A-Za-z0-9]*[A-Z])(?=[A-Za-z]*\d)[A-Za-z0-9]{20,}[\w-]*",
-        rf"(?i:gh[pousr]_|github_pat_|hf_|npm_|gsk_|xai-|lsv2_[a-z]{{2}}_){_BODY}",
-        rf"{_ALONE}(?i:lin_(?:api|oauth)_|ntn_|secret_|figd_|sbp_|rubygems_|pplx-|r8_|tvly-(?:[a-z]+-)?|fw_|jina_|e2b_|nfp_|rdme_){_BODY}",
-        rf"{_ALONE}(?i:pnu_|csk-|pul-|f[om][12]_|hrku-|nrak-|pmak-|whsec_|shp(?:at|ca|pa|ss)_|xkeysib-|sntry[su]_){_BODY}",
-        rf"(?i:glpat-|gl(?:ptt|dt|rt|rtr|cbt|agent|ft|ffct|imt|soat)-|gloas-|xox[a-z]-|xapp-\d-){_LOOSE}",
-        rf"(?i:dckr_[a-z]{{2,4}}_|do[opr]_v1_|tgp_v1_|gocspx-|pypi-ag|nvapi-|pscale_[a-z]+_|tskey-[a-z]+-|sq0[a-z]{{3}}-){_LOOSE}",
+        rf"(?i:gh[pousr]_|github_pat_|hf_|npm_|gsk_|xai-|lsv2_[a-z]{{2}}_){_KEY}",
+        rf"{_NO_LETTER_BEFORE}(?i:lin_(?:api|oauth)_|ntn_|secret_|figd_|sbp_|rubygems_|pplx-|r8_|tvly-(?:[a-z]+-)?|fw_|jina_|e2b_|nfp_|rdme_){_KEY}",
+        rf"{_NO_LETTER_BEFORE}(?i:pnu_|csk-|pul-|f[om][12]_|hrku-|nrak-|pmak-|whsec_|shp(?:at|ca|pa|ss)_|xkeysib-|sntry[su]_){_KEY}",
+        rf"(?i:glpat-|gl(?:ptt|dt|rt|rtr|cbt|agent|ft|ffct|imt|soat)-|gloas-|xox[a-z]-|xapp-\d-){_KEY_WITH_DIGIT}",
+        rf"(?i:dckr_[a-z]{{2,4}}_|do[opr]_v1_|tgp_v1_|gocspx-|pypi-ag|nvapi-|pscale_[a-z]+_|tskey-[a-z]+-|sq0[a-z]{{3}}-){_KEY_WITH_DIGIT}",
         r"(?i:glc_|glsa_)(?=[\w+/-]*\d)[\w+/=-]{20,}",
-        rf"(?:ya29\.|1//0|AQ\.A|{_ALONE}sl\.(?:u\.)?)(?=[\w-]*\d)[\w-]{{30,}}",
-        rf"(?i:hv[sbr]\.|{_ALONE}dp\.[a-z]{{2,5}}\.|dt0[a-z]\d\d\.)(?=[\w.-]*\d)[\w.-]{{20,}}",
+        rf"(?:ya29\.|1//0|AQ\.A|{_NO_LETTER_BEFORE}sl\.(?:u\.)?)(?=[\w-]*\d)[\w-]{{30,}}",
+        rf"(?i:hv[sbr]\.|{_NO_LETTER_BEFORE}dp\.[a-z]{{2,5}}\.|dt0[a-z]\d\d\.)(?=[\w.-]*\d)[\w.-]{{20,}}",
         r"(?<![\w.])s\.(?=[A-Za-z]*\d)(?=[A-Z0-9]*[a-z])(?=[a-z0-9]*[A-Z])[A-Za-z0-9]{24}(?!\w)",
         r"(?i:sg\.)[\w-]{16,}\.[\w-]{16,}",
         r"(?:SK|AC)[0-9a-f]{32}|dapi[0-9a-f]{32}(?:-\d)?|(?i:key-)[0-9a-f]{32}|[0-9a-f]{32}-us\d{1,2}",
@@ -93,52 +97,52 @@ _PRIVATE = "|".join(
         r"AIza[\w-]{12,}|(?i:aizasy)(?=[\w-]*\d)[\w-]{20,}",
         r"(?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{30,}|[A-Za-z0-9]{30,}JQQJ9[A-Za-z0-9]{20,}",  # Azure
         r"(?<![A-Za-z0-9])[A-Za-z0-9+/]{86}==",
-        rf"{_ALONE}(?i:sig|password|passwd|pwd|{_NAMED}?(?:token|secret|signature)|{_NAMED}key)=[^\s;&\"']{{8,}}",
+        rf"{_NO_LETTER_BEFORE}(?i:sig|password|passwd|pwd|{_SECRET_PREFIX}?(?:token|secret|signature)|{_SECRET_PREFIX}key)=[^\s;&\"']{{8,}}",
         r"\d{8,10}:AA[\w-]{30,}|(?i:hooks\.slack\.com|[\w.]+/api/webhooks|[\w.]+/webhookb2)/[^\s\"']+",
         r"(?i:age-secret-key-1)[a-z0-9A-Z]{20,}|-----BEGIN [A-Z ]*PRIVATE KEY[\s\S]*",
-        rf"{_ALONE}(?:pa|al)-(?=(?:[\w-]*[-_])?{_LONG})[\w-]{{43}}",  # Voyage
+        rf"{_NO_LETTER_BEFORE}(?:pa|al)-(?=(?:[\w-]*[-_])?{_RANDOM})[\w-]{{43}}",  # Voyage
         r"(?<![A-Za-z\d])[MNO](?=[A-Za-z]*\d)[A-Za-z\d]{23,27}\.[\w-]{6}\.[\w-]{27,}",  # bots on Discord
         r"(?i:bearer|basic|ssws) (?=[\w.~+/-]*\d)[\w.~+/=-]{16,}",
-        rf"(?:(?i:eyj)[\w-]{{8,}}\.(?i:eyj)[\w-]+|{_ALONE}eyJ[\w-]{{12,}})(?:\.[\w-]*)*",  # JSON Web Tokens
+        rf"(?:(?i:eyj)[\w-]{{8,}}\.(?i:eyj)[\w-]+|{_NO_LETTER_BEFORE}eyJ[\w-]{{12,}})(?:\.[\w-]*)*",  # JSON Web Tokens
     )
 )
 
-_FOLDER = rf"(?<![A-Za-z0-9])(?:[A-Za-z]-)?[-_](?:[\w.]*-){{0,6}}?(?:{_HOMES}|root)[-_][^/\\]*"
-"""A home folder in the name of a file or folder, as programs make it that have a folder for each project."""
+_FOLDER = rf"(?<![A-Za-z0-9])(?:[A-Za-z]-)?[-_](?:[\w.]*-){{0,6}}?(?:{_HOME_NAMES}|root)[-_][^/\\]*"
+"""A home folder in the name of a file or folder, such as `-home-user-project`. Programs name project folders so."""
 
-_NO_SERVICE = 40
-"""The length of the shortest keys, of services without a mark in their keys, that are one run."""
-_IS_RANDOM = re.compile(r"(?=[A-Za-z]*\d)[A-Za-z0-9]{6,}|[A-Za-z0-9]{30,}").search
-_IS_RANDOM_LOOSELY = re.compile(r"(?=[A-Za-z]*\d)[A-Za-z0-9]{8,}|[A-Za-z0-9]{30,}").search
-"""A run of characters that is no word; it is longer in shapes that allow words with hyphens between them."""
+_SHORTEST_RUN_KEY = 40
+"""The shortest key that is a run of letters and digits and has no prefix, but a service's name in front of it."""
+_has_random_part = re.compile(r"(?=[A-Za-z]*\d)[A-Za-z0-9]{6,}|[A-Za-z0-9]{30,}").search
+_has_random_part_in_words = re.compile(r"(?=[A-Za-z]*\d)[A-Za-z0-9]{8,}|[A-Za-z0-9]{30,}").search
+"""Finds a run of characters that is no word. It is longer for shapes that match words with hyphens between them."""
 
-_SETS = re.compile("[=>:|,]").search
+_has_separator = re.compile("[=>:|,]").search
 """The separators between the name of a service and its key."""
 
-_CANONICAL = msgspec.json.Encoder(order="sorted", enc_hook=str)
+_SORTED_JSON = msgspec.json.Encoder(order="sorted", enc_hook=str)
 _SALT: ContextVar[bytes] = ContextVar("salt", default=b"")
 
 
 class Privacy(NamedTuple):
-    """The way to refer to contents.
+    """How traces refer to contents.
 
     Attributes:
-        salt: A secret that makes the hashes of guessable contents useless to others.
-        keep_content: True to keep contents in full instead of their hashes.
+        salt: A secret. Without it, nobody can find out a content by hashing guesses.
+        keep_content: True to keep contents instead of their hashes.
     """
 
     salt: bytes
     keep_content: bool = False
 
     def reference(self, content: Any) -> str:
-        """Return the reference to a content: a hash, which is the same for the same content, or the content itself."""
+        """Return the reference to a content: its hash, or the content itself as text; empty for an empty content."""
         if not content and (content is None or content in ("", [], {})):
             return ""
         if type(content) is str:
             data = content.encode("utf-8", "replace")
         else:
             try:
-                data = _CANONICAL.encode(content)
+                data = _SORTED_JSON.encode(content)
             except RecursionError:
                 data = b"nested too deeply"
         if self.keep_content:
@@ -149,101 +153,109 @@ class Privacy(NamedTuple):
 
     @contextmanager
     def pseudonyms(self) -> Iterator[None]:
-        """Let `masked` put a tag, made with this salt, in place of a private text: two people keep two names."""
-        before = _SALT.set(self.salt)
+        """Let `masked` add tags, made with this salt, so that masked names of different people stay different."""
+        token = _SALT.set(self.salt)
         try:
             yield
         finally:
-            _SALT.reset(before)
+            _SALT.reset(token)
 
 
 @lru_cache(maxsize=1)
 def _salted(salt: bytes) -> Any:
-    """Return the hash of a salt; a copy of it is faster than a new hash."""
+    """Return a hash object that has read the salt. Copying it is faster than making a new one."""
     return sha256(salt)
 
 
 def masked(name: str) -> str:
     """Return a name without e-mail addresses, home folders and keys."""
-    is_number = len(name) <= _MOST_NAME and _NUMBER(name)  # mostly the id of one call, which is not cached
-    return name if is_number else _masked(name[: _MOST_READ + 1], _SALT.get())
+    if len(name) <= _MAX_NAME_LENGTH and _is_hex_id(name):  # mostly the id of a call, which would only fill the cache
+        return name
+    return _masked(name[: _MAX_SEARCHED + 1], _SALT.get())
 
 
 def masked_path(path: str) -> str:
-    """Return the path of a file in UTF-8, its folders and its name masked."""
+    """Return the path of a file with private parts masked, in UTF-8."""
     salt = _SALT.get()
     if _has_any(_FOLDERS, path.casefold()):
-        path = re.sub(_FOLDER, lambda match: _MASKED + _tag(match.group(), salt), path)
+        path = re.sub(_FOLDER, lambda match: _ELLIPSIS + _tag(match.group(), salt), path)
     return masked(path).encode("utf-8", "backslashreplace").decode()
 
 
 @lru_cache(maxsize=10_000)
 def _masked(name: str, salt: bytes) -> str:
-    is_torn = len(name) > _MOST_READ
-    may_hold_secrets, shapes = _suspicions(name)
-    if may_hold_secrets or shapes:
-        name = name[:_MOST_READ]
-        if may_hold_secrets:
-            name = re.sub(_PRIVATE, lambda match: _MASKED + _tag(match.group(), salt), name)
+    is_too_long = len(name) > _MAX_SEARCHED
+    may_be_private, shapes = _suspicions(name)
+    if may_be_private or shapes:
+        name = name[:_MAX_SEARCHED]
+        if may_be_private:
+            name = re.sub(_PRIVATE, lambda match: _ELLIPSIS + _tag(match.group(), salt), name)
         for shape in shapes:
-            name = shape.cut(name, salt)
-        if is_torn:
-            name = name[:-_TORN]
-    return name[:_MOST_NAME]
+            name = shape.mask(name, salt)
+        if is_too_long:
+            name = name[:-_UNSURE_LENGTH]
+    return name[:_MAX_NAME_LENGTH]
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """A shape of keys from `secret_shapes.json`."""
+    """A shape of keys, from `secret_shapes.json`."""
 
     pattern: str
-    marks: tuple[str, ...]  # one of these, in lower case, is in each name with such a key
-    is_loose: bool = False  # True if words with hyphens between them match, too
-    is_named: bool = False  # True if the mark is the name of a service, which is in front of the key
+    marks: tuple[str, ...]  # each name with such a key has one of these texts, in upper or lower case
+    is_loose: bool = False  # True if the pattern also matches words with hyphens between them
+    is_named: bool = False  # True if the name of the service is in front of the key, with a separator
 
-    def cut(self, name: str, salt: bytes) -> str:
-        """Return the name without keys of this shape, each cut out to the end of its run."""
-        is_random = _IS_RANDOM_LOOSELY if self.is_loose else _IS_RANDOM
+    def mask(self, name: str, salt: bytes) -> str:
+        """Return the name with keys of this shape masked, each to the end of its run of letters and digits."""
+        has_random_part = _has_random_part_in_words if self.is_loose else _has_random_part
 
-        def cut(found: re.Match[str]) -> str:
-            text = found.group()
-            return _MASKED + _tag(text, salt) if is_random(text) else text
+        def replacement(match: re.Match[str]) -> str:
+            text = match.group()
+            return _ELLIPSIS + _tag(text, salt) if has_random_part(text) else text
 
-        return re.sub(f"(?:{self.pattern})[A-Za-z0-9]*", cut, name)
+        return re.sub(f"(?:{self.pattern})[A-Za-z0-9]*", replacement, name)
 
 
 def _suspicions(name: str) -> tuple[bool, tuple[Shape, ...]]:
-    """Return True if a name may match `_PRIVATE`, and the collected shapes that have a mark in it."""
-    if (is_run := _CALL_ID(name) is not None) and len(name) < _SHORTEST_KEY:
+    """Return True if a name may match `_PRIVATE`, and the shapes of `secret_shapes.json` that have a mark in it."""
+    is_run = _is_call_id(name) is not None
+    if is_run and len(name) < _SHORTEST_KEY:
         return False, ()
-    # keys with a beginning that is too short to search in any case
-    may_hold_secrets = "SK" in name or "AC" in name or _VAULT(name) is not None
-    may_hold_secrets = may_hold_secrets or (len(name) > 57 and name.count(".") > 1)  # as a token of Discord has parts
+    may_be_private = (
+        "SK" in name or "AC" in name  # keys of Twilio: as hints in any case, these would match too many names
+        or _has_vault_token(name) is not None
+        or (len(name) > 57 and name.count(".") > 1)  # tokens of Discord have three parts
+    )  # fmt: skip
     folded = name.casefold()
-    if is_run and len(name) < _NO_SERVICE:
-        return may_hold_secrets or _has_any(_HINTS_IN_RUNS, folded), ()
-    may_hold_secrets = may_hold_secrets or _has_any(_SHORT_HINTS, folded)
-    beginnings, marks_by_beginning, shapes_by_mark = _marks(bool(_SETS(name)))
-    present = beginnings.intersection(zip(folded, folded[1:], folded[2:], strict=False))
-    if not present:
-        return may_hold_secrets, ()
-    marks = [mark for beginning in present for mark in marks_by_beginning[beginning] if mark in folded]
+    if is_run and len(name) < _SHORTEST_RUN_KEY:
+        return may_be_private or _has_any(_HINTS_IN_RUNS, folded), ()
+    may_be_private = may_be_private or _has_any(_SHORT_HINTS, folded)
+    prefixes, marks_by_prefix, shapes_by_mark = _marks(with_named=bool(_has_separator(name)))
+    present_prefixes = prefixes.intersection(zip(folded, folded[1:], folded[2:], strict=False))
+    if not present_prefixes:
+        return may_be_private, ()
+    marks = [mark for prefix in present_prefixes for mark in marks_by_prefix[prefix] if mark in folded]
     shapes = dict.fromkeys(shape for mark in marks for shape in shapes_by_mark.get(mark, ()))
-    return may_hold_secrets or not _OWN_HINTS.isdisjoint(marks), tuple(shapes)
+    return may_be_private or not _HINT_SET.isdisjoint(marks), tuple(shapes)
 
 
 @cache
 def _marks(with_named: bool) -> tuple[frozenset[Any], dict[Any, list[str]], dict[str, list[Shape]]]:
-    """Return the beginnings of marks, the marks by beginning, and the collected shapes by mark, named ones if asked."""
+    """Return the prefixes of hints and marks, the hints and marks by prefix, and the shapes by mark.
+
+    A prefix is a tuple of `_PREFIX_LENGTH` characters. `with_named` includes shapes with the name of a service.
+    """
     data = read_text_beside(__file__, "secret_shapes.json")
     shapes_by_mark: dict[str, list[Shape]] = {}
     for shape in msgspec.convert(msgspec.json.decode(data)["shapes"], tuple[Shape, ...]):
-        for mark in shape.marks if with_named or not shape.is_named else ():
-            shapes_by_mark.setdefault(mark, []).append(shape)
-    marks_by_beginning: dict[Any, list[str]] = {}
+        if with_named or not shape.is_named:
+            for mark in shape.marks:
+                shapes_by_mark.setdefault(mark, []).append(shape)
+    marks_by_prefix: dict[Any, list[str]] = {}
     for mark in dict.fromkeys((*_HINTS, *shapes_by_mark)):
-        if len(mark) >= _BEGINNING:
-            marks_by_beginning.setdefault(tuple(mark[:_BEGINNING]), []).append(mark)
-    return frozenset(marks_by_beginning), marks_by_beginning, shapes_by_mark
+        if len(mark) >= _PREFIX_LENGTH:
+            marks_by_prefix.setdefault(tuple(mark[:_PREFIX_LENGTH]), []).append(mark)
+    return frozenset(marks_by_prefix), marks_by_prefix, shapes_by_mark
 
 
 def _has_any(words: tuple[str, ...], name: str) -> bool:
@@ -251,7 +263,7 @@ def _has_any(words: tuple[str, ...], name: str) -> bool:
 
 
 def _tag(private: str, salt: bytes) -> str:
-    """Return a few digits by which two masked names differ: too few to guess the text even with the salt."""
+    """Return digits that tell masked texts apart, too few to guess the text by; none without a salt."""
     if not salt:
         return ""
     import hmac
