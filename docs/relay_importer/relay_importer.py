@@ -49,7 +49,7 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
             elif kind == "result":
                 run.result(agent, call_id, time, place, row.get("text"), error="" if row.get("ok") else "tool_error")
             elif kind == "return" and child:
-                run.returned(child, run.note(agent, time, place), ref=privacy.reference(row.get("text")))
+                run.add_return(child, run.note(agent, time, place), ref=privacy.reference(row.get("text")))
             else:
                 run.report.note_unknown(masked(str(kind)))
     yield run.trace()

@@ -124,7 +124,7 @@ def test_what_a_sub_agent_reports_goes_before_the_result_of_its_call() -> None:
     answer(run, "a-1", 8, 4)
     note = Note(START + 9, place(5))
     run.agent(ROOT).add(note)
-    run.returned("a-1", note, Status.ERROR)
+    run.add_return("a-1", note, Status.ERROR)
 
     (returned,) = [event for event in run.trace().events if event.type == "return"]
     assert (returned.agent, returned.target, returned.t) == ("a-1", "main", 8.0)

@@ -281,7 +281,7 @@ class _Session:
             step, done = reference.step, self._run.agents[child].steps
             received = notifications.get(id(reference.call), []) if done else []
             for notification in received:
-                self._run.returned(child, notification.step, notification.status, notification.ref)
+                self._run.add_return(child, notification.step, notification.status, notification.ref)
             if received or not isinstance(step, steps.ToolResult):
                 continue
             next_time = after.get(id(step), _NEVER)
@@ -293,7 +293,7 @@ class _Session:
                 time = max(last, time)
             elif next_time < _NEVER:
                 time = next_time
-            self._run.returned(child, steps.Note(time, step.place, step.order), step.status, step.ref)
+            self._run.add_return(child, steps.Note(time, step.place, step.order), step.status, step.ref)
 
     def trace(self) -> Trace:
         """Return the trace of the session."""
@@ -303,7 +303,7 @@ class _Session:
         self._compare_totals()
         run.name = masked(first.id or first.session) or first.file.stem
         run.system, run.version = first.name, first.version
-        return run.trace(unit=unit, nothing=f"no step of an agent in {first.file.name}")
+        return run.trace(unit=unit, empty_message=f"no step of an agent in {first.file.name}")
 
     def _compare_totals(self) -> None:
         """Compare stated totals with the sums: of a trajectory, of all below it, or of all that it continues."""

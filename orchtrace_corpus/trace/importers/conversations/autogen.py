@@ -253,7 +253,7 @@ class _Reading:
             self._say(message)
         self._chat.end()
         self._run.name = self._run.name or "run"
-        return self._run.trace(topology=self._topology, unit=unit, unread=self._unread, nothing=nothing)
+        return self._run.trace(topology=self._topology, unit=unit, unread=self._unread, empty_message=nothing)
 
     def _match(self, messages: Sequence[_Record]) -> None:
         """Find the message that has the usage of each model call, best one of its agent; else add it as an answer."""

@@ -133,7 +133,7 @@ class _Reading:
             note = run.note(ROOT, time, place)
             for child, status in steps.notified(text):
                 if run.is_spawned(child):
-                    run.returned(child, note, status)
+                    run.add_return(child, note, status)
         else:
             run.prompt(ROOT, time, place, texts or line.content, is_command=text.startswith(_COMMANDS))
 
@@ -195,4 +195,4 @@ class _Reading:
             for agent, ending in mapping(stated.get("status")).items():
                 if agent in self._spawned and mapping(ending):
                     ended = Status.OK if "completed" in ending else Status.ERROR
-                    run.returned(self._spawned[agent], returned, ended, run.privacy.reference(ending))
+                    run.add_return(self._spawned[agent], returned, ended, run.privacy.reference(ending))

@@ -100,7 +100,7 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
         ended = max((step.last_time for step in run.agent(child).steps), default=0.0)
         notices = (step for key, step in reading.notices if key == parent and step.time >= ended)
         if (notice := next(notices, None)) is not None:
-            run.returned(child, notice)
+            run.add_return(child, notice)
     yield run.trace()
 
 
@@ -262,7 +262,7 @@ class _Reading:
         status = Status.CANCELLED if ending == "aborted" or child_run.get("interrupted") is True else status
         last = messages[-1] if messages else {}
         words = _content(last) if last.get("role") == "assistant" else child_run.get("finalOutput")
-        run.returned(child, returned, status, run.privacy.reference(words))
+        run.add_return(child, returned, status, run.privacy.reference(words))
 
 
 def _agent_of(path: str) -> str:

@@ -351,7 +351,7 @@ class _Reading:
                 result.status, result.error = Status.ERROR, masked(ending.lower())
         for agent, call_id, status, step in self._noticed:
             if child := run.child_of(agent, call_id):
-                run.returned(child, step, status)
+                run.add_return(child, step, status)
 
 
 def _usage(prompt: Any, written: Any, thought: Any, total: Any, cached: Any) -> tuple[Any, ...]:

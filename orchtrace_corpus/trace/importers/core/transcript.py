@@ -1,6 +1,6 @@
-"""Transcripts: what each agent of a run did, as a list of steps in the same terms for every program.
+"""Transcripts: the steps of each agent of a run, in the same terms for every program.
 
-Importers read rows into transcripts, one for each agent; `transcript_events` makes events of them.
+Importers read rows into transcripts, one for each agent. `transcript_events` makes events of them.
 """
 
 import re
@@ -21,19 +21,19 @@ USER = "user"
 """The name under which people act in a trace."""
 
 REJECTED = "rejected"
-"""The error of a call that a person refused: until then, the run waited."""
+"""The error of a call that a person refused. The run waited until then."""
 
 INTERRUPTED = "interrupted"
-"""The error of a call that a person broke off: until then, it may have worked."""
+"""The error of a call that a person interrupted. It may have worked until then."""
 
 SCRIPT = AgentKind.TOOL
-"""The kind of agents that are scripts and not models; they spawn other agents."""
+"""The kind of an agent that is a script and no model, and that spawns other agents."""
 
 
 class Place(Struct, gc=False, frozen=True):
-    """A place in the log: the file by the name that reports show, and the line."""
+    """A place in the log."""
 
-    file: str
+    file: str  # the name of the file, as reports show it
     line: int
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Purpose(StrEnum):
 
 
 TOOL, SPAWN, MESSAGE, ASK, JOIN, CLOSE = Purpose
-"""The purposes once more: Python 3.11 is slow to look up a member of an enumeration."""
+"""The members of `Purpose`, because Python 3.11 is slow to look up a member of an enumeration."""
 
 
 class Step(Struct, gc=False):
@@ -60,37 +60,37 @@ class Step(Struct, gc=False):
 
     time: float  # in seconds since 1970
     place: Place
-    order: float = 0.0  # its place among the steps, which decides between steps of the same time
+    order: float = 0.0  # its position in the transcript, by which steps of the same time are sorted
 
     @property
     def at(self) -> tuple[float, float]:
-        """Return the key by which steps are sorted."""
+        """Return the key by which steps are sorted: time and order."""
         return self.time, self.order
 
     @property
     def last_time(self) -> float:
-        """Return the time of its end."""
+        """Return the time at which the step ends."""
         return self.time
 
 
 class ModelCall(Step):
-    """One answer of a model; `time` and `end` are those of its first and last row."""
+    """One answer of a model. `time` is the time of its first row."""
 
-    end: float = 0.0
+    end: float = 0.0  # the time of its last row
     model: str = ""
     basis: TokenBasis = TokenBasis.UNKNOWN
-    ref: str = ""
+    ref: str = ""  # the reference to its text, as in the other steps
     final: bool = True  # False if it calls a tool
-    decides: bool = False
+    decides: bool = False  # True if it spawns or addresses an agent
     error: str = ""  # the kind of error; empty if it succeeded
-    event: str = ""
-    more: dict[str, Any] | None = None  # further fields of its event, such as `finish_reason`; times as those of steps
-    is_dated: bool = False  # True if `time` is that of the request; else it begins when its input is there
+    event: str = ""  # the id of its event; empty before the event is added
+    more: dict[str, Any] | None = None  # further fields of its event, such as `finish_reason`
+    is_dated: bool = False  # True if `time` is the time of the request; else it begins when its input is complete
     spent: Tokens | None = None  # None if the log does not say
 
     @property
     def last_time(self) -> float:
-        """Return the time of its last row."""
+        """Return the time of the last row."""
         return self.end
 
     def note_text(self, text: str, privacy: Privacy) -> None:
@@ -115,15 +115,15 @@ class ToolCall(Step, gc=True):
     """A call of a tool by an agent."""
 
     purpose: Purpose = TOOL
-    call: ModelCall | None = None  # the answer that asks for it
+    call: ModelCall | None = None  # the answer of the model that asks for the tool
     id: str = ""
     tool: str = ""
-    ref: str = ""
+    ref: str = ""  # the reference to its arguments
     target: str = ""  # the agent that it spawns, addresses or ends
-    role: str = ""
-    answer: ToolResult | None = None
-    is_inferred: bool = False
-    event: str = ""
+    role: str = ""  # the role of the agent that it spawns
+    answer: ToolResult | None = None  # its result
+    is_inferred: bool = False  # True if the log does not have the call
+    event: str = ""  # the id of its event; empty before the event is added
     more: dict[str, Any] | None = None  # further fields of its event, such as `run_time`
 
 
@@ -131,40 +131,40 @@ class UserInput(Step, gc=True):
     """The input of a person."""
 
     ref: str = ""
-    waited: bool = True  # True if the run waited for it, provided that its turn was over
-    since: float = NO_TIME  # when the wait began, if not when the agent's last step ended
-    asked: bool = False  # True if the agent asked for it, at `since`, before its turn was over
-    is_command: bool = False  # True if it is a command of the program itself, which need not reach the model
-    status: Status = Status.UNKNOWN
-    asking: "ToolCall | None" = None  # the call that the person was asked about
+    waited: bool = True  # True if the run waited for it, in case the agent's turn was over
+    since: float = NO_TIME  # when the wait began; `NO_TIME` if it began with the end of the agent's last step
+    asked: bool = False  # True if the agent asked for it during its turn, at `since`
+    is_command: bool = False  # True for a command of the program, which may not reach the model
+    status: Status = Status.UNKNOWN  # cancelled if the person interrupted the agent
+    asking: "ToolCall | None" = None  # the call that the person was asked to allow
 
 
 class Note(Step):
-    """Any other text that an agent is given to read: its task, a reminder."""
+    """Another input of an agent, such as its task or a reminder."""
 
-    prolongs: bool = False  # True if it continues a turn that was over, as a hook does
+    prolongs: bool = False  # True if the turn, which was over, goes on with it, as with the message of a hook
 
 
 class Notice(Step, gc=True):
-    """A message from a call in the background to its agent, such as that it has ended."""
+    """A message from a call in the background to its agent, such as that the call has ended."""
 
-    tool_call: "ToolCall | None" = None  # None if the log does not say which, or if an agent reports about itself
+    tool_call: "ToolCall | None" = None  # None if the log does not name the call, or if an agent reports about itself
 
 
 class TurnEnd(Step):
-    """The end of an agent's turn of which the log states the length."""
+    """The end of an agent's turn, whose length the log states."""
 
-    run_time: float = 0.0  # its length in seconds
-    excludes: Excluded = Excluded.PEOPLE  # the time that the length leaves out
-    since: float = NO_TIME  # when the turn began, if not with a prompt
+    run_time: float = 0.0  # the length in seconds
+    excludes: Excluded = Excluded.PEOPLE  # the time that the length excludes
+    since: float = NO_TIME  # when the turn began; `NO_TIME` if it began with a prompt
 
 
 class Delivery(Step):
     """The arrival of another agent's message."""
 
-    sender: str = ""  # empty for what may also be the receiver's task
+    sender: str = ""  # empty if the message may be the receiver's task
     ref: str = ""
-    sent: ToolCall | None = None  # the call that sent it, if the log has it
+    sent: ToolCall | None = None  # the call that sent it; None if the log does not have it
 
 
 class Return(Step):
@@ -178,29 +178,29 @@ class Return(Step):
 
 
 class SafetyEvent(Step, gc=True):
-    """A guard's act: it stopped or refused something, or had a person asked."""
+    """An act of a guard: it stopped or refused something, or asked a person."""
 
     tool: str = ""
     status: Status = Status.ERROR
     error: str = ""
     ref: str = ""
-    asking: "ToolCall | None" = None  # the call that a person was asked about; the log has no time of their answer
+    asking: "ToolCall | None" = None  # the call that a person was asked to allow
 
 
 class CopiedHistory(Step):
-    """History of another transcript that was copied into this one, with the tokens that it repeats."""
+    """The history of another transcript that was copied into this one."""
 
-    tokens: dict[str, int] = field(default_factory=dict)
+    tokens: dict[str, int] = field(default_factory=dict)  # the tokens that the log states again for it, by kind
 
 
 class Transcript(Struct):
-    """The steps of one agent, as one file or a part of it records them."""
+    """The steps of one agent in its conversation, or of its model calls outside the conversation."""
 
     agent: str  # the agent's name
     key: str = ""  # its name in the log
     role: str = ""
-    aside: str = ""  # the purpose of model calls outside the agent's conversation, such as `compaction`; else empty
-    parent: str = ""  # the agent that spawned it; empty if nobody did, or if the log does not say
+    aside: str = ""  # the purpose of model calls outside the conversation, such as `compaction`; else empty
+    parent: str = ""  # the name of the agent that spawned it; empty if it has none, or if the log does not say
     is_root: bool = False  # True if people talk to it
     is_warm_up: bool = False  # True if it only fills caches before the run
     kind: AgentKind = AgentKind.MODEL
@@ -212,36 +212,44 @@ class Transcript(Struct):
         self.steps.append(step)
 
     @property
+    def first_step(self) -> Step | None:
+        """Return the earliest step; None if there is none."""
+        return min(self.steps, key=lambda step: step.at, default=None)
+
+    @property
     def model(self) -> str:
-        """Return the model of most of its answers; empty if none is named."""
+        """Return the model that gave most answers; empty if the log names none."""
         models = [step.model for step in self.steps if type(step) is ModelCall and step.model]
         return max(dict.fromkeys(models), key=models.count, default="")
 
     def fill_times(self) -> Step | None:
-        """Give steps whose row has no time that of the step before, or else of the first step that has one.
+        """Set the time of steps without one to the time of the previous step, or else of the first step with a time.
 
-        Return the first step without a time; None if all have one.
+        Return the first step that had no time; None if all had one.
         """
         times = [step.time for step in self.steps]
         if NO_TIME not in times:
             return None
-        known = next((time for time in times if time != NO_TIME), 0.0)
+        last_time = next((time for time in times if time != NO_TIME), 0.0)
         for step in self.steps:
             if step.time == NO_TIME:
-                step.time = known
+                step.time = last_time
                 if isinstance(step, ModelCall):
-                    step.end = max(step.end, known)
-            known = step.time
+                    step.end = max(step.end, last_time)
+            last_time = step.time
         return self.steps[times.index(NO_TIME)]
 
     def date_request(self, call: ModelCall, time: float, first: float = 0.0) -> None:
-        """Note the time of an answer's request, by the log's durations; it is not before the end of the step before.
+        """Set the time of an answer's request, as far as possible not before the end of the previous step.
 
-        `first` is the number of seconds until the first token; 0 if it is unknown.
+        Args:
+            call: The answer.
+            time: The time of the request, computed from durations in the log.
+            first: The number of seconds from then to the first token; 0 if unknown.
         """
-        place = int(call.order)
-        before = self.steps[place - 1].last_time if place else time
-        call.time = begin = max(min(max(time, before), call.end), 0.0)
+        index = int(call.order)
+        earliest = self.steps[index - 1].last_time if index else time
+        call.time = begin = max(min(max(time, earliest), call.end), 0.0)
         more = call.more = call.more or {}
         more["t_request"] = begin
         if first > 0:
@@ -249,29 +257,32 @@ class Transcript(Struct):
 
 
 def mark(text: str) -> int:
-    """Return a number that is the same for texts that differ in blanks and capitals only."""
+    """Return a number by which equal texts are found; it ignores differences in blanks and capitals."""
     return hash(" ".join(text.split()).lower())
 
 
-_NOTIFIED = r"<tool-use-id>([^<]{1,200})</tool-use-id>\s*<status>(\w{1,20})</status>"
-_OUTCOMES = {
+_NOTIFICATION = r"<tool-use-id>([^<]{1,200})</tool-use-id>\s*<status>(\w{1,20})</status>"
+_STATUS_BY_WORD = {
     **dict.fromkeys(("error", "failed", "failure"), Status.ERROR),
     **dict.fromkeys(("completed", "success", "succeeded", "ok"), Status.OK),
 }
 
 
 def outcome(word: str) -> Status:
-    """Return the status that a word of a log stands for."""
-    return _OUTCOMES.get(word, Status.CANCELLED)
+    """Return the status that a word of a log means: ok, error, or cancelled for any other word."""
+    return _STATUS_BY_WORD.get(word, Status.CANCELLED)
 
 
 def notified(text: str) -> list[tuple[str, Status]]:
     """Return the ids of the calls whose end a `<task-notification>` reports, each with its status."""
-    return [(call_id, outcome(word)) for call_id, word in re.findall(_NOTIFIED, text)]
+    return [(call_id, outcome(word)) for call_id, word in re.findall(_NOTIFICATION, text)]
 
 
 def join(call: ToolCall | None, result: ToolResult, report: ImportReport) -> bool:
-    """Join a result to its call, behind it whatever the clock says; return False for a second one or without a call."""
+    """Join a result to its call. Return False, and note the problem, for a second result or one without a call.
+
+    A result with an earlier time than its call is moved behind the call.
+    """
     if call is None:
         report.note(Problem.RESULT_WITHOUT_CALL, str(result.place))
         return False
@@ -286,8 +297,9 @@ def join(call: ToolCall | None, result: ToolResult, report: ImportReport) -> boo
 
 
 def local_commands(steps: Sequence[Step]) -> frozenset[int]:
-    """Return the `id` of the commands that no model answered, such as the one that ends the program."""
-    unanswered, is_answered = set(), False
+    """Return the `id` of each command that no model answered, such as the command that ends the program."""
+    unanswered = set()
+    is_answered = False  # True if a model answered between the step and the next input
     for step in reversed(steps):
         if isinstance(step, ModelCall):
             is_answered = True
@@ -299,19 +311,20 @@ def local_commands(steps: Sequence[Step]) -> frozenset[int]:
 
 
 def topology(parents: Mapping[str, str]) -> Topology:
-    """Return how agents are arranged, given the parent of each: all below one agent, or below one another."""
+    """Return the topology of a run, given the parent of each agent that has one."""
     if not parents:
         return Topology.UNKNOWN
-    is_deep = any(parent in parents for parent in parents.values())
-    return Topology.HIERARCHICAL if is_deep else Topology.CENTRALIZED
+    has_levels = any(parent in parents for parent in parents.values())
+    return Topology.HIERARCHICAL if has_levels else Topology.CENTRALIZED
 
 
 def parents_first(transcripts: Sequence[Transcript]) -> list[Transcript]:
-    """Return the transcripts, each behind those of its parent."""
-    children: dict[str, list[Transcript]] = {}
+    """Return the transcripts, each of them after the transcripts of its parent."""
+    children: dict[str, list[Transcript]] = {}  # by parent; under the empty name those without a known parent
     agents = {transcript.agent for transcript in transcripts}
     for transcript in transcripts:
-        children.setdefault(transcript.parent if transcript.parent in agents else "", []).append(transcript)
+        parent = transcript.parent if transcript.parent in agents else ""
+        children.setdefault(parent, []).append(transcript)
     ordered: list[Transcript] = []
     waiting = [""]
     reached = {""}
@@ -325,16 +338,16 @@ def parents_first(transcripts: Sequence[Transcript]) -> list[Transcript]:
 
 
 def add_returns(returns: Iterable[tuple[Transcript, Return]], transcripts: Iterable[Transcript]) -> None:
-    """Add returns to the transcripts of their receivers, unless an agent did nothing since its last return."""
+    """Add returns to the transcripts of their receivers, except for agents that did nothing since their last return."""
     ordered = sorted(returns, key=lambda pair: pair[1].at)
-    moments: dict[str, list[float]] = {step.child: [] for _, step in ordered}
+    step_times: dict[str, list[float]] = {step.child: [] for _, step in ordered}
     for transcript in transcripts:
-        if transcript.agent in moments and not transcript.aside:
-            moments[transcript.agent] = sorted([step.time for step in transcript.steps])
-    returned: dict[str, float] = {}
+        if transcript.agent in step_times and not transcript.aside:
+            step_times[transcript.agent] = sorted([step.time for step in transcript.steps])
+    last_returns: dict[str, float] = {}  # the time of each agent's last return
     for receiver, step in ordered:
-        done = moments[step.child]
-        before = returned.get(step.child)
-        if before is None or bisect_right(done, before) < bisect_right(done, step.time):
-            returned[step.child] = step.time
+        times = step_times[step.child]
+        last = last_returns.get(step.child)
+        if last is None or bisect_right(times, last) < bisect_right(times, step.time):
+            last_returns[step.child] = step.time
             receiver.steps.append(step)

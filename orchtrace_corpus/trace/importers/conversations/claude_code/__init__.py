@@ -41,7 +41,7 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     family.name_agents()
     family.link()
     account(reading, family)
-    yield run.trace(nothing=f"no row of a conversation in {reading.sources[0].shown}")
+    yield run.trace(empty_message=f"no row of a conversation in {reading.sources[0].shown}")
 
 
 class Family:
@@ -172,7 +172,7 @@ class Family:
             run.spawn(key, run_id, call, waits=False)
             self.children[key] = rows.Spawn(call, thread, "", child=key)
             if key in returned:
-                run.returned(key, steps.Note(last.last_time, last.place, call.order), is_inferred=True)
+                run.add_return(key, steps.Note(last.last_time, last.place, call.order), is_inferred=True)
         if start is not None and not start.child:
             start.call.role = masked(text_field(summary, "workflowName")) or thread.role
             self.take(run_id, start)
@@ -224,7 +224,7 @@ class Family:
                 child = self._find(addressed.name, addressed.thread)
                 self._return(child, addressed.thread, result.answer, ref=result.answer.ref)
         for key, step, spawn in self._unrecorded_returns():
-            self._run.returned(key, step, ref=step.ref, receiver=spawn.thread.key, is_inferred=True)
+            self._run.add_return(key, step, ref=step.ref, receiver=spawn.thread.key, is_inferred=True)
         for arrival in self._reading.arrivals:
             sender = self._find(arrival.name, arrival.thread) or self._add_stranger(arrival.name)
             self._run.receive(arrival.thread.key, arrival.step, sender, arrival.mark)
@@ -238,7 +238,7 @@ class Family:
         ref: str = "",
         error: str = "agent_error",
     ) -> None:
-        self._run.returned(child, step, status, ref, error, receiver.key)
+        self._run.add_return(child, step, status, ref, error, receiver.key)
         if status is Status.OK and (child not in self.answers or self.answers[child][0].at <= step.at):
             self.answers[child] = step, ref
 

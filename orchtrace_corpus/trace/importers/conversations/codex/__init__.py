@@ -164,7 +164,7 @@ class Links:
                 if not key and isinstance(ending.step, steps.Delivery):
                     self._run.receive(rollout.meta.id, ending.step, self._find_or_add(ending.name))
                 elif key not in ("", rollout.meta.id):
-                    self._run.returned(key, ending.step, ending.status, ref=ending.ref, receiver=rollout.meta.id)
+                    self._run.add_return(key, ending.step, ending.status, ref=ending.ref, receiver=rollout.meta.id)
             for arrival in rollout.arrivals:
                 author = self._find_or_add(arrival.author) if arrival.author else ""
                 self._run.receive(rollout.meta.id, arrival.step, author, arrival.text_mark)
