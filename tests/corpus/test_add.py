@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import orchtrace_corpus as oc
-from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
+from orchtrace_corpus.corpus.formats.issue_form import MAX_BODY_BYTES
 from orchtrace_corpus.corpus.sources.arxiv.client import Client
 from tests.conftest import ROOT, Result, run_corpus
 from tests.corpus import arxiv_server as faults
@@ -702,7 +702,7 @@ def test_an_issue_never_names_a_file(root: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "code", "message"),
     [
-        (b"x" * (LARGEST_BODY_BYTES + 1), 3, "issue.md is larger than any issue: 256 KiB"),
+        (b"x" * (MAX_BODY_BYTES + 1), 3, "issue.md is larger than any issue: 256 KiB"),
         (b"\xff\xfe", 3, "cannot read issue.md: not UTF-8"),
         (b"", 2, "issue.md names no paper"),
         (b"### Title\n\nHello\n", 2, "issue.md names no paper"),

@@ -346,7 +346,7 @@ def test_an_affiliation_that_nobody_knows_is_called_so_in_the_published_table_on
     assert {row["affiliation"] == "unknown" for key, row in rows.items() if not real[key].affiliation} == {True}
     items = FORMATS["csv"].read(table.encode(), real.taxonomy, "published")
     assert {"affiliation" in item.values for item in items if item.values["key"] == "sharp"} == {False}
-    assert {"affiliation" in item.blank for item in items if item.values["key"] == "sharp"} == {True}
+    assert {"affiliation" in item.empty_fields for item in items if item.values["key"] == "sharp"} == {True}
 
 
 @pytest.mark.parametrize(

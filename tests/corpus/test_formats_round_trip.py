@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchtrace_corpus.corpus.api import Corpus
-from orchtrace_corpus.corpus.formats import CITED, FormatError, complete_item
+from orchtrace_corpus.corpus.formats import PUBLICATION_FIELDS, FormatError, complete_item
 from orchtrace_corpus.corpus.formats.registry import FORMATS
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Paper
@@ -54,13 +54,13 @@ def came_back(papers: tuple[Paper, ...] | list[Paper], taxonomy: Taxonomy, name:
         carried = {field: record[field] for field in CARRIED[name, profile] or record if field in record}
         if CARRIED[name, profile]:  # a citation gives the key that a paper came with, and what is known of its venue
             carried["key"] = record.get("cite_key", record["key"])
-            for field, own in CITED.items():
+            for field, own in PUBLICATION_FIELDS.items():
                 if own in record:
                     del carried[field]
                     carried[own] = record[own]
         values, problems = complete_item(item, record)
         assert problems == []
-        kept = {field: record[field] for field in item.heads if field in record}
+        kept = {field: record[field] for field in item.first_items if field in record}
         assert same({**kept, **values}) == same(carried)
 
 

@@ -67,9 +67,9 @@ def test_some_columns_in_any_order_are_read(toy: Corpus) -> None:
     text = 'water,key,tools,year,care\n,a,"rake ; spade",2020,\ndaily,b,,,\n,c,NA,,{}\n'
 
     assert CSV.read(text.encode(), toy.taxonomy) == [
-        Item({"key": "a", "tools": ["rake", "spade"], "year": 2020}, 2, blank=("care",)),
-        Item({"key": "b", "care": {"water": "daily"}}, 3, blank=("tools", "year")),
-        Item({"key": "c", "tools": "NA", "care": {}}, 4, blank=("year",)),
+        Item({"key": "a", "tools": ["rake", "spade"], "year": 2020}, 2, empty_fields=("care",)),
+        Item({"key": "b", "care": {"water": "daily"}}, 3, empty_fields=("tools", "year")),
+        Item({"key": "c", "tools": "NA", "care": {}}, 4, empty_fields=("year",)),
     ]
 
 

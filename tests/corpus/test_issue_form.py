@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchtrace_corpus.corpus.api import Corpus, load
-from orchtrace_corpus.corpus.formats.issue_form import LONGEST_ANSWER, NO_ANSWER, questions, read
+from orchtrace_corpus.corpus.formats.issue_form import MAX_ANSWER_CHARACTERS, NO_ANSWER, questions, read
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Role, Taxonomy, Term
 from orchtrace_corpus.corpus.render.schema import form
 from tests.conftest import ROOT, TOY
@@ -191,11 +191,13 @@ def test_where_an_address_is_asked_for_a_link_is_its_address(heading: str) -> No
 
 
 def test_an_answer_of_a_book_s_length_is_left_out() -> None:
-    answers = read(body(Summary="x" * (LONGEST_ANSWER + 1), Size="small"), TAXONOMY)
+    answers = read(body(Summary="x" * (MAX_ANSWER_CHARACTERS + 1), Size="small"), TAXONOMY)
 
     assert answers.texts == {}
     assert answers.tags == {"size": "small"}
-    assert answers.remarks == (f"the answer to 'Summary' is longer than {LONGEST_ANSWER} characters, and left out",)
+    assert answers.remarks == (
+        f"the answer to 'Summary' is longer than {MAX_ANSWER_CHARACTERS} characters, and left out",
+    )
 
 
 def test_nested_links_take_no_time() -> None:

@@ -329,9 +329,9 @@ def test_an_excluded_record_as_a_paper_and_a_paper_as_the_log_calls_it(toy: Corp
         title="A Window Box", arxiv_id="2001.00009", urls=("https://arxiv.org/abs/2001.00009",)
     )
     assert intake.from_exclusion(park) == Paper(title="A Car Park", urls=("https://example.org/cars",))
-    assert intake.screened_identifier(intake.from_exclusion(box)) == "arXiv:2001.00009"
-    assert intake.screened_identifier(intake.from_exclusion(park)) == "CAR-PARK"
-    assert intake.screened_identifier(Paper(openreview_id="abcdefg")) == "OpenReview:abcdefg"
+    assert intake.exclusion_identifier(intake.from_exclusion(box)) == "arXiv:2001.00009"
+    assert intake.exclusion_identifier(intake.from_exclusion(park)) == "CAR-PARK"
+    assert intake.exclusion_identifier(Paper(openreview_id="abcdefg")) == "OpenReview:abcdefg"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession, paper_query
 from orchtrace_corpus.corpus.edit import tags
 from orchtrace_corpus.corpus.edit.edits import edit_file
 from orchtrace_corpus.corpus.edit.proposal import Proposal, find_target, load_editable
-from orchtrace_corpus.corpus.intake.screening import SHEET_TEXTS, is_screening_sheet, sheet_columns, sheet_keys
+from orchtrace_corpus.corpus.intake.screening import TEXT_COLUMNS, is_screening_sheet, sheet_columns, sheet_keys
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.disputes import disputable, value_of, values_for
 from orchtrace_corpus.corpus.model.fields import url_problem
@@ -152,7 +152,7 @@ def compare(
     findings: list[Finding] = []
     for path, text in texts.items():
         if is_screening:
-            sheet, problems = coding.decode(text, path, merged, sheet_keys(text), also=SHEET_TEXTS)
+            sheet, problems = coding.decode(text, path, merged, sheet_keys(text), also=TEXT_COLUMNS)
         else:
             sheet, problems = coding.decode(text, path, merged, [paper.key for paper in pool.papers])
         readers.append(sheet)

@@ -31,9 +31,9 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit import proposal as edit
 from orchtrace_corpus.corpus.edit import tags as tagging
 from orchtrace_corpus.corpus.edit.proposal import Proposal, Target, find_target, load_editable
-from orchtrace_corpus.corpus.formats.issue_form import LARGEST_BODY_BYTES
+from orchtrace_corpus.corpus.formats.issue_form import MAX_BODY_BYTES
 from orchtrace_corpus.corpus.intake.drafts import Coding, Details, detail_problems, read_form, screening_day
-from orchtrace_corpus.corpus.intake.lookup import PaperRequest, name_paper, name_papers
+from orchtrace_corpus.corpus.intake.lookup import PaperRequest, request_paper, request_papers
 from orchtrace_corpus.corpus.intake.screening import proposed_reason
 from orchtrace_corpus.corpus.model.author_names import parse_authors
 from orchtrace_corpus.corpus.model.field_table import FieldValue
@@ -83,13 +83,13 @@ def add(
     values = read_values(coded, pool.taxonomy, interview.problems)
     details = _details(detail_options, interview.problems, pool.taxonomy, values)
     candidates = corpus.candidates.items
-    requests = name_papers(names or [], pool, candidates)
+    requests = request_papers(names or [], pool, candidates)
     if issue:
         if names:
             message = f"--from-issue names the {pool.taxonomy.noun.one} itself"
             raise CommandUseError(message, "Leave out the other names.")
         name, form_details, form_coding = _read_issue(interview.session, issue, pool.taxonomy)
-        requests = [name_paper(name, pool, candidates)]
+        requests = [request_paper(name, pool, candidates)]
         details, coding = details.over(form_details), coding.over(form_coding)
     if not requests:
         hint = "Write an arXiv id, a DOI or an address: corpus add 2605.08686"
@@ -152,7 +152,7 @@ def exclude(
             raise CommandUseError(f"{paper.key} has its title and address", "Leave out --title and --url.")
         return interview.finish(partial(_demote, interview, paper, draft))
 
-    request = name_paper(name.strip(), pool, corpus.candidates.items)._replace(excluded=None)
+    request = request_paper(name.strip(), pool, corpus.candidates.items)._replace(excluded=None)
     if (candidate := request.candidate) is not None:
         draft = draft._replace(tags={**candidate.screening, **tags}, reason=draft.reason or proposed_reason(candidate))
 
@@ -306,7 +306,7 @@ def _details(
 
 def _read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> tuple[str, Details, Coding]:
     """Return the paper, details and coding of an issue form, and show remarks on unusable answers."""
-    shown, limit = printable(path, limit=300), LARGEST_BODY_BYTES
+    shown, limit = printable(path, limit=300), MAX_BODY_BYTES
     data = sys.stdin.buffer.read(limit + 1) if path == "-" else read_bytes(path, path, limit)
     if len(data) > limit:
         raise DataFileError(f"{shown} is larger than any issue: {limit // 1024} KiB")

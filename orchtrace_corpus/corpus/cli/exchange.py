@@ -28,7 +28,7 @@ from orchtrace_corpus.corpus.edit.merge import merge
 from orchtrace_corpus.corpus.edit.proposal import Proposal, find_papers, load_editable
 from orchtrace_corpus.corpus.edit.three_way import ThreeWay, merge_arxiv, merge_versions
 from orchtrace_corpus.corpus.formats import registry
-from orchtrace_corpus.corpus.intake.lookup import describe_candidate, near_title
+from orchtrace_corpus.corpus.intake.lookup import describe_candidate, similar_title_remarks
 from orchtrace_corpus.corpus.intake.papers import describe_match, from_item
 from orchtrace_corpus.corpus.model import metadata, store
 from orchtrace_corpus.corpus.model.records import Paper, ReadingName, in_published_order
@@ -81,7 +81,7 @@ def export(
         form, output = registry.find_by_ending(name), name
     else:
         form = registry.find(name)
-    chosen = form.profile(profile)
+    chosen = form.require_profile(profile)
     to_stdout = output == _STANDARD_STREAM
     if form.is_binary and to_stdout and sys.stdout.isatty():
         raise CommandUseError(f"{form.label} is not text for a terminal", f"Write it to a file: -o papers.{form.name}")
@@ -236,7 +236,7 @@ def import_(
             continue
         if remark := describe_candidate(paper, candidates):
             remarks[item.line] = remark
-        for remark in near_title(paper, records):
+        for remark in similar_title_remarks(paper, records):
             session.output.tell(f"corpus: {shown}:{item.line}: {remark}")
     merged = merge(corpus.file(store.PAPERS), items, corpus.pool.taxonomy, today().isoformat(), remarks)
     for line in sorted(remarks.keys() - {problem.line for problem in merged.problems}):

@@ -220,11 +220,11 @@ class Questions:
             prompt = f"Evidence: what in the source supports the tags{enter}"
             note = self._option(prompt, "--evidence", lambda answer: _required(answer) if demands else answer)
             if not note:
-                return draft._replace(source="", facets={})
+                return draft._replace(source="", evidence_tags={})
             prompt = "Source of the evidence"
             source = self._option(prompt, "--evidence-source", _read_url, source, keeps_proposal=True)
-        facets = self._tags(self._taxonomy.evidence, draft.facets, is_evidence=True)
-        return draft._replace(note=note, source=source, facets=facets)
+        facets = self._tags(self._taxonomy.evidence, draft.evidence_tags, is_evidence=True)
+        return draft._replace(note=note, source=source, evidence_tags=facets)
 
     def _tag(self, facet: Facet, candidate: Candidate | None = None, *, is_evidence: bool = False) -> Tag | None:
         """Ask for the tag of a facet, of papers or of evidence; None if it is optional and left out."""

@@ -219,7 +219,7 @@ def candidates(
     if order:
         from orchtrace_corpus.corpus.intake import screening
 
-        selected, places = screening.in_order(
+        selected, places = screening.order_candidates(
             selected, pool, session.files.arxiv, likely=order is options.ReadingOrder.LIKELY
         )
     filtered = (condition.attribute.name for condition in query.filters if condition.attribute.terms)

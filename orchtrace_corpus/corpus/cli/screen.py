@@ -78,12 +78,12 @@ def screen(
     if decisions:
         return _apply_sheets(session, corpus, decisions)
     chosen = parse(where or [], candidate_attributes(corpus.pool.taxonomy)).select(corpus.candidates.items)
-    waiting, places = screening.in_order(
+    waiting, places = screening.order_candidates(
         screening.undecided(chosen), corpus.pool, corpus.arxiv, likely=order is ReadingOrder.LIKELY
     )
-    abstracts = screening.abstracts(corpus.arxiv)
+    abstracts = screening.plain_abstracts(corpus.arxiv)
     if sheet:
-        write_new(sheet, screening.blank_sheet(waiting, abstracts, corpus.pool.taxonomy))
+        write_new(sheet, screening.new_sheet(waiting, abstracts, corpus.pool.taxonomy))
         session.output.note(f"wrote {printable(sheet, limit=300)}: {pluralize(len(waiting), 'candidate')}")
         return ExitCode.DONE
     if not waiting:
@@ -313,14 +313,14 @@ def _apply_sheets(session: CorpusSession, corpus: CorpusFiles, paths: Sequence[s
         code = ExitCode.FINDINGS if has_errors(findings) else code
         sheets.append([verdict for verdict in verdicts if verdict.key not in decided_before])
         before |= {verdict.key for verdict in verdicts} & decided_before
-    agreed, differing = screening.agreed(sheets)
+    agreed, differing = screening.merge_sheets(sheets)
     for key in differing:
         output.tell(f"corpus: {key}: the readers differ, so nothing is decided")
     counts = Counter[Choice]()
     for verdict in agreed:
         try:
             if verdict.choice is not Choice.LATER:
-                _apply_verdict(corpus.root, screening.check_verdict(verdict, protocol))
+                _apply_verdict(corpus.root, screening.complete_verdict(verdict, protocol))
             counts[verdict.choice] += 1
         except CorpusError as error:
             output.tell(f"corpus: {verdict.key}: nothing was written: {error}")

@@ -150,7 +150,7 @@ def _tell_gaps(session: CorpusSession, fetched: Fetched) -> bool:
     for ids, reason, advice in (
         (answer.throttled, "arXiv did not answer for", "Run the command again later; answers so far are stored."),
         (answer.unparseable, "arXiv's answer could not be read about", "Run the command again later."),
-        (() if failure else fetched.unknown, "nothing is kept of", "Run corpus fetch without --offline."),
+        (() if failure else fetched.unanswered, "nothing is kept of", "Run corpus fetch without --offline."),
     ):
         if ids:
             earlier = sum(name in reported for name in ids)
@@ -160,7 +160,7 @@ def _tell_gaps(session: CorpusSession, fetched: Fetched) -> bool:
     if failure:
         session.output.tell("corpus: not every request succeeded; the report uses answers of earlier runs")
         session.output.tell(f"corpus: {failure}")
-    return bool(answer.throttled or answer.unparseable or fetched.unknown or failure)
+    return bool(answer.throttled or answer.unparseable or fetched.unanswered or failure)
 
 
 def _list_some(names: Sequence[str]) -> str:
@@ -242,7 +242,7 @@ def take_libraries(session: CorpusSession, corpus: CorpusFiles, paths: Sequence[
         data = read_bytes(path, path)
         items += registry.find_by_ending(path, data).read(data, corpus.pool.taxonomy, path=path)
     name = ", ".join(map(os.path.basename, paths))
-    outcome = discovery.take_items(corpus, items, name, today())
+    outcome = discovery.import_candidates(corpus, items, name, today())
     judgement = judge(corpus, discovery.propose(corpus, outcome))
     if dry_run:
         session.output.write(judgement.diff)

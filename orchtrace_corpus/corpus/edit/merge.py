@@ -101,7 +101,7 @@ def merge(
             if not values.get("urls") and (page := next(pages, "")):
                 values["urls"] = [page]
         else:
-            blank += [(key, name) for name in item.blank if paper.get(name)]
+            blank += [(key, name) for name in item.empty_fields if paper.get(name)]
             values = {name: new for name, new in values.items() if plain_value(new) != plain_value(paper.get(name))}
         changes.append(_Change(key, item.line, values, place, remarks.get(item.line, "")))
     added = [change for change in changes if change.place is None]

@@ -1,4 +1,4 @@
-"""The records and problems of a file in a format other than that of the data files."""
+"""Records read from a file in a format such as BibTeX or CSV, and the problems of such a file."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,28 +14,29 @@ from orchtrace_corpus.corpus.model.record_fields import Value
 if TYPE_CHECKING:
     from orchtrace_corpus.corpus.formats.citation import EntryDetails
 
-CITED = {"year": "venue_year", "venue": "proceedings"}
-"""The fields of a venue in a citation, each with the field of a record that takes precedence."""
+PUBLICATION_FIELDS = {"year": "venue_year", "venue": "proceedings"}
+"""For a field of a citation, the field of a record that receives it if the record has a value there already."""
 
 
 class Item(NamedTuple):
-    """A record of a file, with the line on which it begins, from 1.
+    """A record as read from a file.
 
     Attributes:
         values: The fields in the shape of `papers.yaml`; the key is spelled as in the file.
-        heads: The first items of lists that the format cuts short, by field: `authors` in a CSV with a first author,
-            `urls` in BibTeX. These fields are not among `values`.
-        blank: The fields that have an empty place in the file. A record keeps its values for them.
-        cited: `year` and `venue` of a citation, which are those of the venue where the record has them.
-        keywords: The keywords written `field=term`, which can be tags.
-        annotation: The annotation of an item with such keywords, which can be the summary.
-        details: The type and fields such as `volume`, in a format other than BibTeX.
+        line: The line on which the record begins, from 1.
+        first_items: The first item of each list that the format cuts short, by field: `authors` in a CSV with a first
+            author, `urls` in BibTeX. These fields are not among `values`.
+        empty_fields: The fields that are empty in the file. An import does not change them.
+        cited: `year` and `venue` of a citation; see `PUBLICATION_FIELDS`.
+        keywords: The keywords of the form `field=term`. They become the tags of a new paper.
+        annotation: The annotation, if there are such keywords. It becomes the summary of a new paper.
+        details: The type and fields such as `volume`; None for BibTeX, where `values` has them under `bibtex`.
     """
 
     values: Mapping[str, Value]
     line: int
-    heads: Mapping[str, str] = {}
-    blank: tuple[str, ...] = ()
+    first_items: Mapping[str, str] = {}
+    empty_fields: tuple[str, ...] = ()
     cited: Mapping[str, Value] = {}
     keywords: tuple[str, ...] = ()
     annotation: str = ""
@@ -54,26 +55,26 @@ class FormatError(DataFileError):
 
     def __init__(self, path: str, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(problems))
-        shown = printable(path, limit=300)
-        lines = [f"{shown}:{problem.line}: {problem.message}" for problem in self.problems]
+        path = printable(path, limit=300)
+        lines = [f"{path}:{problem.line}: {problem.message}" for problem in self.problems]
         super().__init__("\n".join(first_and_more(lines, MAX_LINES, "and {:,} more")))
 
 
 def read_identifiers(numbers: Iterable[str], doi: str) -> dict[str, Value]:
-    """Return the arXiv id and the DOI of a citation, by field.
+    """Return the arXiv id and the DOI of a citation, by the name of the field.
 
-    The arXiv id is searched in `numbers`, in any spelling, and in arXiv's own DOIs. A DOI of unknown form is kept, for
-    the decoder to refuse.
+    `numbers` are texts that may be an arXiv id in any spelling; a DOI of arXiv names an arXiv id, too. A malformed
+    DOI is kept, so that the decoder reports it.
     """
     by_field: dict[str, Value] = {}
-    recognised = recognise(doi)
-    if is_normal(IdentifierKind.DOI, doi):  # no address, so `%` in it is no escape
-        recognised = Identifier(IdentifierKind.DOI, doi)
-    if doi and recognised is None:
+    doi_identifier = recognise(doi)
+    if is_normal(IdentifierKind.DOI, doi):  # not an address, where `%` would begin an escape
+        doi_identifier = Identifier(IdentifierKind.DOI, doi)
+    if doi and doi_identifier is None:
         by_field[IdentifierKind.DOI.value] = doi
-    elif recognised is not None and recognised.kind is IdentifierKind.DOI:
-        by_field[IdentifierKind.DOI.value] = recognised.value
-    for identifier in (*map(recognise, numbers), recognised):
+    elif doi_identifier is not None and doi_identifier.kind is IdentifierKind.DOI:
+        by_field[IdentifierKind.DOI.value] = doi_identifier.value
+    for identifier in (*map(recognise, numbers), doi_identifier):
         if identifier is not None and identifier.kind is IdentifierKind.ARXIV:
             by_field.setdefault(IdentifierKind.ARXIV.value, identifier.value)
     return by_field
@@ -84,62 +85,66 @@ def without_empty(values: Mapping[str, Value | None]) -> dict[str, Value]:
     return {field: value for field, value in values.items() if value}
 
 
-def read_item(
+def citation_item(
     line: int,
     fields: Mapping[str, Value],
+    *,
     cited: Mapping[str, Value],
     details: "EntryDetails",
     keywords: Iterable[str],
     annotation: str,
-    heads: Mapping[str, str] = {},
+    first_items: Mapping[str, str] = {},
 ) -> Item:
-    """Return the record of a citation; the editors of a work without authors are its authors."""
-    values = {**fields, "authors": fields["authors"] or list(details.editors)}
+    """Return a citation as an item. If it has no authors, its editors become the authors."""
+    values = without_empty({**fields, "authors": fields["authors"] or list(details.editors)})
     tags = tuple(keyword for keyword in keywords if "=" in keyword)
-    return Item(without_empty(values), line, heads, (), cited, tags, annotation if tags else "", details)
+    summary = annotation if tags else ""
+    return Item(values, line, first_items, cited=cited, keywords=tags, annotation=summary, details=details)
 
 
 def complete_item(item: Item, present: Mapping[str, object] | None) -> tuple[dict[str, Value], list[str]]:
     """Return the values that an item gives to a record with the fields `present`, and the problems with them.
 
-    `present` is None for a new record. A list that begins with the item's head is kept. Another address replaces the
-    first one; another first author is a problem, since the authors after it are unknown. Year and venue of a citation
-    go to `venue_year` and `proceedings` where the record has them. Authors who differ only in the braces of a
-    collective are kept.
+    `present` is None for a new record. A list of the record that begins with the item's first item stays as it is.
+    Otherwise a new address replaces the first one, and a new first author is a problem, since the other authors are
+    unknown. Authors who differ only in the braces of a collective stay as they are.
     """
     values = dict(item.values)
     problems = []
-    for field, own in CITED.items():
+    current = present or {}
+    for field, publication_field in PUBLICATION_FIELDS.items():
         if field in item.cited:
-            values[own if present and present.get(own) else field] = item.cited[field]
+            values[publication_field if current.get(publication_field) else field] = item.cited[field]
     if present is not None and "authors" in values:
-        present_names, item_names = _texts(present.get("authors")), _texts(values["authors"])
+        present_names, item_names = _text_list(present.get("authors")), _text_list(values["authors"])
         if list(map(bare_author, present_names)) == list(map(bare_author, item_names)):
             values["authors"] = present_names
     if item.details is not None:
-        from orchtrace_corpus.corpus.formats.citation import merge_entry  # no generated file needs it
+        from orchtrace_corpus.corpus.formats.citation import merge_entry  # not needed to build generated files
 
-        current = present or {}
-        venues = (fields.get(name) for name in ("proceedings", "venue") for fields in (values, current))
-        venue = next(filter(None, venues), "")
+        proceedings = values.get("proceedings") or current.get("proceedings")
+        venue = proceedings or values.get("venue") or current.get("venue") or ""
         entry = current.get("bibtex")
         latex = {str(name): str(text) for name, text in entry.items()} if isinstance(entry, Mapping) else {}
         values |= without_empty({"bibtex": merge_entry(item.details, latex, str(venue))})
-    for field, head in item.heads.items():
+    for field, first_item in item.first_items.items():
         if present is None:
-            cut_short = [OTHERS] if field == "authors" and "," in head else []
-            values[field] = [head, *cut_short]
+            values[field] = [first_item]
+            if field == "authors" and "," in first_item:  # a person, not a collective: there may be more authors
+                values[field] = [first_item, OTHERS]
             continue
-        texts = _texts(present.get(field))
-        if texts and bare_author(texts[0]) == bare_author(head):
+        texts = _text_list(present.get(field))
+        if texts and bare_author(texts[0]) == bare_author(first_item):
             continue
         if field == "authors":
             first = f"the record's is {quote(texts[0])}" if texts else "the record has none"
-            problems.append(f"the first author is {quote(head)}, but {first}; change the list in the record itself")
+            message = f"the first author is {quote(first_item)}, but {first}; change the list in the record itself"
+            problems.append(message)
         else:
-            values[field] = [head, *(text for text in texts[1:] if text != head)]
+            values[field] = [first_item, *(text for text in texts[1:] if text != first_item)]
     return values, problems
 
 
-def _texts(value: object) -> list[str]:
+def _text_list(value: object) -> list[str]:
+    """Return the items of a list as texts; empty for another value."""
     return [str(item) for item in value] if isinstance(value, (list, tuple)) else []

@@ -1,11 +1,11 @@
-"""Papers as BibTeX entries, and BibTeX entries as records.
+"""Write papers as BibTeX entries, and read them from BibTeX files.
 
 An entry has the fields of a citation: key, title, authors, year, venue, arXiv id, DOI and the first URL of the paper.
-The record keeps the type and the other fields of an imported entry, such as `volume`, as LaTeX under `bibtex`, and
-they are exported again.
+An import keeps the entry's type and other fields, such as `volume`, as LaTeX in the record's field `bibtex`. An export
+writes them again.
 
-bibtexparser finds the blocks of a file. It skips what it cannot read, and does not expand strings; here each of these
-is expanded or reported with its line.
+bibtexparser splits a file into blocks. It skips blocks that it cannot read, and does not expand strings. This module
+reports such blocks with their lines, and expands the strings.
 """
 
 import re
@@ -41,19 +41,20 @@ _VENUE_FIELD_OF = {
     **dict.fromkeys(("phdthesis", "mastersthesis"), "school"),
     **dict.fromkeys(("techreport", "thesis", "report"), "institution"),
 }
-"""The field of an entry that names the venue, by its type; `howpublished` in all others."""
+"""The field of an entry that names the venue, by entry type; `howpublished` for all other types."""
 _NOT_KEPT = frozenset("title subtitle author year keywords annotation annote abstract file crossref".split())
-"""Fields that a record has itself, texts by other people, and paths of one machine."""
-_EPRINT = frozenset("eprint archiveprefix eprinttype primaryclass eprintclass".split())
+"""Fields that an import does not keep: a record has them itself, or they are texts by others or paths of a machine."""
+_EPRINT_FIELDS = frozenset("eprint archiveprefix eprinttype primaryclass eprintclass".split())
 _TYPE_FIELD = "type_field"
-"""The name in a record for an entry's field `type`; in a record, `type` is the entry type."""
+"""The field `type` of an entry, as a record names it. In a record, `type` is the type of the entry."""
 _ARXIV_JOURNAL = r"(?:arxiv|corr)\b"
 _MONTHS = {name[:3].lower(): name for name in citation.MONTHS}
-_ENCODED_UNICODE = partial(encoded, unicode=True)  # one object, since caches of names and words have it in their keys
+"""The strings that every BibTeX style defines."""
+_encode_unicode = partial(encoded, unicode=True)  # a single object, since it is part of the keys of caches
 _WORD = r"[^\s\"#%'(),={}]+"
 _FIELD_START = r"([\w-]+)\s*=\s*(?=[{\"])"
-_STRAY = rf"@\s*\w+\s*[{{(]|(?<![^\n])[ \t]*(?:@\s*\w|{_FIELD_START})|\A,\s*[\w-]+\s*="
-"""Text that BibTeX takes for a comment between entries, but was meant as an entry or as fields of an entry."""
+_LOST_TEXT = rf"@\s*\w+\s*[{{(]|(?<![^\n])[ \t]*(?:@\s*\w|{_FIELD_START})|\A,\s*[\w-]+\s*="
+"""Text between entries, which BibTeX takes for a comment, but which was meant as an entry or as fields of an entry."""
 
 
 class Field(NamedTuple):
@@ -76,13 +77,13 @@ class Entry(NamedTuple):
         return self.fields[name].value.strip() if name in self.fields else ""
 
     def line_of(self, name: str) -> int:
-        """Return the line of a field; that of the entry without the field."""
+        """Return the line of a field, or the line of the entry if it does not have the field."""
         return self.fields[name].line if name in self.fields else self.line
 
     def address(self, name: str) -> str:
         r"""Return the web address in a field, bare or in `\url{...}`; empty without an address."""
         match = re.fullmatch(r"(?:\\url\s*\{)?\s*(https?://[^\s{}]+)\s*\}?", self.text(name), re.IGNORECASE)
-        return re.sub(r"\\([_%&#$~])(?:\{\})?", r"\1", match[1]) if match else ""
+        return re.sub(r"\\([_%&#$~])(?:\{\})?", r"\1", match[1]) if match else ""  # without LaTeX's escapes
 
 
 def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
@@ -91,37 +92,34 @@ def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, categories:
 
 
 def read(text: str, taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
-    """Return the entries of a BibTeX file; all profiles read alike."""
+    """Return the entries of a BibTeX file as items; the profile makes no difference."""
     return [_item(entry, problems, taxonomy) for entry in _entries(text, problems)]
 
 
 def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[str, str]) -> str:
-    encode = encoded if profile == "bibtex" else _ENCODED_UNICODE
-    entry_type, venue_field, kept_fields = _kept_by(paper)
-    is_dated = profile != "bibtex" and "date" in kept_fields  # biber warns of an entry with both a date and a year
-    fields = [
-        (_FIELDS["title"], citation.protect_capitals(paper.title, encode)),
-        (_FIELDS["authors"], "" if citation.is_edited(paper) else citation.format_names(paper.authors, encode)),
-        (venue_field, encode(paper.cited_venue)),
-        (_FIELDS["year"], "" if is_dated else str(paper.cited_year or "")),
-        *(("type" if name == _TYPE_FIELD else name, value) for name, value in kept_fields.items()),
-        (_FIELDS["arxiv_id"], paper.arxiv_id or ""),
-        ("archivePrefix", _ARXIV if paper.arxiv_id else ""),
-        ("primaryClass", categories.get(paper.arxiv_id or "", "") if paper.arxiv_id else ""),
-        (_FIELDS["doi"], percent_encoded(paper.doi or "", safe="!#$&'()*+,-./:;<=>?@[]^_|~")),
-        (_FIELDS["urls"], paper.urls[0] if paper.urls else ""),
-    ]
+    encode = encoded if profile == "bibtex" else _encode_unicode
+    exported = _exported_entry(paper)
+    fields: list[tuple[str, str]] = [(_FIELDS["title"], citation.protect_capitals(paper.title, encode))]
+    if not citation.is_edited(paper):
+        fields.append((_FIELDS["authors"], citation.format_names(paper.authors, encode)))
+    fields.append((exported.venue_field, encode(paper.cited_venue)))
+    if profile == "bibtex" or "date" not in exported.fields:  # biber warns of an entry with both a date and a year
+        fields.append((_FIELDS["year"], str(paper.cited_year or "")))
+    fields += (("type" if name == _TYPE_FIELD else name, value) for name, value in exported.fields.items())
+    if paper.arxiv_id:
+        fields += [(_FIELDS["arxiv_id"], paper.arxiv_id), ("archivePrefix", _ARXIV)]
+        fields.append(("primaryClass", categories.get(paper.arxiv_id, "")))
+    fields.append((_FIELDS["doi"], percent_encoded(paper.doi or "", safe="!#$&'()*+,-./:;<=>?@[]^_|~")))
+    fields.append((_FIELDS["urls"], "".join(paper.urls[:1])))
     written = {name for name, value in fields if value}
     carried = citation.carried_texts(paper, taxonomy, "bibtex")
     fields += [(name, encode(text)) for name, text in carried.items() if name not in written]
     if profile == "tagged":
-        fields += [
-            ("keywords", ", ".join(citation.keywords(paper, taxonomy))),
-            (_FIELDS["summary"], encode(citation.summary_text(paper))),
-        ]
-    lines = [f"@{entry_type}{{{paper.citation_key},"]
+        fields.append(("keywords", ", ".join(citation.keywords(paper, taxonomy))))
+        fields.append((_FIELDS["summary"], encode(citation.summary_text(paper))))
+    lines = [f"@{exported.type}{{{paper.citation_key},"]
     for name, value in fields:
-        if name == "month" and value in _MONTHS.values():  # styles define strings for months, in their language
+        if name == "month" and value in _MONTHS.values():  # a string, which styles define in their language
             lines.append(f"  {name:13} = {value[:3].lower()},")
         elif name and value:
             lines.append(f"  {name:13} = {{{value}}},")
@@ -129,88 +127,109 @@ def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[s
 
 
 def left_out(paper: Paper) -> Iterator[str]:
-    """Yield the fields of a paper that its entry has no place for."""
+    """Yield the fields of a paper that its entry does not hold."""
     yield from citation.unlinked(paper, 1)
-    yield from (name for name in paper.bibtex if name != "type" and name not in _kept_by(paper)[2])
+    exported_fields = _exported_entry(paper).fields
+    yield from (name for name in paper.bibtex if name != "type" and name not in exported_fields)
 
 
-def _kept_by(paper: Paper) -> tuple[str, str, dict[str, str]]:
-    """Return a paper's entry type, the field for its venue unless it is named already, and the imported fields."""
+class _ExportedEntry(NamedTuple):
+    """What an entry takes from the imported one: its type and fields, and the field to write the venue to.
+
+    `venue_field` is empty if `fields` already name the venue.
+    """
+
+    type: str
+    venue_field: str
+    fields: dict[str, str]
+
+
+def _exported_entry(paper: Paper) -> _ExportedEntry:
     entry_type = paper.bibtex.get("type") or _default_type(paper.cited_venue)
-    written = {"type"}
-    for names, value in (({"url"}, paper.urls), ({"doi"}, paper.doi), (_EPRINT, paper.arxiv_id)):
+    fields = {name: value for name, value in paper.bibtex.items() if name != "type"}
+    # The record has precedence over the imported entry.
+    for names, value in ((("url",), paper.urls), (("doi",), paper.doi), (_EPRINT_FIELDS, paper.arxiv_id)):
         if value:
-            written |= names
-    kept_fields = {name: value for name, value in paper.bibtex.items() if name not in written}
-    if not str(kept_fields.get("date", paper.cited_year)).startswith(str(paper.cited_year)):
-        del kept_fields["date"]
-    carrier = _venue_field(kept_fields, entry_type)
-    if carrier and _venue(carrier, citation.plain(kept_fields[carrier])) == paper.cited_venue:
-        return entry_type, "", kept_fields
-    if not carrier and paper.cited_venue == _ARXIV and paper.arxiv_id:
-        return entry_type, "", kept_fields
-    field = _VENUE_FIELD_OF.get(entry_type, "howpublished")
-    kept_fields.pop(field, None)
-    return entry_type, field, kept_fields
+            fields = {name: text for name, text in fields.items() if name not in names}
+    if "date" in fields and not fields["date"].startswith(str(paper.cited_year)):
+        del fields["date"]
+    imported_field = _venue_field(fields, entry_type)
+    if imported_field:
+        is_venue_named = _venue(imported_field, citation.plain(fields[imported_field])) == paper.cited_venue
+    else:
+        is_venue_named = paper.cited_venue == _ARXIV and bool(paper.arxiv_id)
+    if is_venue_named:
+        return _ExportedEntry(entry_type, "", fields)
+    venue_field = _VENUE_FIELD_OF.get(entry_type, "howpublished")
+    fields.pop(venue_field, None)
+    return _ExportedEntry(entry_type, venue_field, fields)
 
 
 def _default_type(venue: str) -> str:
-    """Return the usual type of an entry at a venue."""
+    """Return the type of a new entry for a paper at a venue."""
     kind = citation.venue_kind(venue)
-    is_usual = kind in (citation.VenueKind.JOURNAL, citation.VenueKind.CONFERENCE)
-    return citation.PUBLICATION_TYPES[kind].bibtex if is_usual else "misc"
+    if kind in (citation.VenueKind.JOURNAL, citation.VenueKind.CONFERENCE):
+        return citation.PUBLICATION_TYPES[kind].bibtex
+    return "misc"
 
 
 def _venue_field(fields: Mapping[str, str], entry_type: str) -> str:
-    """Return the field of an entry that names its venue: that of its type, else the first; empty if there is none."""
-    order = (_VENUE_FIELD_OF.get(entry_type, "howpublished"), *citation.VENUE_FIELDS)
-    return next((name for name in order if fields.get(name) and "\\url" not in fields[name]), "")
+    """Return the field that names the venue: the usual one of the entry type, else the first; empty without any."""
+    for name in (_VENUE_FIELD_OF.get(entry_type, "howpublished"), *citation.VENUE_FIELDS):
+        if fields.get(name) and "\\url" not in fields[name]:
+            return name
+    return ""
 
 
 def _venue(field: str, text: str) -> str:
-    """Return the venue that a field names; each spelling of arXiv as a journal is arXiv."""
-    is_on_arxiv = field.startswith("journal") and re.match(_ARXIV_JOURNAL, text, re.IGNORECASE)
-    return _ARXIV if is_on_arxiv else text
+    """Return the venue that the text of a field names: `arXiv` for all spellings of arXiv as a journal."""
+    is_arxiv = field.startswith("journal") and re.match(_ARXIV_JOURNAL, text, re.IGNORECASE) is not None
+    return _ARXIV if is_arxiv else text
 
 
 def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
-    """Return the record of an entry, and add its problems to `problems`."""
+    """Return an entry as an item, and add its problems to `problems`."""
 
-    def text_of(name: str) -> str:
+    def plain_text(name: str) -> str:
         try:
             return decoded(entry.text(name))
         except LatexError as error:
             problems.append(Problem(entry.line_of(name), f"{name} {error}"))
             return ""
 
-    title = ": ".join(filter(None, (text_of("title"), text_of("subtitle"))))
+    title = ": ".join(filter(None, (plain_text("title"), plain_text("subtitle"))))
+    names_field = "author" if entry.text("author") else "editor"
     try:
-        authors = citation.read_names(entry.text("author") or entry.text("editor"), decoded)
+        authors = citation.read_names(entry.text(names_field), decoded)
     except (citation.NamesError, LatexError) as error:
-        name = "author" if entry.text("author") else "editor"
-        problems.append(Problem(entry.line_of(name), f"{name}: {error}"))
+        problems.append(Problem(entry.line_of(names_field), f"{names_field}: {error}"))
         authors = []
     year = _year(entry, problems)
     ids = _identifiers(entry)
     venue_field = _venue_field({name: entry.text(name) for name in entry.fields}, entry.type)
-    by_id = _ARXIV if IdentifierKind.ARXIV in ids else ""
-    venue = _venue(venue_field, text_of(venue_field)) if venue_field else by_id
+    if venue_field:
+        venue = _venue(venue_field, plain_text(venue_field))
+    else:
+        venue = _ARXIV if IdentifierKind.ARXIV in ids else ""
     if "crossref" in entry.fields and not (venue and year):
         message = "crossref is not followed: copy the year and the booktitle from the entry that it names"
         problems.append(Problem(entry.line_of("crossref"), message))
-    url = entry.address("url") or entry.address("howpublished")
-    read_fields = set(_EPRINT) if IdentifierKind.ARXIV in ids else set()
+    url_field = "url" if entry.address("url") else "howpublished"
+    url = entry.address(url_field)
+    read_fields = set(_EPRINT_FIELDS) if IdentifierKind.ARXIV in ids else set()
     if IdentifierKind.DOI in ids:
         read_fields.add("doi")
     if url:
-        read_fields.add("url" if entry.address("url") else "howpublished")
-    is_alone = [entry.text(name) for name in citation.VENUE_FIELDS].count(entry.text(venue_field)) == 1
-    if is_alone and venue_field == _VENUE_FIELD_OF.get(entry.type, "howpublished") and venue == text_of(venue_field):
+        read_fields.add(url_field)
+    # The venue's field is not kept if the record's venue restores it: the usual field of the type, in equal words.
+    is_usual = venue_field == _VENUE_FIELD_OF.get(entry.type, "howpublished")
+    is_unique = [entry.text(name) for name in citation.VENUE_FIELDS].count(entry.text(venue_field)) == 1
+    if is_unique and is_usual and venue == plain_text(venue_field):
         read_fields.add(venue_field)
-    fields = (field for field in (*PAPER_FIELDS, *taxonomy.fields) if field.name not in citation.SPELLED)
+    fields = (field for field in (*PAPER_FIELDS, *taxonomy.fields) if field.name not in citation.SPECIAL_FIELDS)
     carried = {field.carriers.bibtex: field for field in fields if field.carriers.bibtex in entry.fields}
     kept_fields: dict[str, Value] = {"type": entry.type} if entry.type != _default_type(venue) else {}
-    kept_fields |= _kept(entry, {*read_fields, *carried}, problems)
+    kept_fields |= _kept_fields(entry, {*read_fields, *carried}, problems)
     values: dict[str, Value] = {
         "key": entry.key,
         **without_empty({"title": title, "authors": authors, "bibtex": kept_fields}),
@@ -218,22 +237,24 @@ def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
     }
     for name, field in carried.items():
         try:
-            value = read_value(field, text_of(name))
+            value = read_value(field, plain_text(name))
             values[field.name] = list(value) if isinstance(value, tuple) else value
         except CommandUseError as error:
             problems.append(Problem(entry.line_of(name), str(error)))
+    first_items = {"urls": url} if url else {}
+    cited = without_empty({"year": year, "venue": venue})
     tags = tuple(part.strip() for part in re.split("[,;]", entry.text("keywords")) if "=" in part)
-    cited, heads = without_empty({"year": year, "venue": venue}), {"urls": url} if url else {}
-    return Item(values, entry.line, heads, (), cited, tags, text_of("annotation") if tags else "")
+    annotation = plain_text("annotation") if tags else ""
+    return Item(values, entry.line, first_items, cited=cited, keywords=tags, annotation=annotation)
 
 
-def _kept(entry: Entry, read_fields: Collection[str], problems: list[Problem]) -> dict[str, Value]:
-    """Return the fields of an entry that a record has no field for, as LaTeX on one line."""
+def _kept_fields(entry: Entry, read_fields: Collection[str], problems: list[Problem]) -> dict[str, Value]:
+    """Return the fields for `bibtex` in a record, as LaTeX on one line; `read_fields` are in other fields of it."""
     kept_fields: dict[str, Value] = {}
     for name, field in entry.fields.items():
         value = " ".join("".join(c if c.isprintable() else " " for c in field.value).split())
-        is_year = name == "date" and len(value) == 4
-        if not value or name in _NOT_KEPT or name in read_fields or is_year:
+        is_only_a_year = name == "date" and len(value) == 4
+        if not value or name in _NOT_KEPT or name in read_fields or is_only_a_year:
             continue
         record_name = _TYPE_FIELD if name == "type" else name
         if problem := entry_field_problem(record_name, value):
@@ -243,30 +264,39 @@ def _kept(entry: Entry, read_fields: Collection[str], problems: list[Problem]) -
 
 
 def _year(entry: Entry, problems: list[Problem]) -> int | None:
-    name = "year" if entry.text("year") else "date"
+    if entry.text("year"):
+        name, pattern = "year", r"[1-9]\d{3}"
+    else:
+        name, pattern = "date", r"[1-9]\d{3}(?:[-/].*)?"
     text = entry.text(name).strip("{} ")
     if not text:
         return None
-    if not re.fullmatch(r"[1-9]\d{3}" if name == "year" else r"[1-9]\d{3}(?:[-/].*)?", text, re.ASCII):
+    if not re.fullmatch(pattern, text, re.ASCII):
         problems.append(Problem(entry.line_of(name), f"{name} {quote(text)} is not a year of four digits"))
         return None
     return int(text[:4])
 
 
 def _identifiers(entry: Entry) -> dict[str, Value]:
-    """Return the arXiv id and the DOI of an entry; an eprint of unknown form is kept, for the decoder to refuse."""
-    prefix = (entry.text("archiveprefix") or entry.text("eprinttype")).lower()
-    eprint, doi = entry.text("eprint"), entry.text("doi").strip("{}").replace("\\_", "_")
+    """Return the arXiv id and the DOI of an entry, by the name of the field.
+
+    A malformed arXiv id in `eprint` is kept, so that the decoder reports it.
+    """
+    archive = (entry.text("archiveprefix") or entry.text("eprinttype")).lower()
+    eprint = entry.text("eprint")
+    doi = entry.text("doi").strip("{}").replace("\\_", "_")
     identifier = recognise(doi)
     if identifier is not None and identifier.kind is IdentifierKind.DOI:
         doi = identifier.value
-    numbers = [eprint] if prefix in ("", "arxiv") else []
+    numbers = [eprint] if archive in ("", "arxiv") else []
     journal = entry.text("journal") or entry.text("journaltitle")
-    if re.match(_ARXIV_JOURNAL, journal, re.IGNORECASE):  # the id is in the volume (DBLP) or behind it (Google Scholar)
+    if re.match(_ARXIV_JOURNAL, journal, re.IGNORECASE):
+        # DBLP writes the id into the volume, Google Scholar at the end of the journal.
         numbers += [entry.text("volume").removeprefix("abs/"), journal.split()[-1]]
     by_field = read_identifiers(numbers, doi)
-    is_unknown = prefix == "arxiv" and eprint and IdentifierKind.ARXIV not in read_identifiers([eprint], "")
-    return {**by_field, IdentifierKind.ARXIV.value: eprint} if is_unknown else by_field
+    if archive == "arxiv" and eprint and IdentifierKind.ARXIV not in read_identifiers([eprint], ""):
+        by_field[IdentifierKind.ARXIV.value] = eprint
+    return by_field
 
 
 def _entries(text: str, problems: list[Problem]) -> list[Entry]:
@@ -275,8 +305,10 @@ def _entries(text: str, problems: list[Problem]) -> list[Entry]:
 
     from bibtexparser.splitter import Splitter
 
-    logger = logging.getLogger("bibtexparser.splitter")  # which logs problems that are reported here
-    was_disabled, logger.disabled = logger.disabled, True
+    # bibtexparser logs the problems that are reported here.
+    logger = logging.getLogger("bibtexparser.splitter")
+    was_disabled = logger.disabled
+    logger.disabled = True
     try:
         blocks = Splitter(text).split().blocks
     finally:
@@ -292,7 +324,7 @@ class _ExpansionError(Exception):
 
 
 class _BlockReader:
-    """Reads the blocks of a file and expands its strings."""
+    """Reads the blocks of a file, which are entries, definitions of strings and comments, and expands the strings."""
 
     def __init__(self, problems: list[Problem]) -> None:
         self._problems = problems
@@ -303,41 +335,51 @@ class _BlockReader:
         """Yield the entries among the blocks; an `_ExpansionError` if expanded strings are longer than the limit."""
         from bibtexparser import model
 
-        for before, block in zip([None, *blocks], blocks, strict=False):
+        previous: model.Block | None = None
+        for block in blocks:
             line = _line(block)
-            if isinstance(block, model.DuplicateFieldKeyBlock) and block.ignore_error_block is not None:
-                block = block.ignore_error_block  # an entry, whose fields are read here
-            if isinstance(block, model.ParsingFailedBlock):
-                self._problems.append(Problem(line, _failure(block, line)))
+            if isinstance(block, model.DuplicateFieldKeyBlock) and isinstance(block.ignore_error_block, model.Entry):
+                yield self._entry(block.ignore_error_block, line)
+            elif isinstance(block, model.ParsingFailedBlock):
+                self._problems.append(Problem(line, _parsing_problem(block, line)))
             elif isinstance(block, model.String):
                 self._strings[block.key.lower()] = self._value(block.value, f"string {quote(block.key)}", line)
-            elif isinstance(block, model.ImplicitComment) and (stray := re.search(_STRAY, block.comment)):
-                line += block.comment[: stray.start()].count("\n")
-                text = quote(" ".join(block.comment[stray.start() :].split()))
-                if "@" in stray[0]:
+            elif isinstance(block, model.ImplicitComment) and (lost := re.search(_LOST_TEXT, block.comment)):
+                line += block.comment[: lost.start()].count("\n")
+                text = quote(" ".join(block.comment[lost.start() :].split()))
+                if "@" in lost[0]:
                     message = f"this looks like the start of an entry, but is not one: {text}; write @type{{key, ...}}"
                     self._problems.append(Problem(line, message))
-                elif not isinstance(before, model.ParsingFailedBlock):
+                elif not isinstance(previous, model.ParsingFailedBlock):
                     message = f"these fields stand behind the end of their entry: {text}"
                     self._problems.append(Problem(line, f"{message}; before them is a '}}' too many"))
             elif isinstance(block, model.Entry):
-                if not block.key:
-                    self._problems.append(Problem(line, f"an entry of type {quote(block.entry_type)} has no key"))
-                fields: dict[str, Field] = {}
-                for field in block.fields:
-                    name, at = field.key.lower(), field.start_line + 1
-                    if name in fields:
-                        message = f"field {quote(name)} is given twice (first on line {fields[name].line}); keep one"
-                        self._problems.append(Problem(at, message))
-                    else:
-                        fields[name] = Field(self._value(str(field.value), printable(name), at), at)
-                yield Entry(block.key, fields, line, block.entry_type.lower())
+                yield self._entry(block, line)
+            previous = block
+
+    def _entry(self, block: "model.Entry", line: int) -> Entry:
+        if not block.key:
+            self._problems.append(Problem(line, f"an entry of type {quote(block.entry_type)} has no key"))
+        fields: dict[str, Field] = {}
+        for field in block.fields:
+            name = field.key.lower()
+            field_line = field.start_line + 1
+            if name in fields:
+                message = f"field {quote(name)} is given twice (first on line {fields[name].line}); keep one"
+                self._problems.append(Problem(field_line, message))
+            else:
+                fields[name] = Field(self._value(str(field.value), printable(name), field_line), field_line)
+        return Entry(block.key, fields, line, block.entry_type.lower())
 
     def _value(self, raw: str, label: str, line: int) -> str:
-        """Return the parts of a value joined: texts in braces or quotes, numbers, and names of strings."""
-        rest, parts = raw.strip(), []
+        """Return a value, whose parts are joined by `#`: texts in braces or quotes, numbers, and names of strings.
+
+        A value with a problem is empty; `label` names it in the message.
+        """
+        rest = raw.strip()
+        parts: list[str] = []
         while True:
-            length = _length(rest)
+            length = _part_length(rest)
             part, rest = rest[:length], rest[length:].lstrip()
             is_text = part[:1] in ("{", '"')
             if is_text:
@@ -355,21 +397,23 @@ class _BlockReader:
             elif part:
                 unknown = f"there is no string {quote(part)}; define it with @string, or write {{{part}}}"
                 self._problems.append(Problem(line, f"{label}: {unknown}"))
-            if not part or (rest and rest[0] != "#"):
-                problem = f"a comma is missing behind {quote(part)}" if is_text else f"write braces around {quote(raw)}"
-            elif rest:
+            if part and rest.startswith("#"):
                 rest = rest[1:].lstrip()
                 continue
-            elif len(parts) > 1 and sum(map(len, parts)) > MAX_TEXT:
+            if part and not rest:
+                if len(parts) == 1 or sum(map(len, parts)) <= MAX_TEXT:
+                    return "".join(parts)
                 problem = f"its parts are longer than {MAX_TEXT // 1000} kB together; shorten them"
+            elif is_text:
+                problem = f"a comma is missing behind {quote(part)}"
             else:
-                return "".join(parts)
+                problem = f"write braces around {quote(raw)}"
             self._problems.append(Problem(line, f"{label}: {problem}"))
             return ""
 
 
-def _failure(block: "model.ParsingFailedBlock", line: int) -> str:
-    """Return the problem of a block that bibtexparser could not read."""
+def _parsing_problem(block: "model.ParsingFailedBlock", line: int) -> str:
+    """Return the reason why bibtexparser could not read a block."""
     from bibtexparser import model
 
     if isinstance(block, model.DuplicateBlockKeyBlock):
@@ -378,33 +422,34 @@ def _failure(block: "model.ParsingFailedBlock", line: int) -> str:
         return f"{kind} {quote(block.key)} is used twice (first on line {first}); keep one"
     raw = (block.raw or "").rstrip()
     end = line + raw.count("\n")
-    missing = "a closing brace, a comma, '=' or its key is missing"
+    problem = "a closing brace, a comma, '=' or its key is missing"
     if key := re.match(r"@\s*\w+\s*\{\s*([^\s,{}]*([\"=])[^\s,{}]*)\s*,", raw):
-        missing = f"its key {quote(key[1])} holds {quote(key[2])}, which no key can"
+        problem = f"its key {quote(key[1])} holds {quote(key[2])}, which no key can"
     for start in re.finditer(_FIELD_START, raw):
-        value = raw[start.end() : start.end() + _length(raw[start.end() :])]
+        # The value is not closed if it has no end, or if it extends over the start of another field.
+        value = raw[start.end() : start.end() + _part_length(raw[start.end() :])]
         if not value or re.search(rf"\n\s*{_FIELD_START}", value):
             sign = "brace" if raw[start.end()] == "{" else "quote"
             start_line = line + raw.count("\n", 0, start.start())
-            missing = f"a closing {sign} is missing in {printable(start[1])}, on line {start_line}"
+            problem = f"a closing {sign} is missing in {printable(start[1])}, on line {start_line}"
             break
-    return f"this entry breaks off on line {end}: {missing}"
+    return f"this entry breaks off on line {end}: {problem}"
 
 
-def _length(text: str) -> int:
-    """Return the length of the first part of a value; 0 if there is none."""
+def _part_length(text: str) -> int:
+    """Return the length of the first part of a value, braces or quotes included; 0 if there is none."""
     if text[:1] not in ("{", '"'):
         word = re.match(_WORD, text)
         return word.end() if word else 0
     depth = 0
-    for at in re.finditer(r"(?<!\\)[{}\"]", text):
-        if at[0] == '"':
-            if depth == 0 and text[0] == '"' and at.start():
-                return at.end()
+    for sign in re.finditer(r"(?<!\\)[{}\"]", text):
+        if sign[0] == '"':
+            if depth == 0 and text[0] == '"' and sign.start() > 0:
+                return sign.end()
             continue
-        depth += 1 if at[0] == "{" else -1
+        depth += 1 if sign[0] == "{" else -1
         if depth == 0 and text[0] == "{":
-            return at.end()
+            return sign.end()
     return 0
 
 

@@ -1,8 +1,8 @@
-"""Author lists, kinds of venues and tags as keywords, for bibliographies.
+"""What the citation formats share: author names, publication types, imported entries, keywords, APA references.
 
-Names are in BibTeX form: `Family, Given`, `Family, Jr, Given`, a collective in braces, `others` for the rest. In a
-BibTeX file, a name without parts or a family name of several words needs braces, or BibTeX splits it (Patashnik,
-BibTeXing, 1988, section 4; Markey, Tame the BeaST, 2009, section 11).
+Names in records are in BibTeX form: `Family, Given`, `Family, Jr, Given`, a collective in braces, `others` for names
+left out. In a BibTeX file, a name without parts or a family name of several words needs braces, or BibTeX splits it
+(Patashnik, BibTeXing, 1988, section 4; Markey, Tame the BeaST, 2009, section 11).
 """
 
 import re
@@ -21,7 +21,7 @@ from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 
 class Name(NamedTuple):
-    """An author's name. A collective, and a person of one name, has a family name only."""
+    """An author's name. A collective, or a person with a single name, has only `family`."""
 
     family: str
     given: str = ""
@@ -29,14 +29,14 @@ class Name(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The name in the form of a record."""
+        """The name as records write it."""
         return ", ".join(part for part in (self.family, self.suffix, self.given) if part)
 
     @property
     def collective(self) -> str:
-        """The name of a collective in the form of a record, in braces."""
-        marked = f"{{{self.family}}}"
-        return marked if is_collective(marked) and self.family != OTHERS else self.text
+        """The name of a collective as records write it: in braces, unless that would not be valid."""
+        in_braces = f"{{{self.family}}}"
+        return in_braces if is_collective(in_braces) and self.family != OTHERS else self.text
 
 
 class NamesError(ValueError):
@@ -44,19 +44,21 @@ class NamesError(ValueError):
 
 
 def name_of(author: str) -> Name:
-    """Return the parts of an author's name in a record; further commas belong to the given name."""
+    """Return the parts of an author's name as records write it; a third comma belongs to the given name."""
     if is_collective(author):
         return Name(author[1:-1])
     family, *rest = (part.strip() for part in author.split(",", 2))
-    if len(rest) < 2:
+    if len(rest) < 2:  # no comma, or `Family, Given`
         return Name(family, *rest)
     suffix, given = rest
-    return Name(family, f"{suffix}, {given}") if "," in given else Name(family, given, suffix)
+    if "," in given:
+        return Name(family, f"{suffix}, {given}")
+    return Name(family, given, suffix)
 
 
 def format_names(authors: Iterable[str], encode: Callable[[str], str]) -> str:
     """Return authors as the value of a BibTeX field; `encode` turns text into LaTeX."""
-    return " and ".join(_written(author, encode) for author in authors)
+    return " and ".join(_format_name(author, encode) for author in authors)
 
 
 def read_names(value: str, decode: Callable[[str], str]) -> list[str]:
@@ -64,7 +66,7 @@ def read_names(value: str, decode: Callable[[str], str]) -> list[str]:
     from bibtexparser.middlewares.names import InvalidNameError, parse_single_name_into_parts
 
     authors = []
-    for raw in _separated(value):
+    for raw in _split_names(value):
         if raw == OTHERS:
             authors.append(OTHERS)
             continue
@@ -72,22 +74,26 @@ def read_names(value: str, decode: Callable[[str], str]) -> list[str]:
             parts = parse_single_name_into_parts(raw)
         except InvalidNameError as error:
             raise NamesError(f"{error.reason.lower()} in {' '.join(raw.split())!r}") from error
-        family, suffix, given_name = (
-            decode(" ".join(words)) for words in ([*parts.von, *parts.last], parts.jr, parts.first)
-        )
+        family = decode(" ".join([*parts.von, *parts.last]))
+        suffix = decode(" ".join(parts.jr))
+        given = decode(" ".join(parts.first))
         if not family:
             raise NamesError("a name is missing between two 'and'")
-        name = Name(family, given_name, suffix)
-        authors.append(name.collective if re.fullmatch(r"\{.*\}", raw, re.DOTALL) and not given_name else name.text)
+        name = Name(family, given, suffix)
+        is_in_braces = re.fullmatch(r"\{.*\}", raw, re.DOTALL) is not None
+        authors.append(name.collective if is_in_braces and not given else name.text)
     return authors
 
 
-def _separated(value: str) -> Iterator[str]:
+def _split_names(value: str) -> Iterator[str]:
     """Yield the names between each `and` outside braces; bibtexparser's function loses an accent after an `and`."""
     start = depth = 0
     for token in re.finditer(r"\\.|[{}]|(?<!\S)and(?!\S)", value, re.IGNORECASE | re.DOTALL):
-        depth += {"{": 1, "}": -1}.get(token[0], 0)
-        if depth == 0 and token[0].lower() == "and":
+        if token[0] == "{":
+            depth += 1
+        elif token[0] == "}":
+            depth -= 1
+        elif depth == 0 and token[0].lower() == "and":
             yield value[start : token.start()].strip()
             start = token.end()
     if value.strip():
@@ -95,24 +101,28 @@ def _separated(value: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4096)
-def _written(author: str, encode: Callable[[str], str]) -> str:
+def _format_name(author: str, encode: Callable[[str], str]) -> str:
     if author == OTHERS:
         return author
     name = name_of(author)
     if not name.given:
-        is_whole = is_collective(author) or not re.fullmatch(r"[^\W\d_][\w.'\u2019-]*", name.family)
-        return f"{{{encode(name.family)}}}" if is_whole else encode(name.family)
-    parts = [_part(name.family, encode, is_family=True), _part(name.suffix, encode), _part(name.given, encode)]
+        is_word = re.fullmatch(r"[^\W\d_][\w.'\u2019-]*", name.family) is not None
+        needs_braces = is_collective(author) or not is_word
+        return f"{{{encode(name.family)}}}" if needs_braces else encode(name.family)
+    family = _name_part(name.family, encode, is_family=True)
+    parts = (family, _name_part(name.suffix, encode), _name_part(name.given, encode))
     return ", ".join(part for part in parts if part)
 
 
-def _part(text: str, encode: Callable[[str], str], *, is_family: bool = False) -> str:
+def _name_part(text: str, encode: Callable[[str], str], *, is_family: bool = False) -> str:
     """Return a part of a name as LaTeX, in braces if BibTeX would split it otherwise."""
     words = text.split(" ")
-    starts_low = [next((letter.islower() for letter in word if letter.isalpha()), False) for word in words]
-    has_inner_particle = is_family and any(starts_low[1:]) and not starts_low[0]
-    is_whole = has_inner_particle or "" in words or "," in text or re.search(r"\band\b", text, re.IGNORECASE)
-    return f"{{{encode(text)}}}" if text and is_whole else encode(text)
+    first_letters = [next((letter for letter in word if letter.isalpha()), "") for word in words]
+    # BibTeX takes a word that begins with a small letter as a particle, such as `von`.
+    has_inner_particle = is_family and any(map(str.islower, first_letters[1:])) and not first_letters[0].islower()
+    has_and = re.search(r"\band\b", text, re.IGNORECASE) is not None
+    needs_braces = has_inner_particle or has_and or "" in words or "," in text
+    return f"{{{encode(text)}}}" if text and needs_braces else encode(text)
 
 
 def protect_capitals(title: str, encode: Callable[[str], str]) -> str:
@@ -121,25 +131,27 @@ def protect_capitals(title: str, encode: Callable[[str], str]) -> str:
     These are acronyms and words with a capital after their first letter (`LLM`, `DeepSeek`), and single capitals or
     capitals before digits (`Q-value`, `R1`), except the article `A`.
     """
-    parts = re.split(r"([^\W_]+(?:[.'\u2019-][^\W_]+)*)", title)
-    return "".join(_protected_word(part, encode) if index % 2 else encode(part) for index, part in enumerate(parts))
+    parts = re.split(r"([^\W_]+(?:[.'\u2019-][^\W_]+)*)", title)  # words are at odd indices
+    return "".join(_protect_word(part, encode) if index % 2 else encode(part) for index, part in enumerate(parts))
 
 
 @lru_cache(maxsize=4096)
-def _protected_word(word: str, encode: Callable[[str], str]) -> str:
+def _protect_word(word: str, encode: Callable[[str], str]) -> str:
+    """Return a word with braces around those of its parts between hyphens that need them, or around the whole word."""
     parts = []
-    is_whole = True
+    are_all_protected = True
     for part in word.split("-"):
-        is_acronym = any(letter.isupper() for letter in part[1:])
-        is_marked = any(c.isdigit() for c in part) or (len(part) == 1 and word != "A")
-        is_protected = is_acronym or (part[0].isupper() and is_marked)
-        is_whole &= is_protected
+        has_inner_capital = any(letter.isupper() for letter in part[1:])
+        has_digit = any(c.isdigit() for c in part)
+        is_single = len(part) == 1 and word != "A"
+        is_protected = has_inner_capital or (part[0].isupper() and (has_digit or is_single))
+        are_all_protected = are_all_protected and is_protected
         parts.append(f"{{{encode(part)}}}" if is_protected else encode(part))
-    return f"{{{encode(word)}}}" if is_whole else "-".join(parts)
+    return f"{{{encode(word)}}}" if are_all_protected else "-".join(parts)
 
 
 class VenueKind(StrEnum):
-    """The kind of publication that appears at a venue."""
+    """The kind of a publication, which follows from its venue if its type is not given."""
 
     JOURNAL = "journal"
     CONFERENCE = "conference"
@@ -153,7 +165,7 @@ class VenueKind(StrEnum):
     OTHER = "other"
 
 
-_WORDS = {
+_VENUE_WORDS = {
     VenueKind.PREPRINT: "arxiv biorxiv corr medrxiv openreview preprint preprints ssrn submission submitted",
     VenueKind.OTHER: "blog book dissertation docs documentation manual page report software thesis web website",
     VenueKind.JOURNAL: "annals bulletin communications jair jhep jmlr journal letters magazine pnas pos quarterly "
@@ -163,7 +175,7 @@ _WORDS = {
     "icra icse ijcai interspeech iros issta kdd lrec mlsys naacl ndss neurips nips osdi pldi popl recsys rss sigcomm "
     "siggraph sigir sosp stoc uai uist usenix vldb wacv wsdm www",
 }
-
+"""The words and acronyms in a venue's name that show its kind. The first kind with a match counts."""
 
 PUBLICATION_TYPES = {
     VenueKind.JOURNAL: Carriers("article", "article-journal", "JOUR"),
@@ -177,6 +189,8 @@ PUBLICATION_TYPES = {
     VenueKind.SOFTWARE: Carriers("software", "software", "COMP"),
     VenueKind.OTHER: Carriers("misc", "webpage", "ELEC"),
 }
+"""The type in BibTeX, CSL and RIS of each kind of publication."""
+
 ENTRY_KINDS = {names.bibtex: kind for kind, names in PUBLICATION_TYPES.items() if names.bibtex != "misc"} | {
     **dict.fromkeys(("conference", "proceedings"), VenueKind.CONFERENCE),
     **dict.fromkeys(("mvbook", "collection"), VenueKind.BOOK),
@@ -191,7 +205,7 @@ RIS_KINDS = {names.ris: kind for kind, names in PUBLICATION_TYPES.items()} | {
     "CPAPER": VenueKind.CONFERENCE,
     **dict.fromkeys(("MGZN", "NEWS"), VenueKind.JOURNAL),
 }
-"""The kind of publication of each type; other types are of unknown kind."""
+"""The kind of publication by type, in BibTeX (`ENTRY_KINDS`), CSL and RIS."""
 
 DETAILS = (
     Carriers("volume", "volume", "VL"),
@@ -204,19 +218,19 @@ DETAILS = (
     Carriers("issn", "ISSN", "SN"),
     Carriers("isbn", "ISBN", "SN"),
 )
-"""The further fields of an entry that CSL and RIS have a place for."""
+"""The fields of a BibTeX entry without a field in records, with their names in CSL and RIS."""
 
 VENUE_FIELDS = ("journal", "journaltitle", "booktitle", "howpublished", "school", "institution", "publisher")
-"""The fields of a BibTeX entry that can name the venue, the first choice first."""
+"""The fields of a BibTeX entry that can name the venue; the first that is present does."""
 
 
 @lru_cache(maxsize=1024)
 def venue_kind(venue: str) -> VenueKind:
-    """Return the kind of a venue: by a known word or acronym, else `other` for an acronym and a journal for a name."""
+    """Return the kind of a venue by its words. Unknown names are journals, unless they hold an acronym (`other`)."""
     words = re.findall(r"[^\W\d_]+", venue)
-    folded = {word.casefold() for word in words}
-    for kind, names in _WORDS.items():
-        if not folded.isdisjoint(names.split()):
+    folded_words = {word.casefold() for word in words}
+    for kind, kind_words in _VENUE_WORDS.items():
+        if not folded_words.isdisjoint(kind_words.split()):
             return kind
     has_acronym = any(sum(letter.isupper() for letter in word) > 1 for word in words)
     return VenueKind.OTHER if has_acronym or not words else VenueKind.JOURNAL
@@ -229,19 +243,20 @@ def paper_kind(paper: Paper) -> VenueKind:
 
 def entry_kind(entry_type: str, venue: str) -> VenueKind:
     """Return the kind of publication of an entry by its type, or by its venue if the type is empty or ambiguous."""
+    if entry_type in ENTRY_KINDS:
+        return ENTRY_KINDS[entry_type]
     kind = venue_kind(venue)
-    if not entry_type:
-        return kind
-    fallback = VenueKind.OTHER if kind in (VenueKind.JOURNAL, VenueKind.CONFERENCE) else kind
-    return ENTRY_KINDS.get(entry_type, fallback)
+    if entry_type and kind in (VenueKind.JOURNAL, VenueKind.CONFERENCE):  # these have types of their own
+        return VenueKind.OTHER
+    return kind
 
 
 PUBLISHED_BY = (VenueKind.BOOK, VenueKind.THESIS, VenueKind.REPORT, VenueKind.PREPRINT)
-"""The kinds whose venue is a publisher, school or institution, since they are part of no larger work."""
+"""The kinds whose venue is a publisher, school or institution, since they are not part of a larger work."""
 
 
 def editors(entry: Mapping[str, str]) -> list[str]:
-    """Return the editors of a BibTeX entry in the form of a record; empty if they cannot be read."""
+    """Return the editors of a BibTeX entry as records write names; empty if they cannot be read."""
     try:
         return read_names(entry["editor"], decoded) if "editor" in entry else []
     except (NamesError, LatexError):
@@ -265,11 +280,18 @@ def month_of(entry: Mapping[str, str]) -> int:
     text = plain(entry.get("month", "")).lower()
     if text.isascii() and text.isdigit():
         return int(text) if 1 <= int(text) <= 12 else 0
-    return next((at for at, name in enumerate(MONTHS, 1) if text[:3] == name[:3].lower()), 0)
+    abbreviations = [name[:3].lower() for name in MONTHS]
+    return abbreviations.index(text[:3]) + 1 if text[:3] in abbreviations else 0
 
 
 class EntryDetails(NamedTuple):
-    """Kind, plain texts by BibTeX field, editors and month (0 if unknown) of an entry in a format other than BibTeX."""
+    """What a citation in CSL or RIS states beside the fields of a record.
+
+    Attributes:
+        kind: The kind of publication; None if the type is unknown.
+        texts: The fields in `DETAILS` as plain text, by BibTeX field.
+        month: From 1; 0 if unknown.
+    """
 
     kind: VenueKind | None = None
     texts: Mapping[str, str] = {}
@@ -277,24 +299,26 @@ class EntryDetails(NamedTuple):
     month: int = 0
 
 
-_SAME_PLACE = {"issn": ("issn", "isbn"), "isbn": ("isbn", "issn")}
-"""Fields that share a place in other formats."""
+_SERIAL_NUMBERS = ("issn", "isbn")
 
 
 def merge_entry(details: EntryDetails, present: Mapping[str, str], venue: str) -> dict[str, str]:
-    """Return the BibTeX fields of a record, as LaTeX, updated from an entry; equal values keep their spelling."""
+    """Return the BibTeX fields `present` of a record, as LaTeX, updated; a field with an equal value stays as it is."""
     fields = dict(present)
     if details.kind and entry_kind(fields.get("type", ""), venue) is not details.kind:
-        entry_type = PUBLICATION_TYPES[details.kind].bibtex
-        fields = {"type": entry_type, **{name: latex for name, latex in fields.items() if name != "type"}}
+        fields.pop("type", None)
+        fields = {"type": PUBLICATION_TYPES[details.kind].bibtex, **fields}  # `type` comes first
     for name, text in details.texts.items():
-        texts = [plain(fields[other]) for other in _SAME_PLACE.get(name, (name,)) if other in fields]
-        if _comparable(text) not in map(_comparable, texts):
-            latex = encoded(text, unicode=True)
-            if name in ("volume", "number", "pages"):  # not every hyphen is that of a range (`TR-12`)
-                dash = r"\s*[-\u2013]\s*" if name == "pages" or re.fullmatch(r"\d+-\d+", latex) else "\u2013"
-                latex = re.sub(rf"(?<=\w){dash}(?=\w)", "--", latex)
-            fields[name] = latex
+        # RIS has one tag for both serial numbers, so the record can have the same number as the other one.
+        names = _SERIAL_NUMBERS if name in _SERIAL_NUMBERS else (name,)
+        if _comparable(text) in [_comparable(plain(fields[other])) for other in names if other in fields]:
+            continue
+        latex = encoded(text, unicode=True)
+        if name == "pages" or (name in ("volume", "number") and re.fullmatch(r"\d+-\d+", latex)):
+            latex = re.sub(r"(?<=\w)\s*[-\u2013]\s*(?=\w)", "--", latex)
+        elif name in ("volume", "number"):  # the hyphen of `TR-12` is not that of a range
+            latex = re.sub(r"(?<=\w)\u2013(?=\w)", "--", latex)
+        fields[name] = latex
     if details.editors and [*map(bare_author, editors(fields))] != [*map(bare_author, details.editors)]:
         fields["editor"] = format_names(details.editors, partial(encoded, unicode=True))
     if details.month and month_of(fields) != details.month:
@@ -307,38 +331,45 @@ def _comparable(text: str) -> str:
     return re.sub(r"\s*[-\u2013]+\s*", "-", text).strip("- ")
 
 
-def entry_texts(paper: Paper, places: Mapping[str, str]) -> dict[str, str]:
-    """Return the further fields of a paper's entry as plain text, by their places in another format."""
-    texts = ((places[name], plain(latex)) for name, latex in paper.bibtex.items() if name in places)
-    return {place: text for place, text in texts if text}
+def entry_texts(paper: Paper, names_in_format: Mapping[str, str]) -> dict[str, str]:
+    """Return the imported fields of a paper that a format can hold, as plain text by their names in the format.
+
+    `names_in_format` has these names by BibTeX field.
+    """
+    texts: dict[str, str] = {}
+    for field, latex in paper.bibtex.items():
+        if field in names_in_format and (text := plain(latex)):
+            texts[names_in_format[field]] = text
+    return texts
 
 
-def left_out(paper: Paper, most_urls: int | None = 1) -> Iterator[str]:
-    """Yield the fields of a paper that CSL and RIS have no place for, or cannot spell; RIS has one for each URL."""
-    yield from unlinked(paper, most_urls)
-    placed = {"type", *VENUE_FIELDS, *(detail.bibtex for detail in DETAILS)}
+def left_out(paper: Paper, max_urls: int | None = 1) -> Iterator[str]:
+    """Yield the fields of a paper that a CSL or RIS file with at most `max_urls` addresses of it does not hold."""
+    yield from unlinked(paper, max_urls)
+    included = {"type", *VENUE_FIELDS, *(detail.bibtex for detail in DETAILS)}
     if editors(paper.bibtex):
-        placed.add("editor")
+        included.add("editor")
     if month_of(paper.bibtex):
-        placed.add("month")
-    yield from (name for name, latex in paper.bibtex.items() if name not in placed or not plain(latex))
+        included.add("month")
+    yield from (name for name, latex in paper.bibtex.items() if name not in included or not plain(latex))
 
 
-SPELLED = ("title", "authors", "year", "arxiv_id", "doi", "urls", "summary")
-"""The fields that each format writes in a way of its own."""
+SPECIAL_FIELDS = ("title", "authors", "year", "arxiv_id", "doi", "urls", "summary")
+"""The fields that each format writes with code of its own. Other fields are plain text in all formats."""
 
 
-def carriers_in(form: str) -> dict[str, str]:
-    """Return the place of each fixed field in a format: `bibtex`, `csl` or `ris`."""
-    return {field.name: carrier for field in PAPER_FIELDS if (carrier := getattr(field.carriers, form))}
+def carriers_in(format_name: str) -> dict[str, str]:
+    """Return the names of fixed fields in a format, by record field; the format is `bibtex`, `csl` or `ris`."""
+    carriers = {field.name: getattr(field.carriers, format_name) for field in PAPER_FIELDS}
+    return {field: carrier for field, carrier in carriers.items() if carrier}
 
 
-def carried_texts(paper: Paper, taxonomy: Taxonomy, form: str) -> dict[str, str]:
-    """Return the fields that a format holds as plain text, by their places; a survey's own fields are included."""
+def carried_texts(paper: Paper, taxonomy: Taxonomy, format_name: str) -> dict[str, str]:
+    """Return the plain fields of a paper, a survey's own fields included, by their names in a format."""
     texts: dict[str, str] = {}
     for field in (*PAPER_FIELDS, *taxonomy.fields):
-        carrier = getattr(field.carriers, form)
-        if carrier and field.name not in SPELLED and (values := value_texts(paper.value(field.name))):
+        carrier = getattr(field.carriers, format_name)
+        if carrier and field.name not in SPECIAL_FIELDS and (values := value_texts(paper.value(field.name))):
             texts[carrier] = ", ".join(values)
     return texts
 
@@ -362,32 +393,38 @@ def apa(paper: Paper) -> str:
     for name in (name_of(author) for author in paper.authors if author != OTHERS):
         initials = ("-".join(f"{part[0]}." for part in word.split("-") if part) for word in name.given.split())
         names.append(", ".join(part for part in (name.family, " ".join(initials), name.suffix) if part))
-    listed = f"{', '.join(names[:-1])}, & {names[-1]}" if len(names) > 1 else "".join(names)
     if OTHERS in paper.authors:
-        listed = f"{', '.join(names)}, et al."
+        authors = f"{', '.join(names)}, et al."
     elif len(names) > 20:  # chapter 9.8: the first nineteen and the last
-        listed = f"{', '.join(names[:19])}, … {names[-1]}"
-    year = f"({paper.cited_year or 'n.d.'})"
-    title = paper.title.rstrip(".")
+        authors = f"{', '.join(names[:19])}, … {names[-1]}"
+    elif len(names) > 1:
+        authors = f"{', '.join(names[:-1])}, & {names[-1]}"
+    else:
+        authors = "".join(names)
     kind, venue = paper_kind(paper), paper.cited_venue
-    if kind is VenueKind.PREPRINT and paper.arxiv_id:
-        title = f"{title} (arXiv:{paper.arxiv_id})"
     if kind is VenueKind.CONFERENCE:
         venue = f"In {venue}"
+    title = paper.title.rstrip(".")
+    if kind is VenueKind.PREPRINT and paper.arxiv_id:
+        title = f"{title} (arXiv:{paper.arxiv_id})"
+    year = f"({paper.cited_year or 'n.d.'})"
+    parts = [f"{authors.rstrip('.')}. {year}", title] if authors else [f"{title}. {year}"]
     volume, number, pages = (plain(paper.bibtex.get(name, "")) for name in ("volume", "number", "pages"))
-    volume += f"({number})" if volume and number else ""
+    if volume and number:
+        volume = f"{volume}({number})"
     source = ", ".join(part for part in (venue, volume, pages) if part)
-    address = f"https://doi.org/{paper.doi}" if paper.doi else next(iter(paper.urls), "")
-    head = f"{listed.rstrip('.')}. {year}" if listed else f"{title}. {year}"
-    parts = [head, *([title] if listed else []), *([source] if source else [])]
-    return " ".join([*(part if part.endswith(("?", "!")) else f"{part}." for part in parts), address]).strip()
+    if source:
+        parts.append(source)
+    sentences = [part if part.endswith(("?", "!")) else f"{part}." for part in parts]
+    address = f"https://doi.org/{paper.doi}" if paper.doi else "".join(paper.urls[:1])
+    return " ".join([*sentences, address]).strip()
 
 
-def unlinked(paper: Paper, most_urls: int | None) -> Iterator[str]:
-    """Yield the identifiers and addresses of a paper that are lost if only its first `most_urls` addresses are kept."""
-    urls = paper.urls[:most_urls]
+def unlinked(paper: Paper, max_urls: int | None) -> Iterator[str]:
+    """Yield the identifiers and addresses of a paper that are lost with all addresses after the first `max_urls`."""
+    urls = paper.urls[:max_urls]
     linked = {identifier.kind for identifier in map(recognise_url, urls) if identifier is not None}
-    for kind in (IdentifierKind.OPENREVIEW, IdentifierKind.ACL):  # the others have a place of their own
+    for kind in (IdentifierKind.OPENREVIEW, IdentifierKind.ACL):  # other identifiers have fields in every format
         if getattr(paper, kind.value) and kind not in linked:
             yield kind.value
     if len(urls) < len(paper.urls):

@@ -1,7 +1,7 @@
-"""The answers to the issue form "suggest a paper", read from the body of an issue as GitHub writes it.
+"""Read the answers to the issue form "suggest a paper" from the body of an issue as GitHub writes it.
 
-Each question is a heading of the third level, followed by its answer. Anybody on the internet can type a body, so only
-plain text and terms of the taxonomy are read from it. `render.schema` writes the form from the same questions.
+Each question is a heading of the third level, followed by its answer. Anybody on the internet can write such a body,
+so only plain text and terms of the taxonomy are accepted. `render.schema` writes the form from the same questions.
 
 Reference: the syntax of GitHub's form schema
 (https://docs.github.com/en/communities/using-templates-to-encourage-useful-issues-and-pull-requests).
@@ -24,22 +24,23 @@ NO_ANSWER = "_No response_"
 """The text that GitHub writes for a question without an answer."""
 
 DOES_NOT_ARISE = "Does not arise"
-"""The answer that a term with levels does not arise; without an answer, the tag is undecided."""
+"""The answer that a term with levels is absent from the paper. No answer means that nobody has decided yet."""
 
-LARGEST_BODY_BYTES = 256 * 1024
-"""GitHub takes bodies of up to 65,536 characters."""
+MAX_BODY_BYTES = 256 * 1024
+"""Enough for GitHub's limit of 65,536 characters."""
 
-LONGEST_ANSWER = 2000
+MAX_ANSWER_CHARACTERS = 2000
 
 
 class Question(NamedTuple):
-    """A question of the form, about a facet, a term with levels, a field of papers, or some other text.
+    """A question of the form. It asks for a tag (`facet`), a level (`facet` and `term`), a `field`, or a text.
 
     Attributes:
+        name: The name of the facet, term or field; `identifier`, `note` or `source` for a text.
         label: The heading, which is unique in the form.
         about: The explanation of what to answer.
         facet: The facet whose terms or levels are the options.
-        is_evidence: Whether the facet is one of evidence.
+        is_evidence: Whether the answer is about the evidence, not about the paper.
         is_long: Whether the answer may take several lines.
     """
 
@@ -54,7 +55,7 @@ class Question(NamedTuple):
 
     @property
     def options(self) -> dict[str, str]:
-        """Return the options, each with the id of its term or level; empty for a text."""
+        """The ids of terms or levels, or other values, by option; empty for a free text."""
         if self.field is not None and self.field.kind is FieldKind.FLAG:
             return {"Yes": "true", "No": "false"}
         if self.field is not None:
@@ -63,12 +64,21 @@ class Question(NamedTuple):
             return {}
         if self.term is not None:
             return {**{_option(level): level.id for level in self.facet.levels}, DOES_NOT_ARISE: ""}
-        na = {f"Not applicable ({NOT_APPLICABLE})": NOT_APPLICABLE} if self.facet.allows_na else {}
-        return {**{_option(term): term.id for term in self.facet.terms}, **na}
+        options = {_option(term): term.id for term in self.facet.terms}
+        if self.facet.allows_na:
+            options[f"Not applicable ({NOT_APPLICABLE})"] = NOT_APPLICABLE
+        return options
 
 
 class Form(NamedTuple):
-    """The answers of a form by the names of their questions, and `remarks` on problems with them."""
+    """The answers of a form by the names of their questions, and `remarks` about answers that were changed or left out.
+
+    Attributes:
+        texts: The answers to questions for a text.
+        tags: The tags of the paper, by facet.
+        evidence: The tags of the evidence, by facet.
+        values: The values of fields.
+    """
 
     texts: Mapping[str, str]
     tags: dict[str, Tag]
@@ -82,8 +92,8 @@ def questions(taxonomy: Taxonomy) -> tuple[Question, ...]:
     noun = taxonomy.noun.one
     example = f"Such as 2605.08686, a DOI, or the address of the {noun}'s page."
     form_questions = [Question("identifier", "arXiv id, DOI or address", example)]
-    head = (field for field in taxonomy.paper_fields if field.section is Section.HEAD)
-    form_questions += (_field_question(field, noun) for field in head if field.question)
+    head_fields = (field for field in taxonomy.paper_fields if field.section is Section.HEAD)
+    form_questions += (_field_question(field, noun) for field in head_fields if field.question)
     for facet in taxonomy.papers:
         if facet.kind is Kind.LEVELS:
             form_questions += (
@@ -111,27 +121,30 @@ def questions(taxonomy: Taxonomy) -> tuple[Question, ...]:
 
 
 def read(body: str, taxonomy: Taxonomy) -> Form:
-    """Return the answers in the body of an issue; the rest of its text is skipped with a remark."""
-    by_label = {question.label.casefold(): question for question in questions(taxonomy)}
-    by_label |= {question.name: question for question in by_label.values() if question.name not in by_label}
+    """Return the answers in the body of an issue. Unknown questions are skipped with a remark."""
+    by_heading = {question.label.casefold(): question for question in questions(taxonomy)}
+    by_heading |= {question.name: question for question in by_heading.values() if question.name not in by_heading}
     texts: dict[str, str] = {}
     tags: dict[str, Tag] = {}
     evidence: dict[str, Tag] = {}
     values: dict[str, FieldValue] = {}
     remarks: list[str] = []
     answered: set[str] = set()
-    # Headings of the third level and the text below them, in turn.
-    _, *parts = re.split(r"^### (.*)$", "\n".join(body.splitlines()), flags=re.MULTILINE)
-    for spelled, block in zip(parts[::2], parts[1::2], strict=True):
-        heading = " ".join(spelled.split())
-        question = by_label.get(heading.casefold())
-        if question is None or question.label in answered:
-            problem = "is answered twice; only the first counts" if question else "is not a question of the form"
-            remarks.append(f"{quote(heading)} {problem}")
+    parts = re.split(r"^### (.*)$", "\n".join(body.splitlines()), flags=re.MULTILINE)
+    # After the text before the first heading, `parts` are headings and the text below each, in turn.
+    for heading, block in zip(parts[1::2], parts[2::2], strict=True):
+        heading = " ".join(heading.split())
+        question = by_heading.get(heading.casefold())
+        if question is None:
+            remarks.append(f"{quote(heading)} is not a question of the form")
+            continue
+        if question.label in answered:
+            remarks.append(f"{quote(heading)} is answered twice; only the first counts")
             continue
         answered.add(question.label)
-        if len(block.strip()) > LONGEST_ANSWER:
-            remarks.append(f"the answer to {quote(heading)} is longer than {LONGEST_ANSWER} characters, and left out")
+        if len(block.strip()) > MAX_ANSWER_CHARACTERS:
+            limit = f"{MAX_ANSWER_CHARACTERS} characters"
+            remarks.append(f"the answer to {quote(heading)} is longer than {limit}, and left out")
             continue
         is_address = question.field is not None and question.field.kind in (FieldKind.URL, FieldKind.URLS)
         answer = _plain(block, only_address=is_address or question.name in ("identifier", "source"))
@@ -142,8 +155,9 @@ def read(body: str, taxonomy: Taxonomy) -> Form:
         try:
             if question.facet is not None:
                 tag = _tag(question, question.facet, answer)
-                chosen = evidence if question.is_evidence else tags
-                chosen[question.facet.field] = joined(question.facet, chosen.get(question.facet.field), tag)
+                facet_tags = evidence if question.is_evidence else tags
+                # A facet of kind `levels` has several questions, whose answers make up one tag.
+                facet_tags[question.facet.field] = joined(question.facet, facet_tags.get(question.facet.field), tag)
             elif question.field is not None and question.field.is_settable:
                 values[question.name] = read_value(question.field, question.options.get(answer, answer))
             else:
@@ -154,31 +168,32 @@ def read(body: str, taxonomy: Taxonomy) -> Form:
 
 
 def _field_question(field: RecordField, noun: str) -> Question:
-    about = field.question if field.label else field.question.replace("{noun}", noun)  # labels are a survey's own
+    # Only fields of the survey itself have a label; they use no placeholder.
+    about = field.question if field.label else field.question.replace("{noun}", noun)
     return Question(field.name, field_label(field), about, is_long=field.section is Section.RECORD, field=field)
 
 
 def _option(term: Term) -> str:
-    """Return the option for a term: its label with its id, since GitHub refuses an option that is the word None."""
+    """Return the option for a term. It contains the id, since GitHub refuses an option that is just the word None."""
     return f"{term.label} ({term.id})"
 
 
 def _plain(text: str, *, only_address: bool = False) -> str:
-    """Return an answer as one line of visible text without Markdown and HTML; other text such as `x<y` is kept.
+    """Return an answer as one line of text without Markdown and HTML tags; other text such as `x<y` is kept.
 
     A link becomes its text with the address in brackets, or the address alone with `only_address`.
     """
     if text.strip() == NO_ANSWER:
         return ""
-    from html import unescape  # only to read answers: `corpus check` makes the form each time
+    from html import unescape  # not at the top: `corpus check` imports this module to write the form
 
-    def as_text(link: re.Match[str]) -> str:
-        """Return a Markdown link as text; of an image, its alternative text."""
-        is_image, shown, target = link.groups()
+    def plain_link(link: re.Match[str]) -> str:
+        """Return a Markdown link as text. An image becomes its alternative text."""
+        exclamation_mark, label, target = link.groups()
         address = target.split()[0].strip("<>") if target.split() else ""
-        if is_image or not re.match(r"https?://", address) or address == shown.strip():
-            return shown
-        return address if only_address or not shown.strip() else f"{shown} ({address})"
+        if exclamation_mark or not re.match(r"https?://", address) or address == label.strip():
+            return label
+        return address if only_address or not label.strip() else f"{label} ({address})"
 
     before = ""
     while before != text:  # removing markup can uncover other markup; each round shortens the text
@@ -188,29 +203,31 @@ def _plain(text: str, *, only_address: bool = False) -> str:
         text = re.sub(
             rf"</?(?:{ACTIVE_ELEMENTS}|{PLAIN_ELEMENTS})(?:\s[^<>]*=[^<>]*|\s*)/?>", " ", text, flags=re.IGNORECASE
         )
-        text = re.sub(_LINK, as_text, text)
+        text = re.sub(_MARKDOWN_LINK, plain_link, text)
         text = re.sub(r"`+|\*\*+", "", unescape(text))
-    text = re.sub(r"<(?=[A-Za-z/!?])", "< ", text).replace("](", "] (")  # break what is left of tags and links
+    # A space makes the remaining starts of tags and links harmless.
+    text = re.sub(r"<(?=[A-Za-z/!?])", "< ", text).replace("](", "] (")
     return " ".join("".join(c for c in " ".join(text.split()) if c.isprintable()).split())
 
 
-_LINK = r"(!?)\[([^\[\]]*)\]\(([^()]*(?:\([^()]*\)[^()]*)*)\)"
+_MARKDOWN_LINK = r"(!?)\[([^\[\]]*)\]\(([^()]*(?:\([^()]*\)[^()]*)*)\)"
 
 
 def _tag(question: Question, facet: Facet, answer: str) -> Tag:
-    """Return the tag for an answer, which is an option of the form or a name of a term."""
+    """Return the tag for an answer. People can edit it, so names of terms are accepted beside the options."""
     options = question.options
     if question.term is not None:
         level = options[answer] if answer in options else read_level(facet, answer)
         return {question.term.id: level} if level else {}
     if facet.kind is Kind.SINGLE:
         return options[answer] if answer in options else read_tag(facet, answer)
+    # GitHub joins the chosen options with commas, and an option can contain commas itself.
     terms = []
     rest = answer
     while rest:
-        chosen = next((option for option in options if f"{rest}, ".startswith(f"{option}, ")), None)
-        if chosen is None:
+        option = next((option for option in options if f"{rest}, ".startswith(f"{option}, ")), None)
+        if option is None:
             return read_tag(facet, answer)
-        terms.append(options[chosen])
-        rest = rest[len(chosen) :].removeprefix(",").lstrip()
+        terms.append(options[option])
+        rest = rest[len(option) :].removeprefix(",").lstrip()
     return read_tag(facet, ",".join(terms))

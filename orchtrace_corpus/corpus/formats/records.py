@@ -1,10 +1,10 @@
-"""Papers in JSON: whole records in the shape of the data file, as one document or as lines, and CSL-JSON.
+"""The three JSON formats of papers: whole records as one document, as lines, and citations as CSL-JSON.
 
-A document names its schema and version, as every JSON report does. The output of `corpus list --format json` has the
-same shape and can be read here, too.
+Whole records have the shape of the data file. A document names its schema and version, as every JSON report does; the
+output of `corpus list --format json` has the same shape and can be read, too.
 
-CSL-JSON is read by citation processors such as pandoc and Zotero. An item has the fields of a citation with type,
-volume, number and pages; a new paper takes its tags from `keyword` and its summary from `annote`. Variables and types:
+CSL-JSON is the format of citation processors such as pandoc and Zotero. Tags and summary of a paper are in `keyword`
+and `annote`; an import uses them for new papers. Variables and types:
 https://docs.citationstyles.org/en/stable/specification.html and its schema csl-data.json.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 from orchtrace_corpus.base.findings import printable, quote
 from orchtrace_corpus.base.json_syntax import JsonError, loads
-from orchtrace_corpus.corpus.formats import Item, Problem, citation, read_identifiers, read_item, without_empty
+from orchtrace_corpus.corpus.formats import Item, Problem, citation, citation_item, read_identifiers, without_empty
 from orchtrace_corpus.corpus.model.field_table import FieldKind
 from orchtrace_corpus.corpus.model.record_fields import Value, fields
 from orchtrace_corpus.corpus.model.records import Paper
@@ -53,7 +53,7 @@ def read_document(text: str, taxonomy: Taxonomy, _profile: str, problems: list[P
     items = []
     for value, line in zip(document["records"], item_lines(text, ("records",)), strict=False):
         values = _record(value, line, problems, taxonomy)
-        if document["schema"] != SCHEMA:  # a report, whose records say what they are
+        if document["schema"] != SCHEMA:  # a report, each of whose records has a field `kind`
             kind = values.pop("kind", "")
             if kind != "paper":
                 problems.append(Problem(line, f"only papers can be read, not a record of kind {quote(str(kind))}"))
@@ -62,7 +62,7 @@ def read_document(text: str, taxonomy: Taxonomy, _profile: str, problems: list[P
 
 
 def write_lines(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> str:
-    """Return the papers, each on a line."""
+    """Return the papers as JSON Lines."""
     return "".join(json.dumps(fields(paper, taxonomy), ensure_ascii=False) + "\n" for paper in papers)
 
 
@@ -72,17 +72,18 @@ def read_lines(text: str, taxonomy: Taxonomy, _profile: str, problems: list[Prob
     for line_number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                items.append(Item(_record(loads(line, line_number), line_number, problems, taxonomy), line_number))
+                values = _record(loads(line, line_number), line_number, problems, taxonomy)
+                items.append(Item(values, line_number))
             except JsonError as error:
                 problems.append(Problem(line_number, str(error)))
     return items
 
 
 def item_lines(text: str, path: tuple[str, ...]) -> Iterator[int]:
-    """Yield the lines on which the items of a list begin, in valid JSON; the path has the names that lead to it."""
+    """Yield the line of each item of a list in a valid JSON text, without end; `path` leads to the list."""
     from orchtrace_corpus.base.json_places import Places
 
-    # `problem_with` reports half a surrogate pair, which Places would refuse.
+    # Places does not accept half of a surrogate pair, which `problem_with` reports.
     places = Places(re.sub(r"\\u[dD][89a-fA-F]..", r"\\ufffd", text).encode(), "")
     return (places.line((*path, index)) for index in count())
 
@@ -93,33 +94,37 @@ def _record(value: object, line: int, problems: list[Problem], taxonomy: Taxonom
         problems.append(Problem(line, "a record must be an object of fields"))
         return {}
     kinds = {field.name: field.kind for field in taxonomy.paper_fields}
-    for name, part in value.items():
-        is_flag = kinds.get(name) is FieldKind.FLAG and isinstance(part, bool)
-        is_number = kinds.get(name) is FieldKind.NUMBER and isinstance(part, float)
-        problem = problem_with(name) or ("" if is_flag or is_number else problem_with(part))
+    for name, field_value in value.items():
+        is_flag = kinds.get(name) is FieldKind.FLAG and isinstance(field_value, bool)
+        is_number = kinds.get(name) is FieldKind.NUMBER and isinstance(field_value, float)
+        problem = problem_with(name)
+        if not problem and not is_flag and not is_number:
+            problem = problem_with(field_value)
         if problem:
             problems.append(Problem(line, f"{printable(name)} {problem}"))
-    return {name: part for name, part in value.items() if part != []}
+    return {name: field_value for name, field_value in value.items() if field_value != []}
 
 
 def problem_with(value: object) -> str:
-    """Return the reason why a record cannot have a value; empty if it can."""
+    """Return the reason why a field of text, whole numbers, lists and objects cannot have a value; empty if it can."""
     parts = [value]
     while parts:
         part = parts.pop()
         if isinstance(part, str):
             if re.search("[\ud800-\udfff]", part):
                 return "holds half of a surrogate pair, which is not a character"
-        elif isinstance(part, (dict, list)):
-            parts += reversed((*part, *part.values()) if isinstance(part, dict) else part)
+        elif isinstance(part, dict):
+            parts += reversed((*part, *part.values()))
+        elif isinstance(part, list):
+            parts += reversed(part)
         elif not isinstance(part, int) or isinstance(part, bool):
             return f"is {json.dumps(part)}; write a text in quotes, or leave the field out"
     return ""
 
 
 _VARIABLES = citation.carriers_in("csl")
-_PLACES = {detail.bibtex: detail.csl for detail in citation.DETAILS}
-_VENUES = ("container-title", "publisher", "event-title", "event", "archive")
+_DETAIL_VARIABLES = {detail.bibtex: detail.csl for detail in citation.DETAILS}
+_VENUE_VARIABLES = ("container-title", "publisher", "event-title", "event", "archive")
 
 
 def write_csl(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> str:
@@ -128,7 +133,7 @@ def write_csl(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categ
 
 
 def read_csl(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:
-    """Return the items of a list."""
+    """Return the records of a list of CSL items."""
     document = loads(text)
     if not isinstance(document, list):
         problems.append(Problem(1, "the document must be a list of items"))
@@ -139,17 +144,19 @@ def read_csl(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Probl
 def csl_item(paper: Paper, taxonomy: Taxonomy) -> dict[str, Any]:
     """Return the paper as a CSL item."""
     kind = citation.paper_kind(paper)
-    venue = "publisher" if kind in citation.PUBLISHED_BY else "container-title"
-    day = list(filter(None, (paper.cited_year, citation.month_of(paper.bibtex)))) if paper.cited_year else []
+    venue_variable = "publisher" if kind in citation.PUBLISHED_BY else "container-title"
+    month = citation.month_of(paper.bibtex)
+    date_parts = [paper.cited_year, month] if month else [paper.cited_year]
+    details = citation.entry_texts(paper, _DETAIL_VARIABLES)
     item: dict[str, Any] = {
         "id": paper.citation_key,
         "type": citation.PUBLICATION_TYPES[kind].csl,
         _VARIABLES["title"]: paper.title,
         _VARIABLES["authors"]: [] if citation.is_edited(paper) else _csl_names(paper.authors),
         "editor": _csl_names(citation.editors(paper.bibtex)),
-        _VARIABLES["year"]: {"date-parts": [day]} if day else {},
-        **{place: re.sub("--+|\u2013", "-", text) for place, text in citation.entry_texts(paper, _PLACES).items()},
-        venue: paper.cited_venue,
+        _VARIABLES["year"]: {"date-parts": [date_parts]} if paper.cited_year else {},
+        **{variable: re.sub("--+|\u2013", "-", text) for variable, text in details.items()},
+        venue_variable: paper.cited_venue,
         "archive": "arXiv" if paper.arxiv_id else "",
         _VARIABLES["arxiv_id"]: paper.arxiv_id,
         _VARIABLES["doi"]: paper.doi,
@@ -174,6 +181,7 @@ left_out_csl = citation.left_out
 
 
 def _item(item: object, line: int, problems: list[Problem]) -> Item:
+    """Return a CSL item as a record."""
     if not isinstance(item, dict):
         problems.append(Problem(line, "an item must be an object"))
         return Item({}, line)
@@ -185,7 +193,7 @@ def _item(item: object, line: int, problems: list[Problem]) -> Item:
             return ""
         return _on_one_line(str(value))
 
-    venue_variable = next((name for name in _VENUES if text(name)), "")
+    venue_variable = next((variable for variable in _VENUE_VARIABLES if text(variable)), "")
     venue = text(venue_variable) if venue_variable else ""
     year, month = _date(item.get(_VARIABLES["year"]), line, problems)
     fields = {
@@ -194,19 +202,27 @@ def _item(item: object, line: int, problems: list[Problem]) -> Item:
         "authors": _authors(item.get(_VARIABLES["authors"], []), line, problems),
         **read_identifiers([text(_VARIABLES["arxiv_id"]), text("number")], text(_VARIABLES["doi"])),
     }
+    detail_variables = {field: name for field, name in _DETAIL_VARIABLES.items() if name != venue_variable}
     details = citation.EntryDetails(
-        citation.CSL_KINDS.get(text("type")),
-        {name: text(place) for name, place in _PLACES.items() if place != venue_variable and text(place)},
-        tuple(_authors(item.get("editor", []), line, problems)),
-        month,
+        kind=citation.CSL_KINDS.get(text("type")),
+        texts={field: text(name) for field, name in detail_variables.items() if text(name)},
+        editors=tuple(_authors(item.get("editor", []), line, problems)),
+        month=month,
     )
-    tags = (tag.strip() for tag in re.split("[,;]", text("keyword")))
     url = text(_VARIABLES["urls"])
-    cited = without_empty({"venue": venue, "year": year})
-    return read_item(line, fields, cited, details, tags, text(_VARIABLES["summary"]), {"urls": url} if url else {})
+    return citation_item(
+        line,
+        fields,
+        cited=without_empty({"venue": venue, "year": year}),
+        details=details,
+        keywords=[keyword.strip() for keyword in re.split("[,;]", text("keyword"))],
+        annotation=text(_VARIABLES["summary"]),
+        first_items={"urls": url} if url else {},
+    )
 
 
 def _authors(names: object, line: int, problems: list[Problem]) -> list[str]:
+    """Return a CSL list of authors or editors as records write names."""
     if not isinstance(names, list):
         problems.append(Problem(line, "author must be a list of names"))
         return []
@@ -216,18 +232,18 @@ def _authors(names: object, line: int, problems: list[Problem]) -> list[str]:
             problems.append(Problem(line, "a name must be an object of texts"))
             continue
         parts = {part: _on_one_line(str(value)) for part, value in name.items()}
-        particles = (parts.get("dropping-particle"), parts.get("non-dropping-particle"), parts.get("family"))
-        family = parts.get("literal") or " ".join(part for part in particles if part)
+        family_parts = [parts.get(part) for part in ("dropping-particle", "non-dropping-particle", "family")]
+        family = parts.get("literal") or " ".join(part for part in family_parts if part)
         if not family:
             problems.append(Problem(line, "a name must have a family or a literal"))
             continue
-        whole = citation.Name(family, parts.get("given", ""), parts.get("suffix", ""))
-        authors.append(whole.collective if parts.get("literal") else whole.text)
+        author = citation.Name(family, parts.get("given", ""), parts.get("suffix", ""))
+        authors.append(author.collective if parts.get("literal") else author.text)
     return authors
 
 
 def _date(issued: object, line: int, problems: list[Problem]) -> tuple[int, int]:
-    """Return the year and the month of a date, each 0 where it has none."""
+    """Return the year and the month of the variable `issued`; 0 for a part that is missing or wrong."""
     year = month = 0
     with suppress(KeyError, IndexError, TypeError, ValueError):
         parts: Any = issued["date-parts"][0] if isinstance(issued, dict) else ()
@@ -236,7 +252,9 @@ def _date(issued: object, line: int, problems: list[Problem]) -> tuple[int, int]
     if issued is not None and not 1000 <= year <= 9999:
         problems.append(Problem(line, 'issued must give a year: {"date-parts": [[2025]]}'))
         year = 0
-    return year, month if 1 <= month <= 12 else 0
+    if not 1 <= month <= 12:
+        month = 0
+    return year, month
 
 
 def _on_one_line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The formats by name. The module of a format is imported when a file is first read or written."""
+"""All formats that papers can be exported to or imported from. A format's module is imported on first use."""
 
 from codecs import BOM_UTF8
 from collections import Counter
@@ -16,15 +16,16 @@ from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
 
 class FileFormat(NamedTuple):
-    """A format, and how to read and write it; every format can be written.
+    """A file format, with the functions that read and write it. Every format can be written.
 
     Attributes:
-        name: Its name in `corpus export` and `import`, and that of its module unless `module` names another.
-        profiles: Its variants with their descriptions; the first is the default.
-        has_categories: Whether it has a place for arXiv's category of a paper.
-        is_citation: Whether it holds citations, which have no place for some fields.
-        of_exclusions: Its profiles that can hold exclusions.
-        module: Its module in this package; after a colon, the ending of function names in a module of several formats.
+        name: The name in `corpus export` and `import`.
+        profiles: The variants of the format with their descriptions; the first is the default.
+        has_categories: Whether it includes arXiv's category of a paper.
+        is_citation: Whether it holds citations, which leave out some fields of a paper.
+        exclusion_profiles: The profiles that can hold exclusions.
+        module: The module in this package, if it is not called `name`. In `records:csl`, the functions of the module
+            end in `_csl`, since it has several formats.
     """
 
     name: str
@@ -34,29 +35,29 @@ class FileFormat(NamedTuple):
     can_read: bool = True
     has_categories: bool = False
     is_citation: bool = False
-    of_exclusions: tuple[str, ...] = ()
+    exclusion_profiles: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()
     module: str = ""
 
     def read(self, data: bytes, taxonomy: Taxonomy, profile: str = "", path: str = "<input>") -> list[Item]:
-        """Return the records of a file, whose path is for messages; the first profile is the default.
+        """Return the records of a file; messages name it by `path`.
 
         Raises:
             CommandUseError: The format cannot be read, has no such profile, or needs a table that the taxonomy does
                 not declare.
             FormatError: The file is not in this format; the message lists every problem.
         """
-        chosen = self.profile(profile)
+        profile = self.require_profile(profile)
         if not self.can_read:
             raise CommandUseError(f"{self.label} is written only, not read", f"Readable: {', '.join(readable())}.")
         problems: list[Problem] = []
         items: list[Item] = []
         try:
-            items = self._function("read")(data.decode("utf-8-sig"), taxonomy, chosen, problems)
+            items = self._function("read")(data.decode("utf-8-sig"), taxonomy, profile, problems)
         except UnicodeDecodeError as error:
-            shown = printable(data[error.start : error.end].hex())
+            invalid = printable(data[error.start : error.end].hex())
             line = data.count(b"\n", 0, error.start) + 1
-            problems.append(Problem(line, f"not UTF-8: byte {shown}; save the file as UTF-8"))
+            problems.append(Problem(line, f"not UTF-8: byte {invalid}; save the file as UTF-8"))
         except JsonError as error:
             problems.append(Problem(error.line, str(error)))
         if problems:
@@ -66,39 +67,41 @@ class FileFormat(NamedTuple):
     def write(
         self, papers: Sequence[Paper], taxonomy: Taxonomy, profile: str = "", categories: Mapping[str, str] = {}
     ) -> str | bytes:
-        """Return the papers in this format: text, or bytes if the format is binary; the first profile is the default.
+        """Return the papers in this format: text, or bytes if the format is binary.
 
-        `categories` are arXiv's primary categories by arXiv id, for formats that have a place for them.
+        `categories` are arXiv's primary categories by arXiv id, for formats that include them.
 
         Raises:
             CommandUseError: There is no such profile, the taxonomy does not declare its table, or a library is missing.
         """
-        written: str | bytes = self._function("write")(papers, taxonomy, self.profile(profile), categories)
-        return written
+        content: str | bytes = self._function("write")(papers, taxonomy, self.require_profile(profile), categories)
+        return content
 
     def write_exclusions(self, exclusions: Sequence[Exclusion], taxonomy: Taxonomy, profile: str = "") -> str:
-        """Return the exclusions in this format; a `CommandUseError` if it has no form for them."""
-        if self.profile(profile) not in self.of_exclusions:
-            able = [f"{known.name} --profile {name}" for known in FORMATS.values() for name in known.of_exclusions]
+        """Return the exclusions in this format; raise a `CommandUseError` if the profile cannot hold them."""
+        profile = self.require_profile(profile)
+        if profile not in self.exclusion_profiles:
+            usable = [f"{form.name} --profile {name}" for form in FORMATS.values() for name in form.exclusion_profiles]
             whole = "Whole ones: corpus list --exclusions --columns all --format csv, or --format json."
-            name = f"{self.name} --profile {self.profile(profile)}"
-            raise CommandUseError(f"{name} holds no exclusions", f"Use {', '.join(able)}. {whole}")
-        written: str = self._function("write_exclusions")(exclusions, taxonomy)
-        return written
+            message = f"{self.name} --profile {profile} holds no exclusions"
+            raise CommandUseError(message, f"Use {', '.join(usable)}. {whole}")
+        content: str = self._function("write_exclusions")(exclusions, taxonomy)
+        return content
 
     def left_out(self, papers: Iterable[Paper], taxonomy: Taxonomy) -> dict[str, int]:
-        """Return the fields that have no place in this format, each with its number of papers."""
+        """Return the fields that this format does not hold, each with the number of papers that have it."""
         if not self.is_citation:
             return {}
-        fields_of = self._function("left_out")
-        unplaced = [field.name for field in taxonomy.fields if not getattr(field.carriers, self.name)]
+        left_out_of_paper = self._function("left_out")
+        survey_fields = [field.name for field in taxonomy.fields if not getattr(field.carriers, self.name)]
         counts = Counter[str]()
         for paper in papers:
-            counts.update(dict.fromkeys((*fields_of(paper), *(name for name in unplaced if name in paper.more)), 1))
+            names = (*left_out_of_paper(paper), *(name for name in survey_fields if name in paper.more))
+            counts.update(set(names))
         return dict(counts)
 
-    def profile(self, name: str) -> str:
-        """Return the profile of a name, or the first one for the empty name; a `CommandUseError` for an unknown one."""
+    def require_profile(self, name: str) -> str:
+        """Return the name of a profile: the default for "", and a `CommandUseError` for an unknown one."""
         if not name:
             return next(iter(self.profiles))
         if name not in self.profiles:
@@ -106,10 +109,10 @@ class FileFormat(NamedTuple):
         return name
 
     def _function(self, action: str) -> Any:
-        """Return the function that reads or writes this format."""
-        module, _, kind = (self.module or self.name).partition(":")
-        functions = import_module(f"orchtrace_corpus.corpus.formats.{module}")
-        return getattr(functions, f"{action}_{kind}" if kind else action)
+        """Return the function of this format for an action: `read`, `write`, `write_exclusions` or `left_out`."""
+        name, _, suffix = (self.module or self.name).partition(":")
+        module = import_module(f"orchtrace_corpus.corpus.formats.{name}")
+        return getattr(module, f"{action}_{suffix}" if suffix else action)
 
 
 FORMATS: dict[str, FileFormat] = {
@@ -135,7 +138,7 @@ FORMATS: dict[str, FileFormat] = {
                 "published": "the columns of the published table, as the taxonomy declares them",
             },
             module="table",
-            of_exclusions=("published",),
+            exclusion_profiles=("published",),
             endings=(".csv",),
         ),
         FileFormat(
@@ -174,7 +177,7 @@ FORMATS: dict[str, FileFormat] = {
 
 
 def find(name: str, *, to_read: bool = False) -> FileFormat:
-    """Return a format by its name, in any case; the error for an unknown name suggests readable ones if `to_read`."""
+    """Return a format by its name in any case, or raise an error that suggests names, `to_read` only readable ones."""
     if name.lower() not in FORMATS:
         names = readable() if to_read else tuple(FORMATS)
         raise CommandUseError(f"unknown format {quote(name)}{suggestion(name, names)}")
@@ -182,18 +185,19 @@ def find(name: str, *, to_read: bool = False) -> FileFormat:
 
 
 def find_by_ending(path: str, data: bytes = b"") -> FileFormat:
-    """Return the format of a file by the ending of its name; a list in a file .json is CSL-JSON."""
-    by_ending = {ending: file_format for file_format in FORMATS.values() for ending in file_format.endings}
-    ending = max((ending for ending in by_ending if path.lower().endswith(ending)), key=len, default="")
-    if not ending:
-        hint = f"Name the format before the file, or let the file end in {', '.join(by_ending)}."
+    """Return the format of a file by the longest ending that fits its name; a `.json` file with a list is CSL-JSON."""
+    formats = {ending: file_format for file_format in FORMATS.values() for ending in file_format.endings}
+    endings = [ending for ending in formats if path.lower().endswith(ending)]
+    if not endings:
+        hint = f"Name the format before the file, or let the file end in {', '.join(formats)}."
         raise CommandUseError(f"the name {quote(path)} does not say which format the file has", hint)
-    is_list = by_ending[ending].name == "json" and data.removeprefix(BOM_UTF8).lstrip().startswith(b"[")
-    return FORMATS["csl"] if is_list else by_ending[ending]
+    file_format = formats[max(endings, key=len)]
+    has_list = data.removeprefix(BOM_UTF8).lstrip().startswith(b"[")
+    return FORMATS["csl"] if file_format.name == "json" and has_list else file_format
 
 
 def is_readable(path: str) -> bool:
-    """Return True if the name of a file says that it has a format that can be read."""
+    """Return True if the name of a file ends as in a format that can be read."""
     endings = [ending for name in readable() for ending in FORMATS[name].endings]
     return path.lower().endswith(tuple(endings))
 

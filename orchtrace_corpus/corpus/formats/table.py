@@ -1,10 +1,10 @@
-"""Papers as a table, one row each: as comma-separated values, as a pandas frame, and as Parquet.
+"""Papers as a table with a row for each paper: as CSV, as a pandas frame, and as Parquet, which needs pyarrow.
 
-Comma-separated values are whole papers, or the columns of the published table; Parquet needs pyarrow.
-Lines end in a line feed (RFC 4180 otherwise). An empty cell is a field that the record does not have.
+CSV has two profiles: all fields (`full`), or the columns of the survey's published table (`published`). It follows
+RFC 4180, except that lines end in a line feed. A cell is empty if the record does not have the field.
 
-A spreadsheet takes a cell that begins with `=`, `+`, `-` or `@` for a formula. Such a text gets an
-apostrophe in front, which a spreadsheet does not show, and reading takes it off again.
+Spreadsheets evaluate a cell that begins with `=`, `+`, `-` or `@` as a formula. Such a cell gets an apostrophe in
+front, which spreadsheets hide. Reading removes it.
 """
 
 import csv
@@ -33,14 +33,19 @@ from orchtrace_corpus.corpus.model.taxonomy import Column, Facet, Kind, Taxonomy
 if TYPE_CHECKING:
     import pandas
 
-_PUBLISHED = "published"
-_JOIN = " ; "
-_NONE_APPLY = "{}"
-_FORMULA = r"'*[=+\-@\t\r]"  # with apostrophes of its own, so that reading takes off only the one that was added
+_PUBLISHED = "published"  # the profile, and the list of its columns in the taxonomy
+_ITEM_SEPARATOR = " ; "
+_NO_TERM_APPLIES = "{}"  # in the column of a facet of kind `levels`
+_FORMULA = r"'*[=+\-@\t\r]"  # a text that begins with apostrophes gets another one, since reading removes one
 
 
 class _TableColumn(NamedTuple):
-    """A column of a field, of a facet, or of a term with levels; `published` has the words of the published table."""
+    """A column of the table.
+
+    Attributes:
+        field: The field of a paper that the column holds, or for a term with levels, the field of its facet.
+        published: The column as the taxonomy declares it for the published table.
+    """
 
     field: str
     record_field: RecordField | None
@@ -60,12 +65,12 @@ def write(papers: Sequence[Paper], taxonomy: Taxonomy, profile: str, _categories
     if profile == _PUBLISHED:
         return _published_table(papers, _require_columns(taxonomy.published, _PUBLISHED))
     names = list(_columns(taxonomy, profile))
-    rows = (_full_cells(paper, taxonomy) for paper in papers)
-    return _table(names, ([row.get(name, "") for name in names] for row in rows))
+    cells_of_papers = (_full_cells(paper, taxonomy) for paper in papers)
+    return _table(names, ([cells.get(name, "") for name in names] for cells in cells_of_papers))
 
 
 def write_exclusions(exclusions: Sequence[Exclusion], taxonomy: Taxonomy) -> str:
-    """Return the exclusions as the published table of them, with a header."""
+    """Return the survey's published table of exclusions, with a header."""
     return _published_table(exclusions, _require_columns(taxonomy.published_exclusions, "published_exclusions"))
 
 
@@ -76,61 +81,61 @@ def _published_table(records: Sequence[Record], columns: Sequence[Column]) -> st
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     text = io.StringIO()
-    out = csv.writer(text, lineterminator="\n")
-    out.writerow(names)
-    out.writerows([f"'{cell}" if re.match(_FORMULA, cell) else cell for cell in row] for row in rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([f"'{cell}" if re.match(_FORMULA, cell) else cell for cell in row] for row in rows)
     return text.getvalue()
 
 
 def read(text: str, taxonomy: Taxonomy, profile: str, problems: list[Problem]) -> list[Item]:
-    """Return the rows of a table; it may have some of the columns, in any order."""
+    """Return the rows of a table as items. Columns may be missing, and in any order."""
     columns = _columns(taxonomy, profile)
-    key = next((name for name, column in columns.items() if column.field == "key"), "key")
+    names_by_field = {column.field: name for name, column in columns.items()}
+    read_value = _published_value if profile == _PUBLISHED else _full_value
     items = []
-    for line, row in _rows(text, columns, key, problems):
+    for line, row in _rows(text, columns, names_by_field.get("key", "key"), problems):
         values: dict[str, Value] = {}
-        levels: dict[str, dict[str, Value]] = {}
-        first_author = ""
-        empty: dict[str, None] = {}
+        levels_by_facet: dict[str, dict[str, Value]] = {}
+        first_items: dict[str, str] = {}
+        empty_fields: list[str] = []
         for name, cell in row.items():
             column = columns[name]
             if cell in ("", column.published.absent):
-                empty[column.field] = None
+                empty_fields.append(column.field)
             elif column.published.field == "first_author":
-                first_author = cell
+                first_items["authors"] = cell
             elif column.facet is not None and column.facet.kind is Kind.LEVELS:
-                # Each term has a column for its level. The column of the facet itself is for `{}`.
-                terms = levels.setdefault(column.field, {})
+                # Each term has a column for its level. The column of the facet itself is empty or `{}`.
+                levels = levels_by_facet.setdefault(column.field, {})
                 if name != column.field:
-                    terms[name] = cell
-                elif cell != _NONE_APPLY:
+                    levels[name] = cell
+                elif cell != _NO_TERM_APPLIES:
                     message = f"{name} is {quote(cell)}; write {{}} where no term applies, else nothing"
                     problems.append(Problem(line, message))
             else:
-                value_of = _published_value if profile == _PUBLISHED else _full_value
-                values[column.field] = value_of(name, column, cell, line, problems)
-        for field, terms in levels.items():
-            if terms and row.get(field):
-                first = next(iter(terms))
-                problems.append(Problem(line, f"{field} says that no term applies, but {first} has a level"))
-        values |= levels
-        blank = tuple(field for field in empty if field not in values)
-        heads = {"authors": first_author} if first_author and "authors" not in values else {}
-        items.append(Item(values, line, heads=heads, blank=blank))
+                values[column.field] = read_value(name, column, cell, line, problems)
+        for field, levels in levels_by_facet.items():
+            if levels and row.get(field):
+                term = next(iter(levels))
+                problems.append(Problem(line, f"{field} says that no term applies, but {term} has a level"))
+        values |= levels_by_facet
+        # A facet has several columns; it is empty only if all are. All authors take precedence over the first.
+        empty_fields = [field for field in dict.fromkeys(empty_fields) if field not in values]
+        first_items = {field: item for field, item in first_items.items() if field not in values}
+        items.append(Item(values, line, first_items, tuple(empty_fields)))
     return items
 
 
 def _require_columns(columns: tuple[Column, ...], name: str) -> tuple[Column, ...]:
     if not columns:
-        raise CommandUseError(
-            f"the taxonomy declares no published table{' of exclusions' if name != _PUBLISHED else ''}",
-            f"Declare its columns under '{name}' in data/taxonomy.yaml, or leave out --profile.",
-        )
+        table = "published table" if name == _PUBLISHED else "published table of exclusions"
+        hint = f"Declare its columns under '{name}' in data/taxonomy.yaml, or leave out --profile."
+        raise CommandUseError(f"the taxonomy declares no {table}", hint)
     return columns
 
 
 def _columns(taxonomy: Taxonomy, profile: str) -> dict[str, _TableColumn]:
-    """Return the columns of a profile by name; those of whole papers are in the order of the data file."""
+    """Return the columns of a profile by name; for `full`, in the order of fields in the data file."""
     fields = {field.name: field for field in taxonomy.paper_fields}
     facets = {facet.field: facet for facet in taxonomy.papers}
     columns: dict[str, _TableColumn] = {}
@@ -150,39 +155,44 @@ def _columns(taxonomy: Taxonomy, profile: str) -> dict[str, _TableColumn]:
 def _published_cell(record: Record, column: Column) -> str:
     value: object = record.tags.get(column.field)
     if value is None:
-        own_fields = record.more if isinstance(record, Paper) else {}
-        value = own_fields.get(column.field, getattr(record, column.field, None))
+        survey_fields = record.more if isinstance(record, Paper) else {}
+        value = survey_fields.get(column.field, getattr(record, column.field, None))
     if isinstance(value, tuple):
-        # The table shows a collective author without braces.
-        return _JOIN.join(column.spelled(bare_author(item)) for item in value) or column.absent
+        # bare_author: the table shows a collective author without braces; it leaves other texts as they are.
+        return _ITEM_SEPARATOR.join(column.spelled(bare_author(item)) for item in value) or column.absent
     if isinstance(value, bool):
-        value = "true" if value else "false"
+        return column.spelled("true" if value else "false")
     return column.absent if value in (None, "") else column.spelled(str(value))
 
 
 def _published_value(name: str, column: _TableColumn, cell: str, line: int, problems: list[Problem]) -> Value:
     parts = re.split(r"\s*;\s+", cell) if column.is_list else [cell]
     if column.facet is not None:
-        by_word = {column.published.spelled(term): term for term in column.facet.values}
-        ids = {term.label: term.id for term in column.facet.terms} | by_word  # labels are accepted, too
-        unknown = (part for part in parts if part not in ids)
-        problems += [Problem(line, f"{name} has no word {quote(w)}{suggestion(w, list(by_word))}") for w in unknown]
-        parts = [ids.get(part, part) for part in parts]
+        terms_by_word = {column.published.spelled(term): term for term in column.facet.values}
+        terms = {term.label: term.id for term in column.facet.terms} | terms_by_word  # labels are accepted, too
+        for part in parts:
+            if part not in terms:
+                message = f"{name} has no word {quote(part)}{suggestion(part, list(terms_by_word))}"
+                problems.append(Problem(line, message))
+        parts = [terms.get(part, part) for part in parts]
     return parts if column.is_list else _scalar(column.record_field, parts[0])
 
 
 def _full_cells(paper: Paper, taxonomy: Taxonomy) -> dict[str, str]:
+    """Return the cells of a paper by column; a column without a value is left out."""
     cells: dict[str, str] = {}
-    parts = {field.name for field in taxonomy.paper_fields if field.kind is FieldKind.PARTS}  # whose cells are JSON
+    structured = {field.name for field in taxonomy.paper_fields if field.kind is FieldKind.PARTS}
     for field, value in fields(paper, taxonomy).items():
-        if field in parts:
+        if field in structured:
             cells[field] = json.dumps(value, ensure_ascii=False)
+        elif isinstance(value, Mapping) and value:
+            cells.update({term: str(level) for term, level in value.items()})
         elif isinstance(value, Mapping):
-            cells.update({term: str(level) for term, level in value.items()} if value else {field: _NONE_APPLY})
+            cells[field] = _NO_TERM_APPLIES
         elif isinstance(value, (str, int, float)):
             cells[field] = value_texts(value)[0]
-        else:
-            cells[field] = _JOIN.join(re.sub(r"[\\;]", r"\\\g<0>", str(item)) for item in value)
+        else:  # in an item, a backslash escapes semicolons and backslashes
+            cells[field] = _ITEM_SEPARATOR.join(re.sub(r"[\\;]", r"\\\g<0>", str(item)) for item in value)
     return cells
 
 
@@ -192,19 +202,21 @@ def _full_value(name: str, column: _TableColumn, cell: str, line: int, problems:
             return _scalar(column.record_field, cell)
         parts = re.findall(r"(?:[^\\;]|\\.|\\$)+", cell)  # up to a semicolon that no backslash escapes
         return [re.sub(r"\\([\\;])", r"\1", part.strip()) for part in parts]
+    # The other structured fields, such as evidence, are lists.
     kind, noun = (dict, "an object") if name == "bibtex" else (list, "a list")
     try:
         value = loads(cell)
         problem = problem_with(value) if isinstance(value, kind) else f"must be {noun}"
     except JsonError as error:
-        value, problem = None, f"is {error}"
+        problem = f"is {error}"
     if problem:
         problems.append(Problem(line, f"{name} {problem}"))
-    return "" if problem else kind(value)
+        return ""
+    return kind(value)
 
 
 def _scalar(field: RecordField | None, cell: str) -> Value:
-    """Return the number or the flag that a cell holds, by its field; any other cell, a wrong one included, as text."""
+    """Return a cell as a number or a flag, if its field is one and the cell is valid; otherwise as text."""
     if field is None:
         return cell
     if field.kind is FieldKind.FLAG and cell in ("true", "false"):
@@ -218,24 +230,25 @@ def _scalar(field: RecordField | None, cell: str) -> Value:
 def _rows(
     text: str, known: Mapping[str, object], key: str, problems: list[Problem]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the rows behind the header, each with its line and its cells by column."""
+    """Yield the line and the cells by column of each row after the header; `key` is the column of the key."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     header: list[str] = []
     line = 1
     try:
         for row in reader:
-            start, line = line, reader.line_num + 1
+            start = line
+            line = reader.line_num + 1  # where the next row begins: a cell can hold line breaks
             if not header:
                 header = row
                 problems += [Problem(start, message) for message in _header_problems(header, known, key)]
                 if problems:
                     return
-            elif len(row) > 1 or (row and row[0]):
+            elif row not in ([], [""]):
                 if len(row) != len(header):
                     problems.append(Problem(start, f"{len(row)} cells under {len(header)} columns"))
                     continue
-                bare = (cell[1:] if cell.startswith("'") and re.match(_FORMULA, cell) else cell for cell in row)
-                yield start, dict(zip(header, bare, strict=True))
+                cells = (cell[1:] if cell.startswith("'") and re.match(_FORMULA, cell) else cell for cell in row)
+                yield start, dict(zip(header, cells, strict=True))
     except csv.Error as error:
         problems.append(Problem(line, f"not a table of comma-separated values: {error}"))
     if not header:
@@ -261,14 +274,13 @@ _DTYPES = {FieldKind.YEAR: "Int64", FieldKind.NUMBER: "Float64", FieldKind.FLAG:
 def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame":
     """Return one row for each paper, indexed by `key`; columns are fields, then facets in the taxonomy's order.
 
-    A facet of one term is an ordered categorical over its vocabulary, so that a cross-tabulation can
-    show unused terms; `NA` is one of its categories, and only an absent tag is missing. A facet of
-    kind `levels` has a column for each term, with its level, and a column under its own name, with the levels in use.
-    The column of a facet of evidence holds the weakest term in evidence about tags, or all terms if an item can have
-    several. Every name that filters know is a column, or the index.
-    Fields of several texts, such as `authors`, hold tuples, as does `contested` with the tags in open dispute; dates
-    such as `added` are dates, years are integers, other numbers are floats, flags and `published` are booleans.
-    Evidence and what `bibtex` keeps are left out: they have rows and fields of their own.
+    A facet of kind `single` is an ordered categorical of all its terms and `NA`, so that a cross-tabulation can show
+    unused terms; a paper without the tag has a missing value. A facet of kind `levels` has a column with the level of
+    each term, and a column with the facet's name that holds the distinct levels of the paper. A facet of evidence
+    holds the weakest term in the paper's evidence about tags, or all terms if an item of evidence can have several.
+    Every name that filters know is a column, or the index. Lists such as `authors` are tuples, and so is `contested`,
+    the fields with an open dispute. Years are integers, other numbers floats, flags and `published` booleans.
+    `evidence` and `bibtex` are left out.
     """
     import pandas as pd
 
@@ -300,18 +312,19 @@ def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame"
             columns[facet.field] = pd.Categorical(tags, facet.values, ordered=True)
         else:
             columns[facet.field] = tags
-    for facet in evidence_facets(taxonomy):  # a facet of papers with the same name has precedence
-        evidence_terms = [evidence_values(facet, frozenset(taxonomy.facts), paper) for paper in papers]
+    for facet in evidence_facets(taxonomy):
+        if facet.field in columns:  # a facet of papers with the same name takes precedence
+            continue
+        terms_of_papers = [evidence_values(facet, frozenset(taxonomy.facts), paper) for paper in papers]
+        columns[facet.field] = terms_of_papers
         if facet.kind is Kind.SINGLE:
-            weakest = [value[0] if value else None for value in evidence_terms]
-            columns.setdefault(facet.field, pd.Categorical(weakest, [term.id for term in facet.terms], ordered=True))
-        else:
-            columns.setdefault(facet.field, evidence_terms)
+            weakest = [terms[0] if terms else None for terms in terms_of_papers]
+            columns[facet.field] = pd.Categorical(weakest, [term.id for term in facet.terms], ordered=True)
     return pd.DataFrame(columns, index=pd.Index([paper.key for paper in papers], name="key"))
 
 
 def write_frame(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> bytes:
-    """Return the papers as a Parquet file, `key` its first column."""
+    """Return the papers as a Parquet file whose first column is `key`."""
     if find_spec("pyarrow") is None:
         raise MissingLibraryError("Parquet", "pyarrow", "parquet")
     written: bytes = to_pandas(papers, taxonomy).reset_index().to_parquet(engine="pyarrow", index=False)

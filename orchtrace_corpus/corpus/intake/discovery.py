@@ -1,8 +1,8 @@
-"""Find papers by the protocol: plan its searches, make them, keep new papers, and propose the edit that records them.
+"""Find new papers by the protocol's searches, and propose the edit that records them as candidates.
 
-A run sends every query of the protocol for a window of days, and follows citations. Papers that the corpus has under
-any identifier, URL or similar title are left out and counted; a preprint and its published version are one paper. Texts
-from outside become plain text before they are compared or written.
+A run sends every query of the protocol to arXiv for a window of days, and follows citations at OpenAlex. Papers that
+the corpus has under any identifier, URL or similar title are left out and counted; a preprint and its published version
+are one paper. Texts from services become plain text before they are compared or written.
 """
 
 import re
@@ -23,7 +23,7 @@ from orchtrace_corpus.corpus.edit.edits import edit_file
 from orchtrace_corpus.corpus.edit.proposal import Proposal
 from orchtrace_corpus.corpus.formats import Item
 from orchtrace_corpus.corpus.intake import papers as intake
-from orchtrace_corpus.corpus.intake.lookup import near_title
+from orchtrace_corpus.corpus.intake.lookup import similar_title_remarks
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.author_names import bibliographic, people
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, screening_facets
@@ -38,17 +38,22 @@ from orchtrace_corpus.corpus.sources.arxiv.client import Client
 from orchtrace_corpus.corpus.sources.openalex import OpenAlex
 
 LAST = "last"
-"""In place of a date: the last day that a query has searched."""
+"""The value of `--since` for the last day that a query has searched."""
 
 OVERLAP_DAYS = 14
-"""The days that a search overlaps the previous one: a paper is dated by submission, and may appear much later."""
+"""The days that a search overlaps the previous one: a paper has the date of submission, and can appear much later."""
 
 CITATIONS = "citations"
 """The name of the search that follows citations."""
 
 
 class SearchResult(NamedTuple):
-    """A search, without its count of new papers, and its papers, each with the reason: a query, or papers cited."""
+    """A search that was answered.
+
+    Attributes:
+        search: The search, with 0 new papers, since they are counted later.
+        papers: The papers found, each with the reasons: the name of the query, or such as `cites halo`.
+    """
 
     search: Search
     papers: tuple[tuple[Paper, tuple[str, ...]], ...]
@@ -60,11 +65,11 @@ class Discovery(NamedTuple):
     Attributes:
         run: The run to record, with the searches that were answered in full.
         new: The new candidates.
-        by_title: The papers left out by their title alone, each with the record or new paper that has a similar one.
-        refused: The papers that could not be recorded: title or key, and findings.
+        by_title: The papers that were left out for a similar title alone, each with the record that has that title.
+        refused: The papers that cannot be recorded, by title or key, each with its errors.
         failed: The searches without an answer, each with the reason.
         messages: Problems that did not end the run.
-        metadata: arXiv's metadata of the new candidates.
+        metadata: arXiv's metadata of the new candidates, by arXiv id.
         error: The error that ended the run early.
     """
 
@@ -78,16 +83,24 @@ class Discovery(NamedTuple):
     error: UpstreamError | None = None
 
 
-def take_items(corpus: CorpusFiles, items: Sequence[Item], name: str, day: date) -> Discovery:
-    """Return the new entries of a file, as a run of one search with the file's name."""
-    papers = tuple((intake.from_item(item), (name,)) for item in items)
-    result = SearchResult(Search(name, name, 0, found=len(papers)), papers)
+def import_candidates(corpus: CorpusFiles, items: Sequence[Item], file_name: str, day: date) -> Discovery:
+    """Return the items of a file that are new papers, as a run with a single search that has the file's name."""
+    papers = tuple((intake.from_item(item), (file_name,)) for item in items)
+    result = SearchResult(Search(file_name, file_name, 0, found=len(papers)), papers)
     discovery = _deduplicate(corpus, [result], day, Maker.IMPORT, None)
     records = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
-    remarks = (
-        f"{candidate.name}: {remark}" for candidate in discovery.new for remark in near_title(candidate.paper, records)
-    )
-    return discovery._replace(messages=tuple(remarks))
+    messages: list[str] = []
+    for candidate in discovery.new:
+        messages += (f"{candidate.name}: {remark}" for remark in similar_title_remarks(candidate.paper, records))
+    return discovery._replace(messages=tuple(messages))
+
+
+class _NewPaper(NamedTuple):
+    """A new paper, the search that found it first, and the reasons of all searches, in their order."""
+
+    search: Search
+    paper: Paper
+    reasons: dict[str, None]
 
 
 def _deduplicate(
@@ -98,81 +111,83 @@ def _deduplicate(
     `query_field` is the facet of exclusions whose terms are names of queries.
     """
     pool = corpus.pool
-    awaiting = [candidate.paper for candidate in corpus.candidates.items]
-    index = RecordIndex([*pool.papers, *pool.exclusions, *awaiting])
-    files = {id(paper): store.PAPERS for paper in pool.papers} | {id(paper): store.CANDIDATES for paper in awaiting}
-    present_counts = Counter[str]()
+    candidate_papers = [candidate.paper for candidate in corpus.candidates.items]
+    index = RecordIndex([*pool.papers, *pool.exclusions, *candidate_papers])
+    files_by_id = {id(paper): store.PAPERS for paper in pool.papers}
+    files_by_id |= {id(paper): store.CANDIDATES for paper in candidate_papers}
+    present_counts = Counter[str]()  # of papers that the corpus has, by data file
     present, new = RecordIndex(), RecordIndex()
-    drafts: list[tuple[Search, Paper, dict[str, None]]] = []
+    new_papers: list[_NewPaper] = []
     by_title: dict[str, tuple[Paper, Match]] = {}
     repeated = 0
     for result in results:
-        for raw_paper, ties in result.papers:
+        for raw_paper, reasons in result.papers:
             authors = tuple(filter(None, map(_plain, raw_paper.authors)))
             paper = raw_paper._replace(title=_plain(raw_paper.title), authors=authors)
             if match := new.find(paper):
                 repeated += 1
-                drafts[new.records.index(match.record)][2].update(dict.fromkeys(ties))
+                new_papers[new.records.index(match.record)].reasons.update(dict.fromkeys(reasons))
             elif match := index.find(paper):
                 if present.find(paper):
                     repeated += 1
                     continue
                 present.add(paper)
-                present_counts[files.get(id(match.record), store.EXCLUSIONS)] += 1
+                present_counts[files_by_id.get(id(match.record), store.EXCLUSIONS)] += 1
             else:
                 new.add(paper)
-                drafts.append((result.search, paper, dict.fromkeys(ties)))
+                new_papers.append(_NewPaper(result.search, paper, dict.fromkeys(reasons)))
             if match and match.sign is Sign.TITLE:
                 by_title.setdefault(_name(paper), (paper, match))
-    used_keys = {paper.key for paper in (*pool.papers, *awaiting)}
-    reserved = {paper.key for _, paper, _ in drafts}
-    screened_by = screening_facets(pool.taxonomy)
+    used_keys = {paper.key for paper in (*pool.papers, *candidate_papers)}
+    reserved = {new_paper.paper.key for new_paper in new_papers}
     candidates: list[Candidate] = []
-    for search, paper, found_by in drafts:
+    for search, paper, reasons_in_order in new_papers:
         key = intake.propose_key(paper, used_keys, reserved)
         used_keys.add(key)
+        found_by = tuple(reasons_in_order)
         tags: dict[str, Tag] = {}
-        for facet in screened_by:
-            name = next(iter(found_by)) if facet.field == query_field else search.source
+        for facet in screening_facets(pool.taxonomy):
+            name = found_by[0] if facet.field == query_field else search.source
             if name in facet.values:
                 tags[facet.field] = name
         paper = paper._replace(key=key, tags={}, evidence=())
-        candidates.append(
-            Candidate(paper, Decision.UNREAD, found=day.isoformat(), found_by=tuple(found_by), screening=tags)
-        )
-    errors = _errors(corpus, candidates)
+        candidates.append(Candidate(paper, Decision.UNREAD, found=day.isoformat(), found_by=found_by, screening=tags))
+    errors = _find_errors(corpus, candidates)
     accepted = tuple(candidate for candidate in candidates if candidate.name not in errors)
     refused = [candidate for candidate in candidates if candidate.name in errors]
-    counts = Counter(
-        search for (search, *_), candidate in zip(drafts, candidates, strict=True) if candidate.name not in errors
-    )
+    new_counts = Counter[Search]()
+    for new_paper, candidate in zip(new_papers, candidates, strict=True):
+        if candidate.name not in errors:
+            new_counts[new_paper.search] += 1
     run = Run(
         day.isoformat(),
         maker,
-        tuple(result.search._replace(new=counts[result.search]) for result in results),
-        repeated,
-        present_counts[store.PAPERS],
-        present_counts[store.EXCLUSIONS],
-        present_counts[store.CANDIDATES],
-        len(errors),
-        tuple(_name(candidate.paper) for candidate in accepted),
+        tuple(result.search._replace(new=new_counts[result.search]) for result in results),
+        repeated=repeated,
+        in_pool=present_counts[store.PAPERS],
+        in_log=present_counts[store.EXCLUSIONS],
+        in_candidates=present_counts[store.CANDIDATES],
+        refused=len(errors),
+        new=tuple(_name(candidate.paper) for candidate in accepted),
     )
-    named_errors = tuple((candidate.paper.title or candidate.name, errors[candidate.name]) for candidate in refused)
-    return Discovery(run, accepted, tuple(by_title.values()), named_errors)
+    errors_by_name = tuple((candidate.paper.title or candidate.name, errors[candidate.name]) for candidate in refused)
+    return Discovery(run, accepted, tuple(by_title.values()), errors_by_name)
 
 
 def propose(corpus: CorpusFiles, outcome: Discovery) -> Proposal:
-    """Propose to record a run, with its candidates and arXiv's metadata; no second run of a file without new papers."""
+    """Propose to record a run, with its candidates and arXiv's metadata.
+
+    The repeated import of a file is not recorded if it brings no new papers.
+    """
     texts: dict[str, str] = {}
     if outcome.new:
         records = [candidate_fields(candidate, corpus.pool.taxonomy) for candidate in outcome.new]
         texts[store.CANDIDATES] = edit_file(corpus, store.CANDIDATES, added=records)
     run = outcome.run
-    imported = {search.query for run in corpus.searches.require() if run.by is Maker.IMPORT for search in run.searches}
-    is_again = (
-        run.by is Maker.IMPORT and not outcome.new and imported.issuperset(search.query for search in run.searches)
-    )
-    if run.searches and not is_again:
+    imports = [recorded for recorded in corpus.searches.require() if recorded.by is Maker.IMPORT]
+    imported = {search.query for recorded in imports for search in recorded.searches}
+    is_repeated = run.by is Maker.IMPORT and imported.issuperset(search.query for search in run.searches)
+    if run.searches and (outcome.new or not is_repeated):
         texts[store.SEARCHES] = edit_file(corpus, store.SEARCHES, added=[run_fields(run)])
     if outcome.metadata:
         texts[store.ARXIV] = arxiv_text(corpus, outcome.metadata)
@@ -180,14 +195,14 @@ def propose(corpus: CorpusFiles, outcome: Discovery) -> Proposal:
 
 
 def arxiv_text(corpus: CorpusFiles, answers: Mapping[str, Metadata]) -> str:
-    """Return the text of arXiv's metadata of papers and candidates, with new answers."""
+    """Return the new text of `data/arxiv.json`: the metadata of papers and candidates, updated with `answers`."""
     papers = (*corpus.pool.papers, *(item.paper for item in corpus.candidates.items))
     ids = [paper.arxiv_id for paper in papers if paper.arxiv_id]
     return encode(merge(corpus.arxiv, answers, dict.fromkeys((*ids, *answers))))
 
 
-def _errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, tuple[Finding, ...]]:
-    """Return the errors of new candidates, by their keys."""
+def _find_errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, tuple[Finding, ...]]:
+    """Return the errors of new candidates by key, found by a check of the file with them."""
     if not candidates:
         return {}
     records = [candidate_fields(candidate, corpus.pool.taxonomy) for candidate in candidates]
@@ -205,10 +220,11 @@ def _errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, t
 
 def _name(paper: Paper) -> str:
     """Return the name of a paper in a run: its first identifier, else its URL, else its title."""
-    return identifier_text(paper) or next(iter(paper.urls), "") or paper.title
+    return identifier_text(paper) or "".join(paper.urls[:1]) or paper.title
 
 
 def _plain(text: str) -> str:
+    """Return a text from a service without HTML and Markdown; unpaired quotation marks are removed."""
     text = intake.plain(text)
     if re.search(r"[<`]|\]\(|&[#\w]+;", text):
         text = re.sub(r"<[^<>]*>|[<>`]", " ", unescape(text)).replace("](", "] (")
@@ -220,55 +236,56 @@ def _plain(text: str) -> str:
 def plan_searches(
     protocol: Protocol, runs: Sequence[Run], today: date, *, since: str = "", names: Sequence[str] = ()
 ) -> tuple[Search, ...]:
-    """Return the searches of a run at arXiv, each from a first day to yesterday, which is over everywhere.
+    """Return the searches of a run at arXiv, each from a first day to yesterday, a day that is over in all time zones.
 
-    The first day is `since`; without it, or with `LAST`, the last day that each query has searched. `names` are those
-    of queries, or ids or labels of families, in any case; without any, all queries are made.
+    The first day is `since`; if that is empty or `LAST`, the last day that the query has searched, with an overlap.
+    `names` are names of queries, or ids or labels of families, in any case; if empty, all queries are used.
     """
     if not protocol.queries:
         raise CommandUseError(f"{store.PROTOCOL} has no queries", "docs/data.md of orchtrace-corpus describes them.")
     allowed = dict.fromkeys([query.name for query in protocol.queries] + [family.id for family in protocol.families])
-    labels = {family.label.casefold(): family.id for family in protocol.families}
-    wanted = set()
+    ids_by_label = {family.label.casefold(): family.id for family in protocol.families}
+    selected = set()
     for name in names:
-        same = {other for other in allowed if other.casefold() == name.casefold()}
-        if name in same:
-            same = {name}
-        elif not same and name.casefold() in labels:
-            same = {labels[name.casefold()]}
-        if not same:
+        matches = {other for other in allowed if other.casefold() == name.casefold()}
+        if name in matches:
+            matches = {name}
+        elif not matches and name.casefold() in ids_by_label:
+            matches = {ids_by_label[name.casefold()]}
+        if not matches:
             raise CommandUseError(f"there is no query or family {quote(name)}{suggestion(name, tuple(allowed))}")
-        wanted |= same
+        selected |= matches
     until = (today - timedelta(days=1)).isoformat()
     searches = []
     for query in protocol.queries:
-        if names and wanted.isdisjoint((query.name, query.family)):
+        if names and selected.isdisjoint((query.name, query.family)):
             continue
-        first = _window_start(protocol, runs, query.name, ARXIV, since, until)
+        first_day = _first_day(protocol, runs, query.name, ARXIV, since, until)
         asked = f"({query.query})"
         if protocol.search_categories:
-            asked += f" AND ({' OR '.join(f'cat:{name}' for name in protocol.search_categories)})"
-        asked += f" AND submittedDate:[{first.replace('-', '')}0000 TO {until.replace('-', '')}2359]"
-        searches.append(Search(query.name, ARXIV, 0, first, until, asked))
+            categories = " OR ".join(f"cat:{name}" for name in protocol.search_categories)
+            asked += f" AND ({categories})"
+        asked += f" AND submittedDate:[{first_day.replace('-', '')}0000 TO {until.replace('-', '')}2359]"
+        searches.append(Search(query.name, ARXIV, 0, first_day, until, asked))
     return tuple(searches)
 
 
-def _window_start(protocol: Protocol, runs: Sequence[Run], query: str, source: str, since: str, until: str) -> str:
-    """Return the first day of a search's window, which ends on `until`."""
+def _first_day(protocol: Protocol, runs: Sequence[Run], query: str, source: str, since: str, until: str) -> str:
+    """Return the first day of a search whose last day is `until`; `since` is the option of the command."""
     if since and since != LAST:
         if not is_iso_date(since):
             raise CommandUseError(f"--since {quote(since)} is not a date", f"Write YYYY-MM-DD, or {LAST}.")
         if since > until:
             raise CommandUseError(f"--since {since} is after {until}, the last day that is over", "Name a day before.")
         return since
-    last = last_day(runs, query, source)
-    if last is not None:
-        return (date.fromisoformat(last) - timedelta(days=OVERLAP_DAYS)).isoformat()
+    searched_until = last_day(runs, query, source)
+    if searched_until is not None:
+        return (date.fromisoformat(searched_until) - timedelta(days=OVERLAP_DAYS)).isoformat()
     return min(protocol.search_from or protocol.day, until)
 
 
 def citing_papers(protocol: Protocol, pool: Pool) -> tuple[Paper, ...]:
-    """Return the papers whose citations the protocol follows, if they have an id that OpenAlex knows."""
+    """Return the papers whose citations the protocol follows, except those without an id that OpenAlex knows."""
     if not protocol.citing:
         return ()
     papers = parse(protocol.citing, paper_attributes(pool.taxonomy)).select(pool.papers)
@@ -286,7 +303,10 @@ def discover(
     since: str = "",
     progress: Callable[[Progress], None] | None = None,
 ) -> Discovery:
-    """Make the planned searches at arXiv, follow citations at OpenAlex, if given, from `since` on, and deduplicate."""
+    """Make the planned searches at arXiv, follow citations if `openalex` is given, and return the new papers.
+
+    `since` is the first day of publications that citations lead to; if it is empty or `LAST`, as in `plan_searches`.
+    """
     results: list[SearchResult] = []
     failed: dict[str, str] = {}
     messages: list[str] = []
@@ -303,32 +323,33 @@ def discover(
                 results.append(SearchResult(search._replace(found=len(papers)), papers))
         if openalex is not None:
             until = (day - timedelta(days=1)).isoformat()
-            first = _window_start(protocol, corpus.searches.require(), CITATIONS, OPENALEX, since, until)
-            cited = citing_papers(protocol, corpus.pool)
-            results.append(_follow_citations(openalex, cited, protocol.citing_least, first, until, progress))
+            first_day = _first_day(protocol, corpus.searches.require(), CITATIONS, OPENALEX, since, until)
+            papers_to_follow = citing_papers(protocol, corpus.pool)
+            works = _follow_citations(openalex, papers_to_follow, protocol.citing_least, first_day, progress)
+            asked = f"works that cite, or are cited by, at least {protocol.citing_least} of"
+            asked = f"{asked} {len(papers_to_follow)} papers"
+            search = Search(CITATIONS, OPENALEX, 0, first_day, until, asked, len(works))
+            results.append(SearchResult(search, tuple(works)))
     except UpstreamError as caught:
         error = caught
     outcome = _deduplicate(corpus, results, day, Maker.DISCOVER, protocol.query_field)
-    ids = {candidate.paper.arxiv_id for candidate in outcome.new}
-    of_new = {arxiv_id: value for arxiv_id, value in metadata.items() if arxiv_id in ids}
-    return outcome._replace(failed=failed, messages=tuple(messages), metadata=of_new, error=error)
+    new_ids = {candidate.paper.arxiv_id for candidate in outcome.new}
+    new_metadata = {arxiv_id: value for arxiv_id, value in metadata.items() if arxiv_id in new_ids}
+    return outcome._replace(failed=failed, messages=tuple(messages), metadata=new_metadata, error=error)
 
 
 def _follow_citations(
-    openalex: OpenAlex,
-    papers: Sequence[Paper],
-    least: int,
-    since: str,
-    until: str,
-    progress: Callable[[Progress], None] | None,
-) -> SearchResult:
-    """Return the works that cite at least so many of the papers, or are cited by so many."""
+    openalex: OpenAlex, papers: Sequence[Paper], minimum: int, since: str, progress: Callable[[Progress], None] | None
+) -> list[tuple[Paper, tuple[str, ...]]]:
+    """Return the works that cite at least `minimum` of the papers, or are cited by as many, each with the reasons."""
     works = []
     for work in openalex.follow(papers, since, progress):
-        ties = [f"cites {key}" for key in work.cites] if len(work.cites) >= least else []
-        ties += [f"cited by {key}" for key in work.cited_by] if len(work.cited_by) >= least else []
-        if ties:
+        reasons: list[str] = []
+        if len(work.cites) >= minimum:
+            reasons += (f"cites {key}" for key in work.cites)
+        if len(work.cited_by) >= minimum:
+            reasons += (f"cited by {key}" for key in work.cited_by)
+        if reasons:
             authors = [bibliographic(intake.plain(name)) for name in people(work.values["authors"])]
-            works.append((intake.from_fields({**work.values, "authors": authors}), tuple(ties)))
-    asked = f"works that cite, or are cited by, at least {least} of {len(papers)} papers"
-    return SearchResult(Search(CITATIONS, OPENALEX, 0, since, until, asked, len(works)), tuple(works))
+            works.append((intake.from_fields({**work.values, "authors": authors}), tuple(reasons)))
+    return works

@@ -1,7 +1,7 @@
-"""Differences between a record and arXiv.
+"""Find differences between records and arXiv.
 
-arXiv's answer is compared with the record (title, authors, DOI) and with its own last answer in `data/arxiv.json`
-(version, category, withdrawal). The record takes precedence: only changes that need no decision are proposed.
+arXiv's answer is compared with the record (title, authors, DOI) and with arXiv's previous answer in `data/arxiv.json`
+(version, category, withdrawal). A person decides on most differences; the others are proposed as changes.
 """
 
 import re
@@ -22,8 +22,10 @@ from orchtrace_corpus.corpus.model.records import Loaded, Paper, folded_title
 from orchtrace_corpus.corpus.rules.texts import LATEX
 
 PERSISTENT = frozenset({"A102", "A103", "A104", "A105", "A106", "A108", "A111"})
-"""Warnings that recur as long as record and arXiv differ, so that an unused waiver of one is out of date. The others
-report a change once, and their waivers may stay."""
+"""The warnings that recur as long as record and arXiv differ, so that an unused waiver of such a warning is outdated.
+
+The other warnings report a change once, so their waivers may stay.
+"""
 
 _TYPOGRAPHY = str.maketrans(
     {
@@ -39,26 +41,26 @@ _Difference: TypeAlias = tuple[str, str, *tuple[str | int, ...]]
 
 
 class Answers(NamedTuple):
-    """The answers of arXiv, by normalised id: the newest metadata, ids that it does not have, and invalid ids."""
+    """The answers of arXiv: metadata by arXiv id, ids of no paper (`missing`), and ids of a wrong form (`refused`)."""
 
     found: Mapping[str, Metadata]
     missing: Collection[str] = ()
     refused: Collection[str] = ()
 
 
-def find_drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> Iterator[Finding]:
-    """Yield every difference, in the order of the records, before waivers; `known` are arXiv's last answers by id."""
+def find_drift(loaded: Loaded, answers: Answers, previous: Mapping[str, Metadata]) -> Iterator[Finding]:
+    """Yield every difference, waived or not, in the order of the records; `previous` has the stored answers by id."""
     for index, paper in enumerate(loaded.papers):
-        for code, message, *path in _differences(paper, answers, known):
+        for code, message, *path in _differences(paper, answers, previous):
             yield Finding(code, message, loaded.paper_places.locate(index, *path), paper.key)
 
 
 def propose_changes(paper: Paper, answer: Metadata, codes: Collection[str]) -> dict[str, str | tuple[str, ...]]:
-    """Return the new values of fields that follow from arXiv's answer without a decision.
+    """Return the new values of fields that follow from arXiv's answer without a decision, by field.
 
-    These are the title, a complete author list (or `Anonymous`), and a DOI if the record has none. Never changed are
-    venue, year, tags, a list of authors that is cut short, a collective, spellings that differ in case or form only,
-    and any record whose id may be wrong or whose paper may be withdrawn. `codes` are those of its unwaived findings.
+    These are the title, a complete author list (or `Anonymous`), and a DOI if the record has none. Other fields, a list
+    of authors that is cut short, a collective, and differences in case or spelling stay as they are, and so does a
+    record whose id may be wrong or whose paper may be withdrawn. `codes` are those of the record's unwaived findings.
     """
     changed: dict[str, str | tuple[str, ...]] = {}
     if "A101" in codes or "A108" in codes:
@@ -66,8 +68,8 @@ def propose_changes(paper: Paper, answer: Metadata, codes: Collection[str]) -> d
     title = plain(answer.title)
     if "A103" in codes and not re.search(LATEX, title):
         changed["title"] = title
-    is_list = any("," in name for name in paper.authors) or paper.authors == ("Anonymous",)
-    if "A105" in codes and is_list and OTHERS not in paper.authors:
+    has_people = any("," in name for name in paper.authors) or paper.authors == ("Anonymous",)
+    if "A105" in codes and has_people and OTHERS not in paper.authors:
         changed["authors"] = people.rewritten(paper.authors, [plain(name) for name in answer.authors])
     if "A111" in codes and paper.doi is None and answer.doi and is_normal(IdentifierKind.DOI, answer.doi):
         changed["doi"] = answer.doi
@@ -75,44 +77,45 @@ def propose_changes(paper: Paper, answer: Metadata, codes: Collection[str]) -> d
 
 
 def plain(text: str) -> str:
-    """Return a text on one line, composed (NFC), with TeX as characters if all of it has a Unicode form."""
+    """Return a text on one line, in Unicode form NFC; TeX becomes Unicode if all of it has a Unicode form."""
     text = " ".join(text.split())
     if not set(text).isdisjoint("\\${}"):
         text = FIXES["M103"](text, "title") or text
     return unicodedata.normalize("NFC", text)
 
 
-def _differences(paper: Paper, answers: Answers, known: Mapping[str, Metadata]) -> Iterator[_Difference]:
-    """Yield the differences of one record."""
-    name = paper.arxiv_id
-    if name is None:
+def _differences(paper: Paper, answers: Answers, previous: Mapping[str, Metadata]) -> Iterator[_Difference]:
+    """Yield the differences between a record and arXiv's answer about it."""
+    arxiv_id = paper.arxiv_id
+    if arxiv_id is None:
         return
-    if name in answers.missing:
-        since = f", although it had {quote(known[name].title)} before" if name in known else ""
-        yield "A102", f"arXiv has no paper {quote(name)}{since}; fix the id", "arxiv_id"
-    elif name in answers.refused:
-        yield "A102", f"arXiv takes {quote(name)} for no id at all; fix the id", "arxiv_id"
-    elif name in answers.found:
-        answer = answers.found[name]
+    if arxiv_id in answers.missing:
+        since = f", although it had {quote(previous[arxiv_id].title)} before" if arxiv_id in previous else ""
+        yield "A102", f"arXiv has no paper {quote(arxiv_id)}{since}; fix the id", "arxiv_id"
+    elif arxiv_id in answers.refused:
+        yield "A102", f"arXiv takes {quote(arxiv_id)} for no id at all; fix the id", "arxiv_id"
+    elif arxiv_id in answers.found:
+        answer = answers.found[arxiv_id]
         if _is_other_work(paper, answer):
-            message = f"arXiv id {quote(name)} is that of {quote(answer.title)} by {_quote_some(answer.authors)}"
+            message = f"arXiv id {quote(arxiv_id)} is that of {quote(answer.title)} by {_quote_some(answer.authors)}"
             yield "A101", f"{message}; fix the id", "arxiv_id"
-        else:
-            own, theirs = _comparable(paper.title), _comparable(answer.title)
-            if paper.title and own != theirs:
-                title = quote(plain(answer.title))
-                if _letters(own) == _letters(theirs):
-                    yield "A104", f"the title is spelled {title} on arXiv", "title"
-                else:
-                    yield "A103", f"the title on arXiv is {title}", "title"
-            yield from _author_drift(paper, answer)
-            yield from _record_drift(paper, answer)
-            before = known.get(name)
-            if before is not None and before.version <= answer.version:
-                yield from _changes_at_arxiv(paper, answer, before)
+            return
+        record_title, arxiv_title = _comparable(paper.title), _comparable(answer.title)
+        if paper.title and record_title != arxiv_title:
+            title = quote(plain(answer.title))
+            if _letters(record_title) == _letters(arxiv_title):
+                yield "A104", f"the title is spelled {title} on arXiv", "title"
+            else:
+                yield "A103", f"the title on arXiv is {title}", "title"
+        yield from _author_drift(paper, answer)
+        yield from _other_field_drift(paper, answer)
+        before = previous.get(arxiv_id)
+        if before is not None and before.version <= answer.version:
+            yield from _changes_at_arxiv(paper, answer, before)
 
 
 def _author_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
+    """Yield at most one difference: between the lists of authors, or if they agree, between the forms of names."""
     names = [plain(name) for name in answer.authors]
     comparison = people.compare(paper.authors, names)
     if not paper.authors or not people.people(names):
@@ -135,8 +138,8 @@ def _author_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
         yield "A106", f"given names are written otherwise on arXiv: {some}", "authors", comparison.forms[0][0]
 
 
-def _record_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
-    """Yield the other differences between the record and arXiv."""
+def _other_field_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
+    """Yield signs of a withdrawal, and differences in venue and DOI."""
     if words := suspected_withdrawal(answer):
         message = (
             f"suspected withdrawal: version {answer.version} says {quote(words)}; read "
@@ -154,7 +157,7 @@ def _record_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
 
 
 def _changes_at_arxiv(paper: Paper, answer: Metadata, before: Metadata) -> Iterator[_Difference]:
-    """Yield the changes at arXiv since its last answer."""
+    """Yield the changes at arXiv since its previous answer."""
     if answer.version > before.version:
         message = f"version {answer.version} of {printable(answer.updated[:10])} is new"
         advice = f"known was version {before.version}: see that tags and evidence still hold"
@@ -175,25 +178,25 @@ def _is_preprint(paper: Paper) -> bool:
 
 
 def _is_other_work(paper: Paper, answer: Metadata) -> bool:
-    """Return True if the id is most likely that of another work: no common author, and another title."""
-    titles = (_comparable(title).casefold() for title in (paper.title, answer.title))
-    own, theirs = (set(re.findall(r"[^\W_]+", title)) for title in titles)
-    if not own or not theirs:
+    """Return True if the id is most likely that of another work: no common author, and a different title."""
+    record_words = set(re.findall(r"[^\W_]+", _comparable(paper.title).casefold()))
+    arxiv_words = set(re.findall(r"[^\W_]+", _comparable(answer.title).casefold()))
+    if not record_words or not arxiv_words:
         return False
-    similarity = len(own & theirs) / len(own | theirs)  # Jaccard's index
+    similarity = len(record_words & arxiv_words) / len(record_words | arxiv_words)  # Jaccard's index
     names = [name for name in paper.authors if name != OTHERS]
-    if not any("," in name for name in names):  # titles alone: those of one field share many words
+    if not any("," in name for name in names):  # no person to compare: only titles with very few common words differ
         return similarity < 0.15
     return similarity < 0.5 and not people.share_somebody(names, [plain(name) for name in answer.authors])
 
 
 def _comparable(text: str) -> str:
-    """Return the common form of spellings that differ in TeX, width, typographic marks or blanks."""
+    """Return a text without differences in TeX, full-width forms, typographic marks and blanks."""
     return " ".join(unicodedata.normalize("NFKC", plain(text).translate(_TYPOGRAPHY)).split())
 
 
 def _letters(text: str) -> str:
-    """Return the letters and digits without case and accents; Greek letters by name, as in titles without TeX."""
+    """Return the letters and digits of a title without case and accents, with Greek letters by name."""
     return folded_title(spell_greek(unicodedata.normalize("NFD", text)))
 
 

@@ -1,6 +1,6 @@
-"""Records of new papers: from metadata or fields, with a proposed key; and messages about papers that are known.
+"""Create the records of new papers from the answers of services or from files, and propose their keys.
 
-Tags and the summary stay open: only a person can decide them.
+A new record has no tags and no summary, which only a person can decide.
 """
 
 import re
@@ -36,9 +36,9 @@ from orchtrace_corpus.corpus.model.taxonomy import ANY_EVIDENCE, TagRule, Taxono
 from orchtrace_corpus.corpus.rules.texts import LATEX
 
 PREPRINT = "arXiv"
-"""The venue of a paper for which no other is known than arXiv."""
+"""The venue of a paper that is only known to be on arXiv."""
 
-_KEY_WORDS = 3
+_MAX_KEY_WORDS = 3
 _SMALL_WORDS = frozenset("a an and as at by for from in into is of on or the to towards via when with your".split())
 _ARXIV_LIKE = (
     r"(?i:(?:https?://)?(?:\w+\.)*arxiv\.org/\w+/|arxiv:\s*)?(?P<month>\d{4})\.?(?P<number>\d{3,6})(?:v\d+)?(?:\.pdf)?"
@@ -46,10 +46,10 @@ _ARXIV_LIKE = (
 
 
 def from_metadata(metadata: Metadata) -> Paper:
-    """Return a record of arXiv's metadata, without tags and summary.
+    """Return arXiv's metadata as a record.
 
-    The year is that of the first version or of the id, whichever is later: an id is given on the day of announcement,
-    which may be in the next year.
+    The year is that of the first version or of the id, whichever is later: arXiv assigns an id when it announces the
+    paper, which can be in the next year.
     """
     doi = recognise(metadata.doi) if metadata.doi else None
     return Paper(
@@ -64,15 +64,19 @@ def from_metadata(metadata: Metadata) -> Paper:
 
 
 def from_fields(values: Mapping[str, Value]) -> Paper:
-    """Return a record of the fields from a registry or a file; values of another type become text or are left out.
+    """Return the fields from a registry or a file as a record, without values of a wrong type or form.
 
-    The first URL of a paper on arXiv is its page there.
+    The first URL of a paper on arXiv is its page there. A paper without a URL gets the page of an identifier.
     """
-    title, venue = (plain(str(values.get(name, ""))) for name in ("title", "venue"))
-    paper = Paper(title=title, venue=venue, authors=tuple(plain(name) for name in _items(values, "authors")))
-    if re.fullmatch(r"[0-9]{4}", str(values.get("year", ""))):
-        paper = paper._replace(year=int(str(values["year"])))
-    urls = [url for url in _items(values, "urls") if not url_problem(url)]
+    paper = Paper(
+        title=plain(str(values.get("title", ""))),
+        venue=plain(str(values.get("venue", ""))),
+        authors=tuple(plain(name) for name in _text_items(values, "authors")),
+    )
+    year = str(values.get("year", ""))
+    if re.fullmatch(r"[0-9]{4}", year):
+        paper = paper._replace(year=int(year))
+    urls = [url for url in _text_items(values, "urls") if not url_problem(url)]
     for kind in IdentifierKind:
         value = str(values.get(kind.value, ""))
         if is_normal(kind, value):
@@ -83,16 +87,22 @@ def from_fields(values: Mapping[str, Value]) -> Paper:
 
 
 def from_item(item: Item) -> Paper:
-    """Return the record that an item of a file describes."""
-    return from_entry(complete_item(item, None)[0], item.annotation)
+    """Return an item of a file as a record."""
+    values, _ = complete_item(item, None)
+    return from_entry(values, item.annotation)
 
 
 def from_entry(values: Mapping[str, Value], annotation: str) -> Paper:
-    """Return a record of the values in a file, unchecked; a key in another form than ours becomes its `cite_key`."""
+    """Return the values of an entry in a file as a record, even identifiers of a wrong form.
+
+    A key that is not valid as a key of the corpus becomes the `cite_key`.
+    """
     key, bibtex = str(values.get("key", "")), values.get("bibtex")
-    ids: dict[str, Any] = {kind.value: str(values[kind.value]) for kind in IdentifierKind if values.get(kind.value)}
+    identifiers: dict[str, Any] = {
+        kind.value: str(values[kind.value]) for kind in IdentifierKind if values.get(kind.value)
+    }
     return from_fields(values)._replace(
-        **ids,
+        **identifiers,
         key=key if is_key(key) else "",
         cite_key=key if is_cite_key(key) and not is_key(key) else None,
         bibtex={name: str(latex) for name, latex in bibtex.items()} if isinstance(bibtex, Mapping) else {},
@@ -101,13 +111,13 @@ def from_entry(values: Mapping[str, Value], annotation: str) -> Paper:
 
 
 def with_identifier(paper: Paper, identifier: Identifier) -> Paper:
-    """Return the record with an identifier in the field of its kind."""
-    field: dict[str, Any] = {identifier.kind.value: identifier.value}
-    return paper._replace(**field)
+    """Return the record with the identifier in the field of its kind."""
+    fields: dict[str, Any] = {identifier.kind.value: identifier.value}
+    return paper._replace(**fields)
 
 
 def from_exclusion(exclusion: Exclusion) -> Paper:
-    """Return a record with the title, the URL and the identifier of an exclusion."""
+    """Return an exclusion as the record of a paper, with its title, URL and identifier."""
     paper = Paper(title=exclusion.title, urls=(exclusion.url,))
     for identifier in (recognise_url(exclusion.url), recognise(exclusion.identifier)):
         if identifier is not None:
@@ -115,13 +125,13 @@ def from_exclusion(exclusion: Exclusion) -> Paper:
     return paper
 
 
-def screened_identifier(paper: Paper) -> str:
-    """Return the identifier of a paper as an exclusion, such as `arXiv:2305.14325`; else a name in capitals."""
+def exclusion_identifier(paper: Paper) -> str:
+    """Return the `identifier` of a paper as an exclusion: `arXiv:2305.14325`, or words of the title, `CAR-PARK`."""
     return identifier_text(paper) or key_for(paper, ()).upper()
 
 
 def remarks(metadata: Metadata) -> Iterator[str]:
-    """Yield remarks for the person who adds the paper."""
+    """Yield remarks on arXiv's metadata for the person who adds the paper."""
     if words := suspected_withdrawal(metadata):
         yield f"it seems to be withdrawn: {quote(words)}"
     if metadata.journal_ref:
@@ -131,7 +141,7 @@ def remarks(metadata: Metadata) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """Return a text from outside in the form of a record: one line of visible characters, TeX as Unicode."""
+    """Return a text from a service or file as records need it: on one line, without invisible characters and TeX."""
     text = " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split())
     if not re.search(LATEX, text):
         return text
@@ -141,21 +151,23 @@ def plain(text: str) -> str:
 
 
 def describe_match(match: Match, noun: str = "paper") -> str:
-    """Describe the record that a paper matches, why it was excluded, and what both have in common."""
+    """Return a message about the record that a paper matches, and about what they have in common."""
     record = match.record
     shared = f", {quote(match.shared)}" if match.sign is Sign.TITLE else f" {match.shared}"
-    known = f"known by its {match.sign}{shared}"
+    common = f"known by its {match.sign}{shared}"
     if isinstance(record, Paper):
-        return f"in the pool already as {quote(record.key)}, {known}"
+        return f"in the pool already as {quote(record.key)}, {common}"
     tags = "".join(f", {field}: {tag}" for field, tag in record.tags.items())
-    became = f" It became the {noun} {quote(record.promoted_to)}." if record.promoted_to else ""
-    return f"excluded as {record.id} on {record.screened}{tags}: {record.reason.rstrip('.')}.{became} It is {known}"
+    reason = f"excluded as {record.id} on {record.screened}{tags}: {record.reason.rstrip('.')}."
+    promotion = f" It became the {noun} {quote(record.promoted_to)}." if record.promoted_to else ""
+    return f"{reason}{promotion} It is {common}"
 
 
 def arxiv_misspelling(name: str, pool: Pool) -> str:
-    """Return the problem of a misspelt arXiv id; empty if there is none.
+    """Return the problem with a name that looks like an arXiv id but is none; empty for any other name.
 
-    Since 2015 five digits follow the period, four before (https://info.arxiv.org/help/arxiv_identifier.html).
+    An id has five digits after the period since January 2015, four before
+    (https://info.arxiv.org/help/arxiv_identifier.html).
     """
     match = re.fullmatch(_ARXIV_LIKE, name.strip(), re.ASCII)
     if match is None:
@@ -164,36 +176,42 @@ def arxiv_misspelling(name: str, pool: Pool) -> str:
     digits = 5 if month >= "1501" else 4
     if len(number) == digits and recognise(name) is not None:
         return ""
-    nearest = _nearest(month, number, digits, pool)
+    question = _did_you_mean(month, number, digits, pool)
     if not 1 <= int(month[2:]) <= 12:
         problem = f"it begins with year and month, and {month[2:]} is not a month"
-        return f"{quote(name)} is not an arXiv id: {problem}{nearest}"
-    return f"{quote(name)} is not an arXiv id, which is YYMM, a period and {digits} digits{nearest}"
+        return f"{quote(name)} is not an arXiv id: {problem}{question}"
+    return f"{quote(name)} is not an arXiv id, which is YYMM, a period and {digits} digits{question}"
 
 
 def key_for(paper: Paper, used_keys: Collection[str]) -> str:
-    """Return a free key: the name before the title's colon, else its first words; then with the year, or a number."""
-    head = re.split(r"[?!] ", paper.title.partition(": ")[0])[-1]
-    words = _key_words(head) if ": " in paper.title else []
+    """Return a key that is not in use, from the name before the title's colon, else from its first words.
+
+    If that key is in use, the year is added, and then a number.
+    """
+    name = re.split(r"[?!] ", paper.title.partition(": ")[0])[-1]
+    words = _key_words(name) if ": " in paper.title else []
     if not words or len(words) > LONGEST_NAME:
-        every = _key_words(paper.title)
-        words = [word for word in every if word not in _SMALL_WORDS][:_KEY_WORDS] or every[:_KEY_WORDS]
-    stem = "-".join(words)[:60].strip("-") or "-".join(_key_words(paper.first_author.partition(",")[0])) or "paper"
-    dated = f"{stem}-{paper.year}" if paper.year else stem
-    keys = chain((stem, dated), (f"{dated}-{number}" for number in count(2)))
+        all_words = _key_words(paper.title)
+        words = [word for word in all_words if word not in _SMALL_WORDS] or all_words
+        words = words[:_MAX_KEY_WORDS]
+    family_name = paper.first_author.partition(",")[0]
+    stem = "-".join(words)[:60].strip("-") or "-".join(_key_words(family_name)) or "paper"
+    with_year = f"{stem}-{paper.year}" if paper.year else stem
+    keys = chain((stem, with_year), (f"{with_year}-{number}" for number in count(2)))
     return next(key for key in keys if key not in used_keys)
 
 
 def propose_key(paper: Paper, used_keys: Collection[str], reserved: Collection[str] = ()) -> str:
-    """Return the paper's own key if it is free, else one of its title, which avoids keys that other papers bring."""
-    return paper.key if paper.key and paper.key not in used_keys else key_for(paper, {*used_keys, *reserved})
+    """Return the paper's own key if it is not in use, else a new key, which is not `reserved` for other papers."""
+    if paper.key and paper.key not in used_keys:
+        return paper.key
+    return key_for(paper, {*used_keys, *reserved})
 
 
-def unmet_demands(paper: Paper, taxonomy: Taxonomy, missing: Collection[str] = ()) -> list[TagRule]:
+def unmet_demands(paper: Paper, taxonomy: Taxonomy, open_fields: Collection[str] = ()) -> list[TagRule]:
     """Return the rules of the taxonomy that demand evidence which a paper does not have.
 
-    A rule about a field in `missing`, which is still to be tagged, applies already. Validation reports a rule that
-    cannot be applied.
+    A rule with a condition on one of `open_fields`, which are still to be tagged, counts as well.
     """
     attributes = paper_attributes(taxonomy)
     supported = {field for item in paper.evidence if item.is_evidence for field in item.tags}
@@ -202,57 +220,59 @@ def unmet_demands(paper: Paper, taxonomy: Taxonomy, missing: Collection[str] = (
     for rule in taxonomy.rules:
         if rule.evidence and rule.severity is Severity.ERROR:
             demanded = all_fields if rule.evidence == (ANY_EVIDENCE,) else set(rule.evidence)
-            with suppress(CommandUseError):
+            with suppress(CommandUseError):  # a check reports a condition that cannot be parsed
                 query = parse_conditions(rule.when, attributes)
-                is_open = any(condition.attribute.name in missing for condition in query.filters)
-                if (is_open or query.matches(paper)) and demanded.isdisjoint(supported):
+                may_match = any(condition.attribute.name in open_fields for condition in query.filters)
+                if (may_match or query.matches(paper)) and demanded.isdisjoint(supported):
                     unmet.append(rule)
     return unmet
 
 
 def next_exclusion_id(exclusions: Sequence[Exclusion], text: str) -> str:
-    """Return the next free id of an exclusion, above those in use, and above those that a text of the data mentions.
+    """Return the id of a new exclusion, which is above all ids of exclusions and above those that the text mentions.
 
-    A number that is 100 or more above those in use is no id (`E2024`), nor is the code of a rule (`E104`).
+    A number that is 100 or more above the ids of exclusions is not an id (`E2024`), nor is the code of a rule (`E104`).
     """
     highest = max((int(exclusion.id[1:]) for exclusion in exclusions), default=0)
     mentioned = (int(name[1:]) for name in re.findall(r"\bE\d{3,6}\b", text, re.ASCII) if name not in RULES)
-    return f"E{max([highest, *(number for number in mentioned if number < highest + 100)]) + 1:03d}"
+    used = [highest, *(number for number in mentioned if number < highest + 100)]
+    return f"E{max(used) + 1:03d}"
 
 
-def _items(values: Mapping[str, Value], name: str) -> list[str]:
-    """Return a list's items as texts; none if the value is no list."""
+def _text_items(values: Mapping[str, Value], name: str) -> list[str]:
+    """Return the items of a list as texts; empty for a value that is not a list."""
     items = values.get(name, ())
     return [str(item) for item in items] if isinstance(items, (list, tuple)) else []
 
 
-def _nearest(month: str, number: str, digits: int, pool: Pool) -> str:
-    """Return the end of a message: the id that was probably meant, and its record."""
+def _did_you_mean(month: str, number: str, digits: int, pool: Pool) -> str:
+    """Return the end of a message: the arXiv id that was probably meant, and its record; empty without a guess."""
     records = {paper.arxiv_id: f"in the pool as {quote(paper.key)}" for paper in pool.papers if paper.arxiv_id}
     for exclusion in pool.exclusions:
         for identifier in identifiers_of(exclusion):
             if identifier.kind is IdentifierKind.ARXIV:
                 records.setdefault(identifier.value, f"excluded as {exclusion.id}")
-    padded = []
+    padded: list[str] = []  # with the zero that may be missing, at each position
     if digits - len(number) == 1:
-        padded = [f"{month}.{number[:at]}0{number[at:]}" for at in range(len(number) + 1)]
+        padded = [f"{month}.{number[:index]}0{number[index:]}" for index in range(len(number) + 1)]
     padded = [name for name in padded if is_normal(IdentifierKind.ARXIV, name)]
-    near = [name for name in padded if name in records]
-    near += get_close_matches(f"{month}.{number}", records, n=1, cutoff=0.9) or padded
-    if not near:
+    guesses = [name for name in padded if name in records]
+    guesses += get_close_matches(f"{month}.{number}", records, n=1, cutoff=0.9) or padded
+    if not guesses:
         return ""
-    return f"; did you mean {near[0]}{f', which is {records[near[0]]}' if near[0] in records else ''}?"
+    guess = guesses[0]
+    return f"; did you mean {guess}, which is {records[guess]}?" if guess in records else f"; did you mean {guess}?"
 
 
 def _key_words(text: str) -> list[str]:
-    """Return the words of a text in lower-case ASCII, Greek letters by name, compounds with hyphens."""
-    spelled = spell_greek(unicodedata.normalize("NFKD", text)).casefold()
-    words = re.sub("['\u2019]", "", spelled).split()
-    compounds = ("-".join(re.findall(r"[a-z0-9]+", word, re.ASCII)) for word in words)
-    return [compound for compound in compounds if compound]
+    """Return the words of a text in lower-case ASCII, such as `beta-vae` for `β-VAE`."""
+    text = spell_greek(unicodedata.normalize("NFKD", text)).casefold()
+    words = re.sub("['\u2019]", "", text).split()
+    ascii_words = ("-".join(re.findall(r"[a-z0-9]+", word, re.ASCII)) for word in words)
+    return [word for word in ascii_words if word]
 
 
 def spell_greek(text: str) -> str:
-    """Return a decomposed text with Greek letters by name, and without combining characters."""
+    """Return a text in form NFD or NFKD with Greek letters by name (`BETA`), and without combining characters."""
     names = ((c, unicodedata.name(c, "")) for c in text if not unicodedata.combining(c))
     return "".join(name.rpartition(" ")[2] if name.startswith("GREEK ") else c for c, name in names)

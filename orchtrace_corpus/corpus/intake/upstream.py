@@ -1,4 +1,4 @@
-"""Compare a corpus with the outside: its papers with arXiv, its URLs with their hosts."""
+"""Compare a corpus with the web: its papers with arXiv's metadata, and its URLs with the answers of their hosts."""
 
 import os
 from collections import defaultdict
@@ -30,9 +30,9 @@ class Fetched(NamedTuple):
     """The answers of arXiv about papers.
 
     Attributes:
-        answers: The present answers; these can be written.
-        reported: The same; for papers without a present answer, the last one.
-        answer: arXiv's answer as such, with the ids that it left out.
+        answers: The answers to this request, to be written to `data/arxiv.json`.
+        reported: The same, with stored answers for papers to which arXiv did not answer; findings are about these.
+        answer: The outcome of the request, with the ids to which arXiv did not answer.
         failure: The error that ended the requests early.
     """
 
@@ -42,13 +42,13 @@ class Fetched(NamedTuple):
     failure: UpstreamError | None = None
 
     @property
-    def unknown(self) -> tuple[str, ...]:
-        """The ids without any answer."""
+    def unanswered(self) -> tuple[str, ...]:
+        """The ids without any answer, even a stored one."""
         return tuple(name for name in self.answer.unasked if name not in self.reported.found)
 
 
 def fetch(
-    known: Mapping[str, Metadata],
+    previous: Mapping[str, Metadata],
     ids: Sequence[str],
     *,
     arxiv_url: str = "",
@@ -56,35 +56,44 @@ def fetch(
     refresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Fetched:
-    """Ask arXiv about papers by id; `known` are its last answers. Without any answer, an `UpstreamError` is raised."""
+    """Ask arXiv about papers by id; `previous` has the stored answers. Raise an `UpstreamError` if there is no answer.
+
+    If the service cannot be reached, the answers in the cache count, and then the stored ones.
+    """
     failure: UpstreamError | None = None
     try:
-        answer = Client(arxiv_url, offline=offline, refresh=refresh).fetch(ids, known=known, progress=progress)
+        answer = Client(arxiv_url, offline=offline, refresh=refresh).fetch(ids, known=previous, progress=progress)
     except UpstreamError as error:
-        failure, answer = error, Client(arxiv_url, offline=True).fetch(ids)
-    found = {**{name: known[name] for name in answer.unasked if name in known}, **answer.found}
-    if not found and (failure or answer.unasked):
+        failure = error
+        answer = Client(arxiv_url, offline=True).fetch(ids)
+    stored = {arxiv_id: previous[arxiv_id] for arxiv_id in answer.unasked if arxiv_id in previous}
+    found = {**stored, **answer.found}
+    if not found and failure is not None:
+        raise failure
+    if not found and answer.unasked:
         message = f"nothing is kept of {pluralize(len(ids), 'paper')} with an arXiv id"
-        raise failure or UpstreamError(message, "Run corpus fetch with a network first.")
-    gaps = (*answer.throttled, *answer.unparseable)
-    cached = Client(arxiv_url, offline=True).fetch(gaps).found if gaps else {}
-    earlier = {**{name: known[name] for name in gaps if name in known}, **cached}
-    answers = Answers(merge(known, found, found), answer.missing, answer.malformed)
-    reported = answers._replace(found={**merge(known, earlier, earlier), **answers.found})
+        raise UpstreamError(message, "Run corpus fetch with a network first.")
+    answers = Answers(merge(previous, found, found), answer.missing, answer.malformed)
+    failed_ids = (*answer.throttled, *answer.unparseable)
+    earlier = {arxiv_id: previous[arxiv_id] for arxiv_id in failed_ids if arxiv_id in previous}
+    if failed_ids:
+        earlier |= Client(arxiv_url, offline=True).fetch(failed_ids).found
+    reported = answers._replace(found={**merge(previous, earlier, earlier), **answers.found})
     return Fetched(answers, reported, answer, failure)
 
 
-def find_drift(loaded: Loaded, answers: Answers, known: Mapping[str, Metadata]) -> tuple[Finding, ...]:
-    """Return the drift that is not waived, and waivers that waive none, in the order of the lines."""
+def find_drift(loaded: Loaded, answers: Answers, previous: Mapping[str, Metadata]) -> tuple[Finding, ...]:
+    """Return the differences that are not waived, and the unused waivers, in the order of their lines."""
     ids = {*answers.found, *answers.missing, *answers.refused}
     keys = {paper.key for paper in loaded.papers if paper.arxiv_id in ids}
-    findings = list(drift.find_drift(loaded, answers, known))
+    findings = list(drift.find_drift(loaded, answers, previous))
+    # A waiver is unused only if its paper was asked about, and its warning would have recurred.
     unwaived = rules.apply_waivers(findings, loaded, lambda key, code: key in keys and code in drift.PERSISTENT)
     return tuple(sorted(unwaived, key=lambda finding: (finding.location, finding.code)))
 
 
 def texts_with_answers(corpus: CorpusFiles, fetched: Fetched) -> dict[str, str]:
-    """Return the new texts of the papers and of arXiv's metadata, by path, with the changes that need no decision."""
+    """Return the new texts of `papers.yaml`, with the changes that need no decision, and of `arxiv.json`, by path."""
     return {
         store.PAPERS: edit_file(corpus, store.PAPERS, changes=_harmless_changes(corpus, fetched)),
         store.ARXIV: arxiv_text(corpus, fetched.answers.found),
@@ -100,32 +109,35 @@ def try_links(
     refresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> tuple[tuple[Finding, ...], Mapping[str, LinkOutcome], int, int]:
-    """Try the URLs of a corpus, each once: those of papers with some keys, or a sample of a size (0 for all).
+    """Request the URLs of a corpus: of the papers with `keys`, or of all. Try a sample of `size` URLs, or 0 for all.
 
-    Return findings, the outcome of each URL, and how many URLs were requested now, and how many are left to `fetch`.
-    If none of several hosts can be reached, an `UpstreamError` says so.
+    Return the findings, the outcomes by URL, the number of URLs requested now, not taken from the cache, and the number
+    of arXiv's pages, which are not requested, since `fetch` checks their ids. If there are several hosts and none can
+    be reached, an `UpstreamError` is raised.
     """
-    listed = list(links.list_links(loaded, keys))
-    urls = {link.url for link in listed}
-    wanted = {url for url in urls if not links.is_arxiv_address(url)}
-    chosen = links.sample_urls(wanted, size or len(wanted), seed)
+    corpus_links = list(links.list_links(loaded, keys))
+    all_urls = {link.url for link in corpus_links}
+    urls = {url for url in all_urls if not links.is_arxiv_address(url)}
+    sample = links.sample_urls(urls, size or len(urls), seed)
     sweep = links.Sweep(os.path.join(default_folder(), "links"), refresh=refresh)
-    tried: dict[str, LinkOutcome] = {}
-    for url, outcome in sweep.try_all(chosen):
-        tried[url] = outcome
+    outcomes: dict[str, LinkOutcome] = {}
+    for url, outcome in sweep.try_all(sample):
+        outcomes[url] = outcome
         if progress is not None:
-            progress(Progress(len(tried), len(chosen)))
-    hosts = {urlsplit(url).netloc for url in tried}
-    if len(hosts) >= 3 and not any(outcome.answered for outcome in tried.values()):
-        addresses = pluralize(len(tried), "address", "addresses")
+            progress(Progress(len(outcomes), len(sample)))
+    hosts = {urlsplit(url).netloc for url in outcomes}
+    if len(hosts) >= 3 and not any(outcome.answered for outcome in outcomes.values()):
+        addresses = pluralize(len(outcomes), "address", "addresses")
         message = f"none of {addresses} on {len(hosts)} hosts could be reached"
         raise UpstreamError(message, "Is there a network? Nothing is said about the links.")
-    findings = rules.apply_waivers(list(links.find_problems(listed, tried)), loaded, lambda _record, _code: False)
-    return tuple(findings), tried, sweep.asked, len(urls) - len(wanted)
+    problems = list(links.find_problems(corpus_links, outcomes))
+    # A waiver is never reported as unused here: a link can work today and fail tomorrow.
+    findings = rules.apply_waivers(problems, loaded, lambda _record, _code: False)
+    return tuple(findings), outcomes, sweep.asked, len(all_urls) - len(urls)
 
 
 def _harmless_changes(corpus: CorpusFiles, fetched: Fetched) -> dict[int, dict[str, Value | None]]:
-    """Return the changes from arXiv's answers that need no decision and bring no error, by the record's index."""
+    """Return the changes from arXiv's answers that need no decision and cause no error, by index of the record."""
     loaded, answers = corpus.loaded, fetched.answers.found
     codes: defaultdict[str, set[str]] = defaultdict(set)
     for finding in find_drift(loaded, fetched.answers, corpus.arxiv):
@@ -138,10 +150,11 @@ def _harmless_changes(corpus: CorpusFiles, fetched: Fetched) -> dict[int, dict[s
     before = rules.check(loaded)
 
     def is_harmless(changes: Mapping[int, Mapping[str, Value | None]]) -> bool:
-        edited = CorpusFiles(corpus.root, {store.PAPERS: edit_file(corpus, store.PAPERS, changes=changes).encode()})
+        text = edit_file(corpus, store.PAPERS, changes=changes)
+        edited = CorpusFiles(corpus.root, {store.PAPERS: text.encode()})
         return not has_errors(new_findings(before, rules.check(edited.loaded)))
 
     if not changes or is_harmless(changes):
         return changes
-    # One of arXiv's texts is invalid in a record; that stays reported as drift.
+    # A text from arXiv is invalid in a record. Its difference is still reported.
     return {index: fields for index, fields in changes.items() if is_harmless({index: fields})}
