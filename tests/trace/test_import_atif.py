@@ -368,6 +368,18 @@ def test_times_of_calls_that_nvidia_writes_are_taken(made: Callable[[Any], dict[
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("end", "run_time"), [(21, 0.0), (20.5, None), ("late", None), (None, None)])
+def test_a_call_that_ends_before_it_began_has_no_stated_time(
+    made: Callable[[Any], dict[str, Any]], end: Any, run_time: float | None
+) -> None:
+    begin = 1772355600.0
+    end_timestamp = begin + end if isinstance(end, int | float) else end
+    timing = {"extra": {"invocation": {"start_timestamp": begin + 21, "end_timestamp": end_timestamp}}}
+    trace = made(trajectory(step("user"), step("agent", tool_calls=[call("1", **timing)], **observed(result("1")))))
+
+    assert [event.get("run_time") for event in trace["events"] if event["type"] == "tool_call"] == [run_time]
+
+
 @pytest.mark.parametrize(
     ("extra", "status"),
     [({"is_error": True}, "error"), ({"status": "FAILED"}, "error"), ({"status": "completed"}, "ok"), ({}, None), (None, None), (7, None)],

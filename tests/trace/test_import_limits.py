@@ -14,7 +14,7 @@ import pytest
 
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
-from orchtrace_corpus.trace.importers.core.times import duration, instant
+from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, instant, moment_ms
 from orchtrace_corpus.trace.model.trace import Tokens, Trace
 
 NOON = 1_772_366_400.0  # 2026-03-01T12:00:00Z
@@ -202,6 +202,23 @@ def imported(form: str, folder: Path, count: Any, instant: float) -> Trace:
 def input_tokens(trace: Trace) -> list[float]:
     """Return the input of each event that has any."""
     return [event.tokens.input for event in trace.events if isinstance(event.tokens, Tokens) and event.tokens.input]
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [(1, 0.001), (0.5, 0.0005), (0, NO_TIME), (-1, NO_TIME), (LATEST * 1000, LATEST), (LATEST * 1000 + 1, NO_TIME),
+     (True, NO_TIME), ("1", NO_TIME), (10**400, NO_TIME)],
+)  # fmt: skip
+def test_milliseconds_are_a_time_between_1970_and_9999(value: Any, seconds: float) -> None:
+    assert moment_ms(value) == seconds
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [(0, 0), (1, 0.001), (LATEST * 1000, LATEST), (-1, 0), (LATEST * 1000 + 1, 0), (True, 0), ("1", 0), (10**400, 0)],
+)  # fmt: skip
+def test_a_length_of_time_is_a_number_from_0_on(value: Any, seconds: float) -> None:
+    assert duration(value, 1000) == seconds
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400), float("nan"), float("inf"), True, [], "9" * 400])

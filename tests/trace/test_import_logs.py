@@ -22,7 +22,7 @@ from orchtrace_corpus.trace.importers.core import json_parts as parts
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.json_parts import Part
-from orchtrace_corpus.trace.importers.core.logs import LogFile, document
+from orchtrace_corpus.trace.importers.core.logs import LogFile, contents, document
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from tests.conftest import ROOT, run_corpus
@@ -460,6 +460,19 @@ def test_a_document_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
 
     with pytest.raises(DataFileError, match="larger than 1024 MiB"):
         document(LogFile(str(tmp_path / "x.json"), "x.json"))
+
+
+@pytest.mark.parametrize("read", [document, contents])
+def test_a_document_may_be_as_large_as_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[LogFile], Any]
+) -> None:
+    (tmp_path / "x.json").write_bytes(b"[1]")
+    file = LogFile(str(tmp_path / "x.json"), "x.json")
+    monkeypatch.setattr(budget, "MAX_DOCUMENT_BYTES", 3)
+    read(file)
+    monkeypatch.setattr(budget, "MAX_DOCUMENT_BYTES", 2)
+    with pytest.raises(DataFileError, match="is larger than"):
+        read(file)
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs the proc file system")

@@ -411,6 +411,16 @@ def test_a_session_below_another_without_a_call_is_spawned_by_conclusion_and_an_
     assert problems(trace) == {"sub-agent whose parent is not among the files (orphan)": 1}
 
 
+@pytest.mark.parametrize(("named", "role"), [({"mode": "plan"}, "plan"), ({"mode": "plan", "agent": "build"}, "build")])
+def test_the_role_of_a_sub_agent_is_the_agent_or_the_mode_of_its_messages(
+    tmp_path: Path, named: dict[str, str], role: str
+) -> None:
+    answer = ("assistant", 1, [], {"tokens": used(1, 1), **named})
+    trace = trace_of(write(tmp_path, export(ASKED, answer), export(answer, name="ses_2", parentID="ses_1")))
+
+    assert [agent.get("role", "") for agent in trace["agents"] if agent["kind"] == "model"] == ["", role]
+
+
 def test_how_calls_end(tmp_path: Path) -> None:
     ends = [
         call("c1", "bash", 1, 2, metadata={"exit": 2}),

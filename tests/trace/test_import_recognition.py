@@ -127,6 +127,28 @@ def test_no_log_of_another_program_is_taken_for_one_of_ours(tmp_path: Path, name
             importers.sessions(str(path))
 
 
+@pytest.mark.parametrize(
+    ("name", "mark"),
+    [
+        *(("iflow", mark) for mark in ("sessionId", "userType")),
+        *(("gemini-prompts", mark) for mark in ("sessionId", "messageId", "type", "message")),
+        *(("kimi-cli", mark) for mark in ("type", "payload")),
+    ],
+)
+def test_a_row_without_one_of_the_marks_of_a_program_is_not_said_to_be_its(
+    tmp_path: Path, name: str, mark: str
+) -> None:
+    _, content = OTHERS[name]
+    row = json.loads(json.dumps(content[-1]))
+    for part in (row, row["message"]):
+        if isinstance(part, dict):
+            part.pop(mark, None)
+    path = write(tmp_path / "x.jsonl", [row])
+
+    with LogReader(LogFile(str(path), path.name)) as reader:
+        assert program_of(reader.head()) == ""
+
+
 @pytest.mark.parametrize("name", NEARLY)
 def test_a_log_that_looks_like_another_is_recognised(tmp_path: Path, name: str) -> None:
     form, content = NEARLY[name]

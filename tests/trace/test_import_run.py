@@ -11,7 +11,7 @@ from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Note, Place
-from orchtrace_corpus.trace.model.import_report import LedgerLine
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine
 from orchtrace_corpus.trace.model.terms import Status
 from tests.trace.conversationlogs import told
 from tests.trace.spanlogs import checked
@@ -176,3 +176,17 @@ def test_usage_that_is_not_known_makes_the_total_unknown(
 def test_a_run_without_a_step_is_empty() -> None:
     with pytest.raises(EmptyLogError, match="no message of an agent in toy"):
         run_of().trace()
+
+
+@pytest.mark.parametrize(
+    ("result_at", "expected"),
+    [((2.0, 1.0), (2.0, 1.0)), ((1.0, 3.0), (1.0, 3.0)), ((1.0, 1.0), (1.0, 2.5)), ((0.5, 3.0), (1.0, 2.5))],
+)
+def test_a_result_comes_behind_its_call_whatever_its_clock_says(
+    result_at: tuple[float, float], expected: tuple[float, float]
+) -> None:
+    call = steps.ToolCall(1.0, place(1), order=2.0)
+    result = steps.ToolResult(result_at[0], place(2), order=result_at[1])
+
+    assert steps.join(call, result, ImportReport())
+    assert (result.time, result.order) == expected

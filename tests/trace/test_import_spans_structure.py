@@ -451,6 +451,30 @@ def test_a_model_that_asks_a_person_is_interrupted(tmp_path: Path) -> None:
     assert not any("well" in json.dumps(event) for event in trace["events"])
 
 
+def test_a_task_follows_those_that_chose_it_and_those_that_chose_nothing(tmp_path: Path) -> None:
+    def task(name: str, step: int, begin: float, output: Any = None) -> list[dict[str, Any]]:
+        metadata = node(name, step)
+        inside = {"title": "ChatOpenAI", "metadata": metadata, "outputs": answer(10, 1)}
+        return [
+            run(name, "g", "chain", begin, begin + 2, metadata=metadata, outputs={"output": output}),
+            run(f"{name} model", name, "llm", begin, begin + 1, **inside),
+        ]
+
+    rows = [
+        run("g", None, "chain", 0, 9, title="LangGraph"),
+        *task("chooses", 1, 1, "write"), *task("chooses other", 1, 1, "check"), *task("chooses nothing", 1, 1),
+        *task("write", 2, 4), *task("check", 2, 4),
+    ]  # fmt: skip
+    trace = one(tmp_path / "x.jsonl", rows, "langsmith")
+
+    assert {edge for edge in edges(trace) if " -aggregate- " in edge} == {
+        "chooses message > write -aggregate- write aggregate",
+        "chooses other message > check -aggregate- check aggregate",
+        "chooses nothing message > write -aggregate- write aggregate",
+        "chooses nothing message > check -aggregate- check aggregate",
+    }
+
+
 # Failures of spans that are no events
 
 

@@ -178,6 +178,19 @@ def test_an_agent_that_is_spawned_again_has_several_lives_and_copied_spawns_have
     assert term(run, "last_choice", scale=1.0, growth=1.0, limit=3.0).value == pytest.approx(1.0)
 
 
+def test_a_call_without_an_id_ends_as_the_result_that_it_leads_to() -> None:
+    events = [
+        event("c1", 0, "tool_call", "a", t_end=1, tool="find"),
+        event("r1", 1, "tool_result", "a", status="error"),
+        event("c2", 2, "tool_call", "a", t_end=3, tool="find"),
+        event("r2", 3, "tool_result", "a", status="ok"),
+    ]
+    run = trace(raw(events, "c1>r1 r1>c2 c2>r2"))
+
+    assert term(run, "failed_calls").by_event == {"c1": 1}
+    assert term(run, "tool_success").by_event == {"c2": 0.5}
+
+
 def test_models_without_a_size_or_a_name_refuse_the_cost_of_choices() -> None:
     def run(**fields: Any) -> Term:
         events = [
