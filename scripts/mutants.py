@@ -4,7 +4,8 @@
 
 A mutant is one small change: a comparison turned, `and` for `or`, a member of a closed list or of an `except` taken
 away, a number moved by one, a condition negated, True for False. It is tried with the tests that execute its line, in
-a copy of the tree. A mutant is killed if one of them fails. Mutants that survive are printed as `file:line: change`.
+a copy of the tree. A mutant is killed if one of them fails. Mutants that survive are printed as `file:line:column:
+change`.
 
 Mutmut and Cosmic Ray were tried first: the functions that mutmut puts in place of ours hide the signatures that our
 commands are read from, and Cosmic Ray runs the same tests for every mutant, which takes a minute each here.
@@ -74,7 +75,8 @@ class Mutant:
         return hashlib.sha256(change.encode()).digest()
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.node.lineno}: {ast.unparse(self.node)} -> {self.replacement}"
+        place = f"{self.path}:{self.node.lineno}:{self.node.col_offset + 1}"
+        return f"{place}: {ast.unparse(self.node)} -> {self.replacement}"
 
 
 def mutants_of(path: Path) -> Iterator[Mutant]:
