@@ -90,7 +90,7 @@ def by_diagnosis(case: Case) -> tuple[Suspicion, Suspicion]:
     diagnosis, events = diagnose(case.view), case.view.trace.events
     agents: Suspicion = {}
     named: Suspicion = {}
-    for finding in diagnosis.between.findings:
+    for finding in diagnosis.team_findings.findings:
         for agent in finding.agents:
             agents[agent] = agents.get(agent, 0.0) + 1.0
         for number in finding.events:

@@ -269,7 +269,7 @@ def test_different_tasks_are_compared_and_said_to_be_different() -> None:
 def test_every_figure_of_a_comparison_has_a_change_where_both_are_known(path: Path) -> None:
     for found in compare(example("swarm"), example(path.stem)):
         known = isinstance(found.before, int | float) and isinstance(found.after, int | float)
-        assert (found.change is not None) == (known and not any(found.are_least))
+        assert (found.change is not None) == (known and not any(found.are_lower_bounds))
 
 
 def test_two_sessions_are_compared_by_what_differs_most_and_are_no_different_tasks(tmp_path: Path) -> None:
@@ -378,4 +378,4 @@ def test_tokens_that_one_run_does_not_state_are_listed_as_measured_only() -> Non
     whole = [part[0], {**part[1], "tokens": {"input": 5}}]
     found = compare(trace(raw(part)), trace(raw(whole, costs={"tokens": 12, "wall_clock_s": None})))
 
-    assert found == [Difference("measures", "tokens", 7.0, 12.0, "token", are_least=(True, False))]
+    assert found == [Difference("measures", "tokens", 7.0, 12.0, "token", are_lower_bounds=(True, False))]

@@ -1027,16 +1027,19 @@ def check_times(trace: Trace) -> None:
         assert spent.open - 1e-6 <= spent.worked <= elapsed + 1e-6
     for work_path in (path.span, path.span_if_waiting):
         assert sum(stretch.seconds for stretch in work_path.stretches) == close(work_path.length, abs=1e-6)
-    assert sum(stretch.seconds for stretch in path.stretches) + path.gaps == close(elapsed, abs=1e-6)
+    assert sum(stretch.seconds for stretch in path.stretches) + path.small_gaps == close(elapsed, abs=1e-6)
     assert path.span_if_waiting.length <= path.span.length + 1e-6
     assert run.view.open_calls or path.span_if_waiting == path.span
     working, waiting = run.parallelism, run.parallelism_if_waiting
     for one in filter(None, (working, waiting)):
-        assert one.together + one.alone + one.idle == close(1)
+        assert one.parallel_share + one.single_share + one.idle_share == close(1)
     if working and waiting:
         assert run.view.open_calls or working == waiting
         assert waiting.worked == close(working.worked - working.open, abs=1e-6)
-        assert (waiting.idle, -waiting.together) >= (working.idle - 1e-9, -working.together - 1e-9)
+        assert (waiting.idle_share, -waiting.parallel_share) >= (
+            working.idle_share - 1e-9,
+            -working.parallel_share - 1e-9,
+        )
     printed = " ".join(plain(page(run, (100, 60))).replace("\n", " ").split())
     if elapsed and path.span.length:
         assert f"critical path, {printed_time(elapsed, run)}:" in printed

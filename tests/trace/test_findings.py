@@ -9,7 +9,7 @@ from hypothesis import given
 
 from orchtrace_corpus.base.text.layout import plain
 from orchtrace_corpus.trace.diagnosis import diagnose
-from orchtrace_corpus.trace.diagnosis.contexts import WindowSource, window
+from orchtrace_corpus.trace.diagnosis.contexts import WindowSource, find_window
 from orchtrace_corpus.trace.diagnosis.findings import FindingKind, find
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis, Origin
 from orchtrace_corpus.trace.measures.definitions import measure
@@ -36,7 +36,7 @@ def test_each_finding_on_a_run_that_has_it(kind: FindingKind) -> None:
     path = CASES / (kind.value if (CASES / kind.value).is_dir() else f"{kind.value}.json")
     found = diagnosis(path)
 
-    assert {one.kind for one in found.between.findings} == {kind}
+    assert {one.kind for one in found.team_findings.findings} == {kind}
     assert plain(page(found, (80, 40))) == (CASES / f"{kind.value}.txt").read_text("utf-8")
     figures = {name: as_data(found)[name] for name in ("findings", "waits", "contexts")}
     assert figures == json.loads((CASES / f"{kind.value}.figures.json").read_text("utf-8"))
@@ -252,13 +252,13 @@ def test_who_works_or_has_returned_waits_for_nobody() -> None:
 
 
 def test_a_window_is_known_from_the_log_else_from_the_table_else_not() -> None:
-    assert window("gpt-5-codex", 10, {"gpt-5-codex": 272_000}) == (272_000, WindowSource.LOG)
-    assert window("claude-sonnet-4-5-20250929", 10, {}) == (200_000, WindowSource.TABLE)
-    assert window("anthropic/claude-sonnet-4-5@20250929", 10, {}) == (200_000, WindowSource.TABLE)
-    assert window("gpt-4.1-2025-04-14", 10, {}) == (1_047_576, WindowSource.TABLE)
-    assert window("claude-sonnet-4-5-20250929", 250_000, {}) == (None, WindowSource.UNKNOWN)
-    assert window("claude-sonnet-4-5-turbo", 10, {}) == (None, WindowSource.UNKNOWN)
-    assert window("", 10, {}) == (None, WindowSource.UNKNOWN)
+    assert find_window("gpt-5-codex", 10, {"gpt-5-codex": 272_000}) == (272_000, WindowSource.LOG)
+    assert find_window("claude-sonnet-4-5-20250929", 10, {}) == (200_000, WindowSource.TABLE)
+    assert find_window("anthropic/claude-sonnet-4-5@20250929", 10, {}) == (200_000, WindowSource.TABLE)
+    assert find_window("gpt-4.1-2025-04-14", 10, {}) == (1_047_576, WindowSource.TABLE)
+    assert find_window("claude-sonnet-4-5-20250929", 250_000, {}) == (None, WindowSource.UNKNOWN)
+    assert find_window("claude-sonnet-4-5-turbo", 10, {}) == (None, WindowSource.UNKNOWN)
+    assert find_window("", 10, {}) == (None, WindowSource.UNKNOWN)
 
 
 @pytest.mark.parametrize(("size", "expected"), [(100_000, []), (100_001, ["large_context"])])

@@ -764,7 +764,7 @@ def test_a_session_is_told_as_it_was(tmp_path: Path, seed: int) -> None:
     assert view.timing.waited == pytest.approx(story.waited, abs=0.01)
     assert (diagnosis.summary.errors, diagnosis.tokens.known) == (story.errors, story.tokens)
     assert {one.agent for one in diagnosis.team} == {"main", *story.agents}
-    assert diagnosis.tokens.is_least == bool(story.agents)
+    assert diagnosis.tokens.is_lower_bound == bool(story.agents)
     assert sorted(call.cause for call in view.open_calls) == ["unfinished"] * len(story.cells)
 
 

@@ -226,7 +226,7 @@ def test_the_single_waits_add_up_to_those_of_the_diagnosis(document: dict[str, A
     for one in wait_intervals(diagnosis):
         found[one.agent, one.awaited] = found.get((one.agent, one.awaited), 0.0) + one.end - one.begin
 
-    assert found == pytest.approx({(one.agent, one.awaited): one.seconds for one in diagnosis.between.waits})
+    assert found == pytest.approx({(one.agent, one.awaited): one.seconds for one in diagnosis.team_findings.waits})
 
 
 @given(documents())

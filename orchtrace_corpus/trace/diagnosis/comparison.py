@@ -48,7 +48,7 @@ class Difference(NamedTuple):
         after: The value in the second run; None if it is unknown.
         unit: The unit of the numbers; empty for words and for figures without a known unit.
         reason: Why a measure is unknown in one of the runs.
-        are_least: For each run, whether the value is only a lower bound.
+        are_lower_bounds: For each run, whether the value is only a lower bound.
     """
 
     part: str
@@ -57,14 +57,14 @@ class Difference(NamedTuple):
     after: float | str | None
     unit: str = ""
     reason: str = ""
-    are_least: tuple[bool, bool] = (False, False)
+    are_lower_bounds: tuple[bool, bool] = (False, False)
 
     @property
     def change(self) -> float | None:
         """Return `after` less `before`; None if either is unknown, a lower bound or a word."""
         if isinstance(self.before, str) or isinstance(self.after, str) or self.before is None or self.after is None:
             return None
-        if any(self.are_least):
+        if any(self.are_lower_bounds):
             return None
         return self.after - self.before
 
@@ -222,15 +222,15 @@ def _measure_differences(first: TraceView, second: TraceView) -> Iterator[Differ
         unit = "/".join(sorted(time_units)) if definition.unit == "s" else definition.unit
         if definition.unit == "s" and len(time_units) > 1:
             continue
-        are_least = before.at_least is not None, after.at_least is not None
+        are_lower_bounds = before.at_least is not None, after.at_least is not None
         old_value, new_value = (side.value if side.at_least is None else side.at_least for side in (before, after))
-        if _differ(old_value, new_value) or are_least[0] is not are_least[1]:
+        if _differ(old_value, new_value) or are_lower_bounds[0] is not are_lower_bounds[1]:
             reason = ""
             if old_value is None:
                 reason = before.reason
             elif new_value is None:
                 reason = after.reason
-            yield Difference("measures", name, old_value, new_value, unit, reason, are_least)
+            yield Difference("measures", name, old_value, new_value, unit, reason, are_lower_bounds)
         if before.if_waiting is None and after.if_waiting is None:
             continue
         old_value, new_value = (side.value if side.if_waiting is None else side.if_waiting for side in (before, after))

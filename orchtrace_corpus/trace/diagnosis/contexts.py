@@ -1,8 +1,8 @@
 """Compares the largest prompt of each agent with the context window of its model.
 
-Some logs, such as Codex's, state the window. Otherwise it is the default window of the model in the table below, which
-was compared with genai-prices 0.2.3. The window is unknown if the table has no such model, or if a prompt is larger
-than the default: the model then ran with another window.
+Some logs, such as those of Codex, state the window. If a log does not, the window is the default of the model in
+`WINDOWS`, a table that was compared with genai-prices 0.2.3. The window is unknown if the table does not have the
+model, or if a prompt is larger than the default: the model then ran with another window.
 """
 
 import re
@@ -28,8 +28,8 @@ WINDOWS: Mapping[str, int] = {
 }
 """Context windows in tokens, by the model's name without its date."""
 
-_DATED = r"(?:-latest|[-@]\d{8}|-\d{4}-\d{2}-\d{2})$"
-_SUMS = (LedgerLine.SPAN_TOTAL, LedgerLine.BLACK_BOX, LedgerLine.COUNTER)
+_SNAPSHOT_SUFFIX = r"(?:-latest|[-@]\d{8}|-\d{4}-\d{2}-\d{2})$"
+_SUM_LINES = (LedgerLine.SPAN_TOTAL, LedgerLine.BLACK_BOX, LedgerLine.COUNTER)
 """Ledger lines that add up several answers, so that the size of a single prompt is unknown."""
 
 
@@ -50,7 +50,7 @@ class Context(NamedTuple):
         tokens: The size of the context in tokens.
         window: The window of the model in tokens; None if it is unknown.
         source: The source of the window.
-        past_half: The indices of the agent's answers whose context filled more than half their window.
+        past_half: The indices of the agent's answers whose context filled more than half of the window of their model.
     """
 
     agent: str
@@ -62,40 +62,47 @@ class Context(NamedTuple):
 
 
 def contexts(view: TraceView) -> tuple[Context, ...]:
-    """Return the largest context of each agent, in tree order; nothing if the log only has sums over answers."""
+    """Return the largest context of each agent whose answers state tokens, in tree order.
+
+    It is empty if the log has sums over several answers.
+    """
     report = report_of(view.trace) or ImportReport()
-    if any(line in report.token_ledger for line in _SUMS):
+    if any(line in report.token_ledger for line in _SUM_LINES):
         return ()
     events = view.trace.events
     largest_contexts = []
     for agent in view.agents:
-        sizes = {
-            index: size
-            for index in agent.events
-            if events[index].type in ANSWER_TYPES
-            and not events[index].copied_context
-            and isinstance(tokens := events[index].tokens, Tokens)
-            and (size := (tokens.input or 0) + (tokens.cache_read or 0) + (tokens.cache_write or 0))
-        }
+        sizes: dict[int, float] = {}  # the size of the context of each answer
+        for index in agent.events:
+            event = events[index]
+            if event.type in ANSWER_TYPES and not event.copied_context and isinstance(event.tokens, Tokens):
+                tokens = event.tokens
+                size = (tokens.input or 0) + (tokens.cache_read or 0) + (tokens.cache_write or 0)
+                if size:
+                    sizes[index] = size
         if not sizes:
             continue
-        largest: dict[str, float] = {}
+        largest_by_model: dict[str, float] = {}
         for index, size in sizes.items():
-            largest[events[index].model] = max(size, largest.get(events[index].model, 0))
-        windows = {model: window(model, size, report.context_windows) for model, size in largest.items()}
+            model = events[index].model
+            largest_by_model[model] = max(size, largest_by_model.get(model, 0))
+        windows = {}
+        for model, size in largest_by_model.items():
+            windows[model] = find_window(model, largest=size, stated=report.context_windows)
         past_half = []
         for index, size in sizes.items():
-            limit, _ = windows[events[index].model]
-            if limit and size > limit / 2:
+            window, _ = windows[events[index].model]
+            if window and size > window / 2:
                 past_half.append(index)
-        top = max(sizes, key=sizes.__getitem__)
-        model = events[top].model
-        largest_contexts.append(Context(agent.agent, model, sizes[top], *windows[model], tuple(past_half)))
+        largest_answer = max(sizes, key=sizes.__getitem__)
+        model = events[largest_answer].model
+        window, source = windows[model]
+        largest_contexts.append(Context(agent.agent, model, sizes[largest_answer], window, source, tuple(past_half)))
     return tuple(largest_contexts)
 
 
-def window(model: str, largest: float, stated: Mapping[str, int]) -> tuple[int | None, WindowSource]:
-    """Return the context window of a model in tokens, and its source.
+def find_window(model: str, largest: float, stated: Mapping[str, int]) -> tuple[int | None, WindowSource]:
+    """Return the context window of a model in tokens, None if it is unknown, and its source.
 
     Args:
         model: The model, as the log names it.
@@ -104,8 +111,8 @@ def window(model: str, largest: float, stated: Mapping[str, int]) -> tuple[int |
     """
     if model in stated:
         return stated[model], WindowSource.LOG
-    name = re.sub(_DATED, "", model.rpartition("/")[2].lower())
-    default = WINDOWS.get(name)
+    _, _, name = model.rpartition("/")  # without a provider
+    default = WINDOWS.get(re.sub(_SNAPSHOT_SUFFIX, "", name.lower()))
     if default is None or largest > default:
         return None, WindowSource.UNKNOWN
     return default, WindowSource.TABLE

@@ -1,4 +1,4 @@
-"""Finds the part of a run that would shorten it most if it took no time."""
+"""Finds the biggest lever on the time of a run: the part that would shorten the run most if it took no time."""
 
 from collections.abc import Collection, Sequence
 
@@ -7,13 +7,13 @@ from orchtrace_corpus.trace.diagnosis.findings import FindingKind
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis
 from orchtrace_corpus.trace.view.timing import longest_path
 
-LEAST_WASTE = 0.1
-"""Waste that saves less than this share of the elapsed time is only a lever if no work saves more."""
+MIN_WASTE_SHARE = 0.1
+"""Waste that saves at least this share of the elapsed time is the lever, even if some work would save more."""
 
 _MAX_CANDIDATES = 4
-"""How many of the largest candidates are computed: each takes a twelfth of the time of a diagnosis."""
+"""The number of the largest candidates that are computed: each takes a twelfth of the time of a diagnosis."""
 
-_OPEN = (Activity.OPEN, Activity.OPEN_MODEL)
+_OPEN_ACTIVITIES = (Activity.OPEN, Activity.OPEN_MODEL)
 
 
 class Lever(NamedTuple):
@@ -23,9 +23,10 @@ class Lever(NamedTuple):
         agent: The agent that spends the time; empty for idle time and for findings.
         activity: The activity.
         tool: The tool; empty if its name is unknown, and for activities without a tool.
-        seconds: The time it takes on the critical path, in the unit of the run.
+        seconds: The time of the part on the critical path, in the unit of the run.
         elapsed: The elapsed time of the run.
-        saved: The most by which the run would be shorter without it: other paths still take their time.
+        saved: An upper bound of the time that the run would save. It may be less than `seconds`, since other paths
+            still take their time.
         finding: The kind of finding if the lever is all findings of one kind; else None.
     """
 
@@ -45,41 +46,46 @@ def biggest_lever(diagnosis: Diagnosis) -> Lever | None:
     Otherwise the lever is an activity on the critical path, or all its idle time. There is none if the largest part
     is time of an agent without records, since its content is unknown.
     """
-    elapsed, events_on_path = diagnosis.summary.elapsed, _events_on_path(diagnosis)
+    elapsed = diagnosis.summary.elapsed
     if not elapsed:
         return None
-    levers: list[tuple[Lever, Collection[int]]] = []
-    for (agent, activity, tool), seconds in on_path(diagnosis).items():
+    events_on_path = _events_on_path(diagnosis)
+    levers: list[tuple[Lever, Collection[int]]] = []  # each with the events whose time it is
+    for part, seconds in time_on_path(diagnosis).items():
+        agent, activity, tool = part
         if activity is not Activity.GAP:
-            lever = Lever(agent, activity, tool, seconds, elapsed, seconds)
-            levers.append((lever, events_on_path.get((agent, activity, tool), ())))
-    waste = [(lever, events) for lever, events in levers if lever.activity in _OPEN]
+            lever = Lever(agent, activity, tool, seconds, elapsed, saved=seconds)
+            levers.append((lever, events_on_path.get(part, ())))
+    waste = [(lever, events) for lever, events in levers if lever.activity in _OPEN_ACTIVITIES]
     for kind, (seconds, events) in _finding_costs(diagnosis).items():
-        waste.append((Lever("", Activity.FINDING, "", seconds, elapsed, seconds, kind), events))
-    largest_waste = _most_saved(waste, diagnosis)
-    if largest_waste is not None and largest_waste.saved >= LEAST_WASTE * elapsed:
+        waste.append((Lever("", Activity.FINDING, "", seconds, elapsed, saved=seconds, finding=kind), events))
+    largest_waste = _largest_saving(waste, diagnosis)
+    if largest_waste is not None and largest_waste.saved >= MIN_WASTE_SHARE * elapsed:
         return largest_waste
-    largest = _most_saved(levers, diagnosis)
+    largest = _largest_saving(levers, diagnosis)
     if largest is None or not largest.saved or largest.activity is Activity.ASSUMED:
         return None
     return largest
 
 
-def _most_saved(levers: Sequence[tuple[Lever, Collection[int]]], diagnosis: Diagnosis) -> Lever | None:
-    """Return the lever that saves most time.
+def _largest_saving(levers: Sequence[tuple[Lever, Collection[int]]], diagnosis: Diagnosis) -> Lever | None:
+    """Return the lever that saves most time, with that time as `saved`; None without levers.
 
     A lever saves at most its time on the critical path, and at most the elapsed time less the longest path of work
     without its events.
     """
     times = diagnosis.view.timing
     best: Lever | None = None
-    for lever, indices in sorted(levers, key=lambda pair: -pair[0].seconds)[:_MAX_CANDIDATES]:
+    candidates = sorted(levers, key=lambda lever_and_events: -lever_and_events[0].seconds)[:_MAX_CANDIDATES]
+    for lever, indices in candidates:
         if best is not None and lever.seconds <= best.saved:
-            break
-        weights = list(times.works)
-        for index in indices:
-            weights[index] = 0.0
-        remaining = longest_path(times, weights, overlapping=True).length if indices else 0.0
+            break  # this candidate and the smaller ones after it cannot save more
+        remaining = 0.0
+        if indices:
+            weights = list(times.works)
+            for index in indices:
+                weights[index] = 0.0
+            remaining = longest_path(times, weights, overlapping=True).length
         saved = min(lever.seconds, max(lever.elapsed - remaining, 0.0))
         if best is None or saved > best.saved:
             best = lever._replace(saved=saved)
@@ -88,48 +94,51 @@ def _most_saved(levers: Sequence[tuple[Lever, Collection[int]]], diagnosis: Diag
 
 def _events_on_path(diagnosis: Diagnosis) -> dict[tuple[str, Activity, str], list[int]]:
     """Return the indices of the events of the critical path, by agent, activity and tool."""
-    from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of, perhaps_waiting
+    from orchtrace_corpus.trace.diagnosis import TOOL_ACTIVITIES, activity_of, perhaps_waiting
 
     events, open_calls = diagnosis.view.trace.events, perhaps_waiting(diagnosis.view)
-    indices: dict[tuple[str, Activity, str], list[int]] = {}
+    indices_by_part: dict[tuple[str, Activity, str], list[int]] = {}
     for index in diagnosis.path.chain.events:
         event = events[index]
-        activity = activity_of(event, is_assumed=index in diagnosis.assumed, is_open=index in open_calls)
-        tool = event.tool if activity in OF_TOOLS else ""
-        indices.setdefault((event.agent, activity, tool), []).append(index)
-    return indices
+        activity = activity_of(event, is_assumed=index in diagnosis.assumed_events, is_open=index in open_calls)
+        tool = event.tool if activity in TOOL_ACTIVITIES else ""
+        indices_by_part.setdefault((event.agent, activity, tool), []).append(index)
+    return indices_by_part
 
 
-def on_path(diagnosis: Diagnosis) -> dict[tuple[str, Activity, str], float]:
-    """Return the seconds of the critical path by agent, activity and tool; they add up to the elapsed time.
+def time_on_path(diagnosis: Diagnosis) -> dict[tuple[str, Activity, str], float]:
+    """Return the time on the critical path by agent, activity and tool; it adds up to the elapsed time.
 
     The gaps of the path have no agent. Their activity is `IDLE` while no agent works, else `GAP`.
     """
     path, chain = diagnosis.path, diagnosis.path.chain
-    parts = dict(zip(chain.events, chain.parts, strict=True))
+    time_by_event = dict(zip(chain.events, chain.parts, strict=True))
     gaps = sum((*chain.gaps, chain.after))
-    seconds = {("", Activity.IDLE, ""): path.idle, ("", Activity.GAP, ""): max(gaps - path.idle, 0.0)}
-    for key, indices in _events_on_path(diagnosis).items():
-        seconds[key] = sum(parts[index] for index in indices)
-    return seconds
+    time_by_part = {("", Activity.IDLE, ""): path.idle, ("", Activity.GAP, ""): max(gaps - path.idle, 0.0)}
+    for part, indices in _events_on_path(diagnosis).items():
+        time_by_part[part] = sum(time_by_event[index] for index in indices)
+    return time_by_part
 
 
 def _finding_costs(diagnosis: Diagnosis) -> dict[FindingKind, tuple[float, set[int]]]:
-    """Return the seconds of the critical path that findings cost, and their events, by kind.
+    """Return, by kind of finding, the time on the critical path that the findings cost, and their events.
 
-    Left out are costs that could not be avoided: the work of an agent with a large context, the idle time of a lead
+    Costs that could not be avoided are left out: the work of an agent with a large context, the idle time of a lead
     if there are open calls that it may wait for, and missing returns if the log is cut off.
     """
     chain = diagnosis.path.chain
-    parts = dict(zip(chain.events, chain.parts, strict=True))
-    costs: dict[FindingKind, set[int]] = {}
+    time_by_event = dict(zip(chain.events, chain.parts, strict=True))
+    events_by_kind: dict[FindingKind, set[int]] = {}
     idle = 0.0
-    for finding in diagnosis.between.findings:
+    for finding in diagnosis.team_findings.findings:
         if finding.kind is FindingKind.IDLE_LEAD and not diagnosis.view.open_calls:
             idle += finding.seconds or 0.0
         elif finding.kind is not FindingKind.LARGE_CONTEXT:
-            costs.setdefault(finding.kind, set()).update(finding.cost_events)
+            events_by_kind.setdefault(finding.kind, set()).update(finding.cost_events)
     if diagnosis.is_cut:
-        costs.pop(FindingKind.NO_RETURN, None)
-    by_kind = {kind: (sum(parts.get(event, 0.0) for event in events), events) for kind, events in costs.items()}
-    return {**by_kind, FindingKind.IDLE_LEAD: (min(idle, diagnosis.path.idle), set())}
+        events_by_kind.pop(FindingKind.NO_RETURN, None)
+    costs = {}
+    for kind, events in events_by_kind.items():
+        costs[kind] = sum(time_by_event.get(event, 0.0) for event in events), events
+    costs[FindingKind.IDLE_LEAD] = min(idle, diagnosis.path.idle), set()  # idle time has no events
+    return costs

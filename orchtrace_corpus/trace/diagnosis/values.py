@@ -1,4 +1,4 @@
-"""The parts of a diagnosis."""
+"""The values that make up a diagnosis."""
 
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
@@ -16,11 +16,11 @@ class Origin(NamedTuple):
     """The origin of a run.
 
     Attributes:
-        form: The kind of file it was read from, such as the name of a log format.
-        file: The file it begins in, relative to the given folder.
-        has_prices: Whether costs are known or were asked for.
+        form: The kind of file that the run was read from, such as the name of a log format.
+        file: The file in which the run begins, relative to the given folder.
+        has_prices: True if costs are known or were requested.
         answers: The ids of its answers by the indices of their events, if the log has ids.
-        folder: The folder it ran in; empty if it is unknown.
+        folder: The folder in which the agents worked; empty if it is unknown.
     """
 
     form: str = "Trace"
@@ -43,11 +43,11 @@ class Summary(NamedTuple):
         errors: The number of failed events.
         tokens: The known tokens; None if none are known.
         cost_usd: The known cost; None if none is known.
-        has_more_tokens: Whether `tokens` is only a lower bound.
-        costs_more: Whether `cost_usd` is only a lower bound.
-        file: The file it begins in, which distinguishes sessions of one name.
-        files: The number of files its events come from.
-        folder: The folder it ran in; empty if it is unknown.
+        has_more_tokens: True if `tokens` is only a lower bound.
+        costs_more: True if `cost_usd` is only a lower bound.
+        file: The file in which the run begins; it distinguishes sessions of one name.
+        files: The number of files that its events come from.
+        folder: The folder in which the agents worked; empty if it is unknown.
         first_words: The beginning of its first prompt; empty if the trace holds no contents.
     """
 
@@ -72,20 +72,20 @@ class Parallelism(NamedTuple):
     """The parallelism of a run.
 
     Attributes:
-        most: The most events worked on at once.
-        together: The share of the elapsed time in which several events were worked on.
-        alone: The share in which exactly one event was.
-        idle: The share in which no event was.
-        worked: The sum of the durations of all events.
-        tools: The part of `worked` that tools took.
+        max_concurrency: The largest number of events that were worked on at once.
+        parallel_share: The share of the elapsed time in which several events were worked on.
+        single_share: The share of the elapsed time in which exactly one event was worked on.
+        idle_share: The share of the elapsed time in which no event was worked on.
+        worked: The sum of the working times of all events, in the unit of the run.
+        tools: The part of `worked` that tool calls took.
         assumed: The part of `worked` that is the assumed time of agents without records.
         open: The part of `worked` that open calls took, which perhaps only waited; 0 if they count as waits.
     """
 
-    most: int
-    together: float
-    alone: float
-    idle: float
+    max_concurrency: int
+    parallel_share: float
+    single_share: float
+    idle_share: float
     worked: float
     tools: float
     assumed: float
@@ -97,12 +97,12 @@ class Activity(StrEnum):
 
     MODEL = "model"
     TOOL = "tool"
-    OPEN = "perhaps waiting"
-    OPEN_MODEL = "model, perhaps waiting"
-    ASSUMED = "assumed"
-    GAP = "gap"
-    IDLE = "idle"
-    FINDING = "finding"
+    OPEN = "perhaps waiting"  # an open tool call
+    OPEN_MODEL = "model, perhaps waiting"  # an open model call
+    ASSUMED = "assumed"  # the assumed time of an agent without records
+    GAP = "gap"  # no event of the path runs, but other agents work
+    IDLE = "idle"  # no agent works
+    FINDING = "finding"  # all findings of one kind, for a lever
 
 
 class Stretch(NamedTuple):
@@ -113,9 +113,9 @@ class Stretch(NamedTuple):
         seconds: The duration.
         activity: The activity that takes most of the duration.
         tool: The tool of that activity; empty if its name is unknown, and for activities without a tool.
-        is_mixed: Whether other activities take part of the duration.
-        workers: For a gap, the agents that work off the path meanwhile.
-        worked: The part of the gap in which any of them works.
+        is_mixed: True if other activities take a part of the duration.
+        workers: For a gap, the agents that work meanwhile, but not on the path.
+        worked: The part of the gap in which at least one of the workers works.
     """
 
     agent: str
@@ -128,12 +128,12 @@ class Stretch(NamedTuple):
 
 
 class WorkPath(NamedTuple):
-    """The path of dependent events with the most work (span): without any waiting, the run takes this long.
+    """The path of dependent events with the most work, called the span: without any waiting, the run takes as long.
 
     Attributes:
-        length: The sum of its work, which is also the sum of its stretches.
+        length: The sum of the work on the path, which is also the sum of its stretches.
         events: The indices of its events, first to last.
-        stretches: The path by agent.
+        stretches: The path divided by agent.
     """
 
     length: float
@@ -145,18 +145,18 @@ class CriticalPath(NamedTuple):
     """The chain of events that the end of a run waited for.
 
     Attributes:
-        chain: Its events with their durations, and the gaps between them.
-        stretches: The path by agent, without small gaps.
-        gaps: The sum of these small gaps.
+        chain: The events on the path with their durations, and the gaps between them.
+        stretches: The path divided by agent, without small gaps.
+        small_gaps: The sum of the small gaps.
         idle: The part of all gaps in which no agent works.
-        span: The path of the most work, which need not be this one, if open calls count as work.
-        span_if_waiting: The same if open calls count as waits.
-        unknown: The number of working events without an end, which count as 0 s.
+        span: The path with the most work if open calls count as work. It may be another path than this one.
+        span_if_waiting: The path with the most work if open calls count as waits.
+        unknown: The number of working events whose duration is unknown; they count as 0 s.
     """
 
     chain: Chain
     stretches: tuple[Stretch, ...]
-    gaps: float
+    small_gaps: float
     idle: float
     span: WorkPath
     span_if_waiting: WorkPath
@@ -168,29 +168,29 @@ class TokenUse(NamedTuple):
 
     Attributes:
         known: The sum of the known tokens; None if none are known.
-        is_least: Whether `known` is only a lower bound.
-        kinds: The known tokens by kind: input, output, cache reads and cache writes.
-        by_model: Tokens by model, most first; the name is empty if no model is named.
+        is_lower_bound: True if `known` is only a lower bound.
+        by_kind: The known tokens by kind: input, output, cache reads and cache writes.
+        by_model: Tokens by model, most first; the name is empty for events that name no model.
         by_agent: Tokens by agent, in the order of the agent tree.
-        least: The agents that spent more than is known.
-        reason: The trace's own reason why it gives no total; empty if it gives one.
+        agents_with_more: The agents that spent more tokens than are known.
+        reason: The reason that the trace states why it gives no total; empty if it gives a total.
         missing: If the trace gives a total, the number of records without tokens, by kind of record.
-        unsure: The records whose counted tokens may be too few.
+        unsure: Descriptions of the records that may have more tokens than were counted.
         repeated: The number of records that repeat others, and the tokens that they would have added.
-        hidden: The most tokens that answers outside the log may have; 0 if the log mentions none.
+        max_hidden: The largest number of tokens that answers outside the log may have; 0 if the log mentions none.
     """
 
     known: float | None
-    is_least: bool
-    kinds: Mapping[str, float]
+    is_lower_bound: bool
+    by_kind: Mapping[str, float]
     by_model: tuple[tuple[str, float], ...]
     by_agent: tuple[tuple[str, float], ...]
-    least: frozenset[str]
+    agents_with_more: frozenset[str]
     reason: str
     missing: Mapping[str, int]
     unsure: tuple[str, ...]
     repeated: tuple[int, float]
-    hidden: float = 0.0
+    max_hidden: float = 0.0
 
 
 class Cost(NamedTuple):
@@ -198,25 +198,25 @@ class Cost(NamedTuple):
 
     Attributes:
         by_agent: Costs by agent, highest first; empty if none is known.
-        is_least: Whether these are only lower bounds.
+        is_lower_bound: True if the costs are only lower bounds.
         date: The day of the prices; empty if the trace states the costs.
         last_day: The last day of the run; empty if it is unknown.
-        without: The models of events without a cost.
-        unused: The models of the price table that the run does not use.
+        unpriced_models: The models of events without a cost.
+        unused_models: The models of the price table that the run does not use.
         source: The publisher of the prices; empty if the user gave a table, or the trace states the costs.
         by_model: Costs by model, highest first.
         by_tool: Costs by tool, highest first; see `measures.ledger.cost_by_tool`.
-        stated: The cost that the log states, when the others are computed from prices; None if it states none.
-        has_all_stated: Whether the log states the cost of every answer.
+        stated: The cost that the log states, if the other costs are computed from prices; None if it states none.
+        has_all_stated: True if the log states the cost of every answer.
         without_hour: The models without a price for caches that are kept for an hour.
     """
 
     by_agent: tuple[tuple[str, float], ...]
-    is_least: bool
+    is_lower_bound: bool
     date: str
     last_day: str
-    without: tuple[str, ...]
-    unused: tuple[str, ...]
+    unpriced_models: tuple[str, ...]
+    unused_models: tuple[str, ...]
     source: str = ""
     by_model: tuple[tuple[str, float], ...] = ()
     by_tool: tuple[tuple[str, float], ...] = ()
@@ -240,14 +240,15 @@ class Problem(NamedTuple):
 
     Attributes:
         kind: The kind of the problem.
-        number: How many times it occurred.
-        text: Its name in the import report; empty for the other kinds.
-        place: The place of its first occurrence: `file:line` of the log, or else the place the import report gives.
-        event: The first event that failed; None for the other kinds.
+        occurrences: How many times it occurred.
+        text: For a problem of the import, its name in the import report; else empty.
+        place: The place of its first occurrence: `file:line` of the log, or else the place that the import report
+            gives.
+        event: For failed events, the first of them; else None.
     """
 
     kind: ProblemKind
-    number: int
+    occurrences: int
     text: str = ""
     place: str = ""
     event: Event | None = None
@@ -260,20 +261,20 @@ class Diagnosis(NamedTuple):
         view: The trace.
         origin: The log it comes from.
         summary: The main figures.
-        waited: The time that it waited for people, as far as the log shows it.
+        waited: The time that the run waited for people, as far as the log shows it.
         people: The agents that are people.
-        team: The other agents in tree order, without warm-ups.
-        warm_ups: The number of sub-agents that only fill caches before the run.
-        spawned: Each agent that spawned others, with its children.
-        unspawned: The agents without a known parent that spawned no agent.
-        assumed: The indices of the events whose time is assumed, since the agent has no records.
+        team: The other agents in tree order, without those that only warm up caches.
+        warm_ups: The number of sub-agents that only warm up caches before the run.
+        children: Each agent that spawned others, with the agents that it spawned.
+        lone_agents: The agents without a known parent that spawned no agent.
+        assumed_events: The indices of the events whose duration is assumed, since their agent has no records.
         parallelism: The parallelism if open calls count as work; None if the run took no time.
-        parallelism_if_waiting: The same if open calls count as waits.
+        parallelism_if_waiting: The parallelism if open calls count as waits; None if the run took no time.
         path: The critical path.
         tokens: The tokens, by model and agent.
         cost: The cost, by agent, model and tool.
-        problems: The problems: failed events first, then those of the import report.
-        between: The problems between agents, and their waits for one another.
+        problems: The problems: failed events first, then the problems of the import report.
+        team_findings: The problems between agents, and their waits for one another.
     """
 
     view: TraceView
@@ -283,27 +284,28 @@ class Diagnosis(NamedTuple):
     people: frozenset[str]
     team: tuple[AgentSpan, ...]
     warm_ups: int
-    spawned: tuple[tuple[str, tuple[AgentSpan, ...]], ...]
-    unspawned: tuple[AgentSpan, ...]
-    assumed: frozenset[int]
+    children: tuple[tuple[str, tuple[AgentSpan, ...]], ...]
+    lone_agents: tuple[AgentSpan, ...]
+    assumed_events: frozenset[int]
     parallelism: Parallelism | None
     parallelism_if_waiting: Parallelism | None
     path: CriticalPath
     tokens: TokenUse
     cost: Cost
     problems: tuple[Problem, ...]
-    between: TeamFindings
+    team_findings: TeamFindings
 
     @property
     def is_cut(self) -> bool:
-        """Return True if the log is cut off at the end, so that later events are missing."""
-        return Drop.CUT_OFF in (report_of(self.view.trace) or ImportReport()).dropped
+        """True if the log is cut off at the end, so that later events are missing."""
+        report = report_of(self.view.trace) or ImportReport()
+        return Drop.CUT_OFF in report.dropped
 
 
 class Match(IntEnum):
-    """The quality of a match between a name and a session."""
+    """The quality of a match between a name that a user gave and a session; a higher value is a better match."""
 
     NONE = 0
-    BEGINNING = 1
-    NAME = 2
-    FILE = 3
+    BEGINNING = 1  # the name is the beginning of the session's name
+    NAME = 2  # the name is the session's name
+    FILE = 3  # the name is the path of the session's file

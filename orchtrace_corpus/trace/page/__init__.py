@@ -227,8 +227,8 @@ def _figures(run: Diagnosis) -> tuple[Headline, ...]:
         ]
     most = ""
     if run.parallelism:
-        most = f"at most {run.parallelism.most:,} at work at once"
-        if run.parallelism.most == 1 < summary.agents:
+        most = f"at most {run.parallelism.max_concurrency:,} at work at once"
+        if run.parallelism.max_concurrency == 1 < summary.agents:
             most = "one at work at a time"
     tokens = "unknown" if summary.tokens is None else f"{summary.tokens:,.15g}"
     at_least = "at least " if summary.has_more_tokens and summary.tokens is not None else ""
@@ -258,8 +258,8 @@ def _legend(runs: Sequence[Diagnosis]) -> Iterator[LegendEntry]:
         (types & (WORKING - {EventType.TOOL_CALL}), "key model", "", "model"),
         (EventType.TOOL_CALL in types, "key tool", "", "tool"),
         (any(run.view.open_calls for run in runs), "key open", "", "open call, perhaps waiting"),
-        (any(run.assumed for run in runs), "key assumed", "", "time assumed"),
-        (any(run.between.waits for run in runs), "key waits", "", "waits for another agent"),
+        (any(run.assumed_events for run in runs), "key assumed", "", "time assumed"),
+        (any(run.team_findings.waits for run in runs), "key waits", "", "waits for another agent"),
         (any(run.path.chain.events for run in runs), "key critical", "", "critical path"),
         (EventType.SPAWN in types, "sign", "▼", "spawn"),
         (types & {EventType.RETURN, EventType.STOP, EventType.DESPAWN}, "sign", "▲", "return, end or stop"),

@@ -211,7 +211,11 @@ def _flags(diagnosis: Diagnosis) -> list[int]:
     view, times = diagnosis.view, diagnosis.view.timing
     flags = [int(Flag.WORK) if works > 0 else 0 for works in times.works]
     opened = [call.event for call in view.open_calls]
-    for indices, flag in ((opened, Flag.OPEN), (diagnosis.assumed, Flag.ASSUMED), (times.off_clock, Flag.OFF_CLOCK)):
+    for indices, flag in (
+        (opened, Flag.OPEN),
+        (diagnosis.assumed_events, Flag.ASSUMED),
+        (times.off_clock, Flag.OFF_CLOCK),
+    ):
         for index in indices:
             flags[index] |= flag
     return [flags[index] for index in times.sequence]
@@ -247,11 +251,11 @@ def _arrows(diagnosis: Diagnosis, agents: Mapping[str, int]) -> Iterator[tuple[i
 
 
 def wait_intervals(diagnosis: Diagnosis) -> Iterator[WaitInterval]:
-    """Yield the single intervals of `diagnosis.between.waits`, which has their sums."""
+    """Yield the single intervals of `diagnosis.team_findings.waits`, which has their sums."""
     view, times = diagnosis.view, diagnosis.view.timing
     events, starts, ends = view.trace.events, times.starts, times.ends
-    waits = {(wait.agent, event): wait for wait in diagnosis.between.waits for event in wait.events}
-    for agent in dict.fromkeys(wait.agent for wait in diagnosis.between.waits):
+    waits = {(wait.agent, event): wait for wait in diagnosis.team_findings.waits for event in wait.events}
+    for agent in dict.fromkeys(wait.agent for wait in diagnosis.team_findings.waits):
         free_since = -1.0
         for index in times.indices_by_agent[agent]:
             if wait := waits.get((agent, index)):

@@ -116,8 +116,14 @@ class Tables:
             ratios = worked / elapsed, if_waiting / elapsed
             rows.append(("speed-up", *(known(Figure(f"{ratio:.3g}", ratio)) for ratio in ratios)))
         if (working := run.parallelism) and (waiting := run.parallelism_if_waiting):
-            rows.append(("most at once", *map(known, (_count(working.most), _count(waiting.most)))))
-            shares = (working.together, waiting.together), (working.alone, waiting.alone), (working.idle, waiting.idle)
+            rows.append(
+                ("most at once", *map(known, (_count(working.max_concurrency), _count(waiting.max_concurrency))))
+            )
+            shares = (
+                (working.parallel_share, waiting.parallel_share),
+                (working.single_share, waiting.single_share),
+                (working.idle_share, waiting.idle_share),
+            )
             for name, pair in zip(("several at work", "one at work", "nobody at work"), shares, strict=True):
                 rows.append((name, *(Figure(f"{share:.1%}", share) for share in pair)))
         rows += [
@@ -173,7 +179,7 @@ class Tables:
     def agents(self) -> Table:
         """Return the tree of agents: the time, tokens and cost of each, and with all agents below it."""
         agents, times, costs = self._run.view.agents, self._run.view.agent_times, dict(self._run.cost.by_agent)
-        at_least = self._run.tokens.least
+        at_least = self._run.tokens.agents_with_more
         # For each agent: the time worked, tokens, cost, and how many agents have unknown tokens.
         own = [
             (times[agent.agent].worked, agent.tokens, costs.get(agent.agent), float(agent.agent in at_least))
@@ -230,7 +236,7 @@ class Tables:
             act = _act(event)
             if index in opened:
                 act += ", perhaps waiting"
-            if index in self._run.assumed:
+            if index in self._run.assumed_events:
                 act += ", time assumed"
             rows.append((self._links([index]), self._name(event.agent), act, self._time(part),
                          self._time(gap) if gap else ""))  # fmt: skip
@@ -247,17 +253,17 @@ class Tables:
         rows: list[tuple[Cell, ...]] = [
             (_words(finding.kind), self._agents(finding.agents), printable(finding.tool, limit=60),
              self._time(finding.seconds), _number(finding.tokens), self._links(finding.events), _more(finding.events))
-            for finding in run.between.findings[:MAX_ROWS]
+            for finding in run.team_findings.findings[:MAX_ROWS]
         ]  # fmt: skip
         columns = ("finding", "agents", "tool", "time", "tokens", "events", "more events")
-        yield _table("Findings between agents", columns, rows, total=len(run.between.findings))
+        yield _table("Findings between agents", columns, rows, total=len(run.team_findings.findings))
         rows = [
             (self._name(wait.agent), self._name(wait.awaited), self._time(wait.seconds), self._links(wait.events),
              _more(wait.events))
-            for wait in run.between.waits[:MAX_ROWS]
+            for wait in run.team_findings.waits[:MAX_ROWS]
         ]  # fmt: skip
         yield _table("Waits", ("agent", "waited for", "time", "until", "more events"), rows,
-                     total=len(run.between.waits))  # fmt: skip
+                     total=len(run.team_findings.waits))  # fmt: skip
         works = run.view.timing.works
         opened = sorted(run.view.open_calls, key=lambda call: -works[call.event])
         rows = [
@@ -288,10 +294,10 @@ class Tables:
              Figure(f"{context.tokens / context.window:.0%}", context.tokens / context.window)
              if context.window else "",
              self._links(context.past_half), _more(context.past_half))
-            for context in run.between.contexts[:MAX_ROWS]
+            for context in run.team_findings.contexts[:MAX_ROWS]
         ]  # fmt: skip
         columns = ("agent", "model", "largest context", "window", "share", "past half of it", "more events")
-        yield _table("Contexts in tokens", columns, rows, total=len(run.between.contexts))
+        yield _table("Contexts in tokens", columns, rows, total=len(run.team_findings.contexts))
 
     def ledger(self) -> Iterator[Table]:
         """Yield the tokens and costs by role, model, type and tool, and the token ledger of the import."""
@@ -347,7 +353,7 @@ class Tables:
         ]  # fmt: skip
         yield _table("Events that failed", ("event", "agent", "what", "error"), rows, total=len(failed))
         rows = [
-            (printable(problem.text, limit=160) or _words(problem.kind), _count(problem.number),
+            (printable(problem.text, limit=160) or _words(problem.kind), _count(problem.occurrences),
              printable(problem.place, limit=160))
             for problem in self._run.problems
             if problem.kind is not ProblemKind.FAILED_EVENT

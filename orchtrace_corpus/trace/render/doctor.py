@@ -126,8 +126,13 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
     parallelism = None
     if working is not None and waiting is not None:
         parallelism = {
-            name: {"if_working": getattr(working, name), "if_waiting": getattr(waiting, name)}
-            for name in ("most", "together", "alone", "idle")
+            name: {"if_working": working_value, "if_waiting": waiting_value}
+            for name, working_value, waiting_value in (
+                ("most", working.max_concurrency, waiting.max_concurrency),
+                ("together", working.parallel_share, waiting.parallel_share),
+                ("alone", working.single_share, waiting.single_share),
+                ("idle", working.idle_share, waiting.idle_share),
+            )
         }
     return {
         "session": summary.name,
@@ -139,7 +144,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "elapsed": elapsed,
         "waited": diagnosis.waited,
         "worked": {"if_working": worked, "if_waiting": if_waiting, **at_least},
-        "worked_assumed": sum(works[index] for index in diagnosis.assumed),
+        "worked_assumed": sum(works[index] for index in diagnosis.assumed_events),
         "unknown_durations": path.unknown,
         "span": {"if_working": path.span.length, "if_waiting": path.span_if_waiting.length, **at_least},
         "speed_up": speed_up,
@@ -155,7 +160,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
                 "person": agent.agent in diagnosis.people,
                 **view.agent_times[agent.agent]._asdict(),
                 "tokens": agent.tokens,
-                "tokens_at_least": agent.agent in diagnosis.tokens.least,
+                "tokens_at_least": agent.agent in diagnosis.tokens.agents_with_more,
             }
             for agent in view.agents
         ],
@@ -165,7 +170,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
                 "agent": events[index].agent,
                 "worked": part,
                 "gap_before": gap,
-                "assumed": index in diagnosis.assumed,
+                "assumed": index in diagnosis.assumed_events,
                 "open": index in open_events,
             }
             for index, part, gap in zip(chain.events, chain.parts, chain.gaps, strict=True)
@@ -174,7 +179,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "tokens": {
             "known": summary.tokens,
             "at_least": summary.has_more_tokens,
-            "hidden": diagnosis.tokens.hidden,
+            "hidden": diagnosis.tokens.max_hidden,
         },
         "cost_usd": {
             "known": summary.cost_usd,
@@ -187,7 +192,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "lever": None if lever is None else lever._asdict(),
         **findings.as_data(diagnosis),
         "problems": {
-            problem.text or problem.kind.value: problem.number
+            problem.text or problem.kind.value: problem.occurrences
             for problem in diagnosis.problems
             if problem.kind is not ProblemKind.FAILED_EVENT
         },

@@ -42,7 +42,7 @@ def paragraphs(run: Diagnosis, name_of: _NameOf) -> Iterator[tuple[str, str]]:
         texts = [*texts[:_MAX_KINDS], more]
     for index, text in enumerate(texts):
         yield "" if index else "Findings", text
-    events = [event for finding in run.between.findings for event in finding.events]
+    events = [event for finding in run.team_findings.findings for event in finding.events]
     if events:
         first = printable(run.view.trace.events[events[0]].id, limit=60)
         yield MORE, f"{unbroken(f'corpus trace show LOG --event {first}')} shows one of these events."
@@ -53,7 +53,7 @@ def waits(run: Diagnosis, name_of: _NameOf) -> Iterator[tuple[str, str]]:
     least = max(LEAST_SHARE * run.summary.elapsed, 1e-9)  # never 0, so that waits without a length are left out
     parts = [
         f"{name_of(wait.agent)} for {name_of(wait.awaited)} {_time(run, wait.seconds)}"
-        for wait in run.between.waits
+        for wait in run.team_findings.waits
         if wait.seconds >= least
     ]
     if parts:
@@ -63,14 +63,16 @@ def waits(run: Diagnosis, name_of: _NameOf) -> Iterator[tuple[str, str]]:
 def _findings(run: Diagnosis, name_of: _NameOf) -> Iterator[str]:
     """Yield a sentence for each kind of finding, and one for large contexts of models with an unknown window."""
     by_kind: dict[FindingKind, list[TeamFinding]] = {}
-    for finding in run.between.findings:
+    for finding in run.team_findings.findings:
         by_kind.setdefault(finding.kind, []).append(finding)
     for kind, findings in by_kind.items():
         details = "; ".join(filter(None, (_cost(run, kind, findings), _places(run, findings))))
         sentence = _SENTENCES[kind](run, findings, name_of)
         yield f"{sentence}: {details}." if details else f"{sentence}."
     unknown = [
-        context for context in run.between.contexts if context.window is None and context.tokens >= _NOTABLE_CONTEXT
+        context
+        for context in run.team_findings.contexts
+        if context.window is None and context.tokens >= _NOTABLE_CONTEXT
     ]
     if unknown:
         models = dict.fromkeys(context.model for context in unknown)
@@ -142,7 +144,7 @@ def _idle_leads(run: Diagnosis, findings: Sequence[TeamFinding], name_of: _NameO
 
 
 def _large_contexts(run: Diagnosis, findings: Sequence[TeamFinding], name_of: _NameOf) -> str:
-    by_agent = {context.agent: context for context in run.between.contexts}
+    by_agent = {context.agent: context for context in run.team_findings.contexts}
     agents = [finding.agents[0] for finding in findings]
     sizes = []
     for agent in agents:
@@ -213,11 +215,11 @@ def as_data(run: Diagnosis) -> dict[str, Any]:
                 "cost_events": ids(finding.cost_events),
                 "begin": min((_begin(run, index) for index in finding.events), default=None),
             }
-            for finding in run.between.findings
+            for finding in run.team_findings.findings
         ],
-        "waits": [{**wait._asdict(), "events": ids(wait.events)} for wait in run.between.waits],
+        "waits": [{**wait._asdict(), "events": ids(wait.events)} for wait in run.team_findings.waits],
         "contexts": [
             {**context._asdict(), "source": context.source.value, "past_half": ids(context.past_half)}
-            for context in run.between.contexts
+            for context in run.team_findings.contexts
         ],
     }

@@ -93,7 +93,7 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
     edges = list(zip(graph.sources, graph.targets, strict=True))
     kinds = [
         NOUNS[finding.kind]
-        for finding in diagnosis.between.findings
+        for finding in diagnosis.team_findings.findings
         if index in (*finding.events, *finding.cost_events)
     ]
     ended = next((each for each in (event, *(events[n] for n in pair)) if each.status is not Status.UNKNOWN), event)
@@ -169,7 +169,7 @@ def timelines(
     heading = "tokens" if any(agent.tokens is not None for agent in agents) else ""
     tokens = ["" if agent.tokens is None else f"{agent.tokens:,.10g}" for agent in agents]
     for place, agent in enumerate(agents):
-        if tokens[place] and agent.agent in diagnosis.tokens.least:
+        if tokens[place] and agent.agent in diagnosis.tokens.agents_with_more:
             tokens[place] += "+"
     token_width = max(len(heading) - 1, *map(len, tokens), 0)
     cells = max(room - label_width - token_width - 4, 16)
@@ -252,7 +252,7 @@ def _timeline(diagnosis: Diagnosis, agent: AgentSpan, cells: int, glyphs: Glyphs
                 shade = _OPEN
             elif is_tool:
                 shade = glyphs.shades[2]
-            elif index in diagnosis.assumed:
+            elif index in diagnosis.assumed_events:
                 shade = glyphs.shades[1]
             first = cell(times.begins[index])
             for place in range(first, max(cell(times.ends[index]) - 1, first) + 1):

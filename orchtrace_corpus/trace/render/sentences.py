@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import first_names_and_more
-from orchtrace_corpus.trace.diagnosis import OF_TOOLS, activity_of, has_statuses, perhaps_waiting
+from orchtrace_corpus.trace.diagnosis import TOOL_ACTIVITIES, activity_of, has_statuses, perhaps_waiting
 from orchtrace_corpus.trace.diagnosis.lever import Lever, biggest_lever
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Problem, ProblemKind, Stretch
 from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES
@@ -90,7 +90,7 @@ class Sentences:
         return f"{text}, perhaps waiting" if lever.activity in _OPEN else text
 
     def _activity(self, activity: Activity, tool: str) -> str:
-        if activity in OF_TOOLS:
+        if activity in TOOL_ACTIVITIES:
             return _tool(tool)
         return Activity.MODEL.value if activity is Activity.OPEN_MODEL else activity.value
 
@@ -108,7 +108,7 @@ class Sentences:
         """Return a sentence on who spawned whom."""
         if len(self._run.team) < 2:
             return "One agent; nobody was spawned."
-        spawned, unspawned = self._run.spawned, self._run.unspawned
+        spawned, unspawned = self._run.children, self._run.lone_agents
         parts = [f"{self._name(parent)} spawned {self._group(children)}" for parent, children in spawned[:3]]
         if len(spawned) > 3:
             parts.append(f"{quantity(len(spawned) - 3, 'more agent')} spawned others")
@@ -147,17 +147,17 @@ class Sentences:
         if working.assumed:
             kinds += f"; {self._time(working.assumed)} of it assumed"
         work = f"Work: {least}{self._range(waiting.worked, working.worked)} ({kinds})"
-        alone = share(working.alone, waiting.alone)
+        alone = share(working.single_share, waiting.single_share)
         idle = ""
-        if max(working.idle, waiting.idle) >= 0.005:
-            idle = f", nobody {share(working.idle, waiting.idle)}"
-        if not working.together:
+        if max(working.idle_share, waiting.idle_share) >= 0.005:
+            idle = f", nobody {share(working.idle_share, waiting.idle_share)}"
+        if not working.parallel_share:
             yield "Parallel", f"nothing ran beside another: one at work {alone} of the time{idle}. {work}."
             return
-        together = share(working.together, waiting.together)
+        together = share(working.parallel_share, waiting.parallel_share)
         elapsed = self._run.summary.elapsed
         speed_up = between(f"{waiting.worked / elapsed:.3g}", f"{working.worked / elapsed:.3g}")
-        several = f"several at once {together} of the time (at most {working.most})"
+        several = f"several at once {together} of the time (at most {working.max_concurrency})"
         yield "Parallel", f"{several}, one alone {alone}{idle}. {work}; {unbroken(f'speed-up {least}{speed_up}')}."
 
     def _range(self, least: float, most: float) -> str:
@@ -168,9 +168,9 @@ class Sentences:
         path, elapsed, view = self._run.path, self._run.summary.elapsed, self._run.view
         if not path.span.length or not elapsed:
             return
-        text = unbroken(f"{self._time(path.gaps)} in small gaps")
+        text = unbroken(f"{self._time(path.small_gaps)} in small gaps")
         if path.stretches:
-            gaps = f"; {text}" if path.gaps > _MIN_GAPS * elapsed else ""
+            gaps = f"; {text}" if path.small_gaps > _MIN_GAPS * elapsed else ""
             text = f"{self._chain(path.stretches)}{gaps}"
         without_end = path.unknown - len(view.timing.last_seen)
         note = f" {quantity(without_end, 'call')} without an end: taken as 0 s." if without_end > 0 else ""
@@ -274,9 +274,9 @@ class Sentences:
         if tokens.known is None:
             yield "Tokens", f"unknown{f' ({reason})' if reason else ''}."
             return
-        parts = [unbroken(f"{amount:,.15g} {KINDS[kind]}") for kind, amount in tokens.kinds.items() if amount]
+        parts = [unbroken(f"{amount:,.15g} {KINDS[kind]}") for kind, amount in tokens.by_kind.items() if amount]
         kinds = f" ({', '.join(parts)})" if parts else ""
-        text = f"{'at least ' if tokens.is_least else ''}{tokens.known:,.15g}{kinds}."
+        text = f"{'at least ' if tokens.is_lower_bound else ''}{tokens.known:,.15g}{kinds}."
         models = [(printable(name, limit=40) or "not named", amount) for name, amount in tokens.by_model]
         by_model = f"{unbroken('By model:')} {_shares(models, tokens.known)}." if len(models) > 1 else ""
         if len(models) == 1 and tokens.by_model[0][0]:
@@ -287,7 +287,7 @@ class Sentences:
             unbroken(f"{count:,} x") + f" {printable(record, limit=120)}" for record, count in tokens.missing.items()
         ]
         if reason or missing:
-            hidden = f" (at most {tokens.hidden:,.15g} tokens)" if tokens.hidden else ""
+            hidden = f" (at most {tokens.max_hidden:,.15g} tokens)" if tokens.max_hidden else ""
             notes.append(f"{unbroken('Not known:')} {reason or ', '.join(missing)}{hidden}.")
         records, amount = tokens.repeated
         if amount:
@@ -314,8 +314,8 @@ class Sentences:
         if not self._run.origin.has_prices:
             yield "Cost", "unknown without prices: --cost, or a table with --prices FILE."
             return
-        without = ", ".join(printable(model) for model in cost.without[:_MAX_SHARES])
-        unused = [("", f"{unused_prices(cost.unused)}.")] if cost.unused and cost.without else []
+        without = ", ".join(printable(model) for model in cost.unpriced_models[:_MAX_SHARES])
+        unused = [("", f"{unused_prices(cost.unused_models)}.")] if cost.unused_models and cost.unpriced_models else []
         stated = []
         if cost.stated is not None:
             least = "" if cost.has_all_stated else "at least "
@@ -331,13 +331,13 @@ class Sentences:
         at = f", as the {'trace' if self._run.origin.form == 'Trace' else 'log'} states it"
         if cost.date:
             at = f" at {prices_of(cost.date, cost.last_day, cost.source)}"
-        least = "at least " if cost.is_least else ""
+        least = "at least " if cost.is_lower_bound else ""
         yield "Cost", f"{least}{money(sum(usd for _, usd in cost.by_agent))} USD{at}{shares}."
         yield from stated
         if costs := _costs("model", cost.by_model) + _costs("tool", cost.by_tool):
             yield "", costs.rstrip()
-        if cost.without:
-            more = ", …" if len(cost.without) > _MAX_SHARES else ""
+        if cost.unpriced_models:
+            more = ", …" if len(cost.unpriced_models) > _MAX_SHARES else ""
             yield "", f"Not included, because a price or a count is missing: {without}{more}."
             yield from unused
         if cost.without_hour:
@@ -351,10 +351,10 @@ class Sentences:
                 event = problem.event
                 error = f", {printable(event.error_type, limit=40)}" if event.error_type else ""
                 place = unbroken(f"{printable(event.id, limit=40)} at {self._time(self._start(event))}")
-                first = "" if problem.number == 1 else "; the first"
+                first = "" if problem.occurrences == 1 else "; the first"
                 act = f"{_act(event)} of {self._name(event.agent)}{error} ({place})"
-                yield "Errors", f"{quantity(problem.number, 'event')} failed{first}: {act}."
-        if not (run.problems or run.between.findings or run.view.open_calls):
+                yield "Errors", f"{quantity(problem.occurrences, 'event')} failed{first}: {act}."
+        if not (run.problems or run.team_findings.findings or run.view.open_calls):
             rest = "nothing lost between agents, all of the log read."
             unknown = f"none seen: {rest} Whether a call failed is not known, since none has a status."
             yield "Findings", f"none: no errors, {rest}" if has_statuses(run.view.trace) else unknown
@@ -368,9 +368,9 @@ class Sentences:
     def _log(self) -> Iterator[tuple[str, str]]:
         """Yield the most frequent problems of the log: what is missing in it, and what was not understood."""
         problems = [problem for problem in self._run.problems if problem.kind is not ProblemKind.FAILED_EVENT]
-        problems.sort(key=lambda problem: -problem.number)
+        problems.sort(key=lambda problem: -problem.occurrences)
         for index, problem in enumerate(problems[:_MAX_PROBLEMS]):
-            yield "" if index else "Log", f"{problem.number:,} x {self._problem(problem)}"
+            yield "" if index else "Log", f"{problem.occurrences:,} x {self._problem(problem)}"
         more = len(problems) - _MAX_PROBLEMS
         if more > 0:
             yield "", f"{quantity(more, 'more kind')}; {unbroken('corpus trace import')} tells all."

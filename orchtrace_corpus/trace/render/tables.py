@@ -10,7 +10,7 @@ from orchtrace_corpus.trace.analysis.labels import GIVEN, RULES, Label
 from orchtrace_corpus.trace.credit.assign import Assignment
 from orchtrace_corpus.trace.credit.evidence import RUNS_PER_FAULT, Basis, Evidence
 from orchtrace_corpus.trace.diagnosis.comparison import Difference, largest_first
-from orchtrace_corpus.trace.diagnosis.lever import on_path
+from orchtrace_corpus.trace.diagnosis.lever import time_on_path
 from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Summary
 from orchtrace_corpus.trace.model.terms import Decision
 from orchtrace_corpus.trace.model.trace import Trace
@@ -201,14 +201,14 @@ def difference_table(
         columns = (*columns, "A_at_least", "B_at_least")
     rows = []
     for difference in shown:
-        values = zip((difference.before, difference.after), difference.are_least, strict=True)
+        values = zip((difference.before, difference.after), difference.are_lower_bounds, strict=True)
         before, after = (_value(value, is_least, exact=exact) for value, is_least in values)
         change = round_figure(difference.change, exact=exact)
         unit = difference.unit or None
         if unit == "1" and not exact:
             unit = None
         row = (difference.part, printable(difference.name), before, after, change, unit)
-        rows.append((*row, *difference.are_least) if exact else row)
+        rows.append((*row, *difference.are_lower_bounds) if exact else row)
     notes = tuple(_notes(shown, runs, len(ordered) - len(shown)))
     return Table("differences", "", columns, tuple(rows), notes)
 
@@ -228,7 +228,7 @@ def _notes(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]],
         yield f"{more:,} more {noun} smaller: corpus trace diff A B --all."
     if any(difference.before is None or difference.after is None for difference in differences):
         yield "Empty: not stated or not known."
-    if any(any(difference.are_least) for difference in differences):
+    if any(any(difference.are_lower_bounds) for difference in differences):
         yield "At least: the log does not record all of it."
     for difference in differences:
         if difference.reason:
@@ -246,8 +246,8 @@ def difference_data(differences: Sequence[Difference]) -> list[dict[str, Cell]]:
             "B": difference.after,
             "change": difference.change,
             "unit": difference.unit or None,
-            "A_at_least": difference.are_least[0],
-            "B_at_least": difference.are_least[1],
+            "A_at_least": difference.are_lower_bounds[0],
+            "B_at_least": difference.are_lower_bounds[1],
         }
         for difference in differences
     ]
@@ -282,7 +282,7 @@ def _time_on_path(run: Diagnosis) -> dict[str, float]:
     names = names_in(run.view)
     names |= {agent.agent: printable(agent.role, limit=30) for agent in run.view.agents if agent.role}
     times: dict[str, float] = {}
-    for (agent, activity, tool), seconds in on_path(run).items():
+    for (agent, activity, tool), seconds in time_on_path(run).items():
         if not seconds:
             continue
         act = activity.value
