@@ -1,7 +1,7 @@
-"""ATIF trajectories, the Agent Trajectory Interchange Format: an agent, with its sub-agents embedded or in other files.
+"""Import trajectories in ATIF, the Agent Trajectory Interchange Format.
 
-The trajectories of a session are linked here: by the calls that delegate to others, and by files that continue others.
-A trajectory that this package exported is restored from its steps and its `extra`.
+A trajectory is the log of one agent. The trajectories of its sub-agents are embedded in it or in other files, and a
+trajectory may continue in another file. This module links the trajectories of a session to one another.
 """
 
 import os
@@ -30,49 +30,51 @@ from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.terms import Unit
 from orchtrace_corpus.trace.model.trace import Trace
 
-_NEVER = float("inf")
+_NEVER = float("inf")  # a time after all steps
 _VERSION = re.compile(r'"schema_version"\s*:\s*"(?:ATIF-v)?\d+\.\d+"')
-_NAMING = (b'"trajectory_path"', b'"continued_trajectory_ref"')  # the members that name files
+_FILE_MEMBERS = (b'"trajectory_path"', b'"continued_trajectory_ref"')  # the members that name files
 _PIECE_BYTES = 256 * 1024
-_OVERLAP = max(map(len, _NAMING))  # the end of a piece that is searched again with the next one: a name may span both
-_FILE = re.compile(rb'"(?:trajectory_path|continued_trajectory_ref)"\s*:\s*("(?:[^"\\]|\\.){1,1000}")')
+_OVERLAP = max(map(len, _FILE_MEMBERS))  # the bytes of each piece that are searched again: a member may span two pieces
+_FILE_NAME = re.compile(rb'"(?:trajectory_path|continued_trajectory_ref)"\s*:\s*("(?:[^"\\]|\\.){1,1000}")')
 
 
 def recognises(beginning: Head) -> bool:
-    """Return True for the beginning of an ATIF trajectory, by its version or by members that all have."""
+    """Return True for the beginning of an ATIF trajectory: it has the version of ATIF, or the required members."""
     names = beginning.outline
     if "schema_version" in names and _VERSION.search(beginning.text):
         return "agent" in names or "steps" in names
     if beginning.rows and "agent" in names:
-        given = beginning.rows[0].get("steps")
-        if isinstance(given, list) and given and isinstance(given[0], dict):
-            names = names | given[0].keys()  # those of the first step
+        members = beginning.rows[0].get("steps")  # the outline of a document on one line has no names of its steps
+        if isinstance(members, list) and members and isinstance(members[0], dict):
+            names = names | members[0].keys()
     return {"agent", "steps", "step_id", "source"} <= names
 
 
 def session_keys(reader: LogReader) -> Sequence[str]:
-    """Return the files that a trajectory names; session ids are no keys: many programs use one for all."""
-    further = _named_files(reader.file, reader.contents()) if _mentions_files(reader) else ()
-    return [os.path.realpath(reader.file.path), *further]
+    """Return the path of a trajectory and of the files that it names; many programs use one session id for all."""
+    own_path = os.path.realpath(reader.file.path)
+    return [own_path, *_named_files(reader.file, reader.contents())] if _mentions_files(reader) else [own_path]
 
 
 def _mentions_files(reader: LogReader) -> bool:
-    """Return True if a trajectory names files; reading in pieces takes half the time of reading all at once."""
-    buffer, at = bytearray(_OVERLAP + _PIECE_BYTES), 0
+    """Return True if a trajectory names files. Reading it in pieces takes half the time of reading it at once."""
+    buffer = bytearray(_OVERLAP + _PIECE_BYTES)  # the end of the previous piece, then the piece
     piece = memoryview(buffer)[_OVERLAP:]
+    offset = 0
     try:
-        while size := reader.read_into(piece, at):
-            if any(buffer.find(name, 0, _OVERLAP + size) >= 0 for name in _NAMING):
+        while size := reader.read_into(piece, offset):
+            end = _OVERLAP + size
+            if any(buffer.find(member, 0, end) >= 0 for member in _FILE_MEMBERS):
                 return True
-            buffer[:_OVERLAP] = buffer[size : size + _OVERLAP]
-            at += size
+            buffer[:_OVERLAP] = buffer[size:end]
+            offset += size
     except OSError as error:
         raise DataFileError(f"cannot read {quote_path(reader.file.path)}: {error.strerror}") from error
     return False
 
 
 def further_files(reader: LogReader) -> Sequence[LogFile]:
-    """Return the existing files that a trajectory names, and those that these name."""
+    """Return the existing files that a trajectory names, directly or in another named file."""
     files: dict[str, LogFile] = {}
     waiting = deque([reader.file])
     while waiting:
@@ -85,26 +87,31 @@ def further_files(reader: LogReader) -> Sequence[LogFile]:
 
 
 def _named_files(file: LogFile, data: bytes) -> list[str]:
-    """Return the full paths of the files that a trajectory names inside its own folder."""
-    if not any(name in data for name in _NAMING):
+    """Return the real paths of the files that a trajectory names, without those outside its folder."""
+    if not any(member in data for member in _FILE_MEMBERS):
         return []
-    names = (string(decoded(raw)) for raw in dict.fromkeys(_FILE.findall(data)))
-    return [path for name in names if (path := _path_beside(file, name))]
+    encoded_names = dict.fromkeys(_FILE_NAME.findall(data))
+    paths = [_path_in_folder(file, string(decoded(encoded))) for encoded in encoded_names]
+    return [path for path in paths if path]
 
 
-def _path_beside(file: LogFile, name: str) -> str:
-    """Return the path of a file that a trajectory names; empty for no name and for a file outside its folder."""
+def _path_in_folder(file: LogFile, name: str) -> str:
+    """Return the real path of a file that a trajectory names; empty for an empty name or a file outside its folder."""
+    if not name or "\0" in name:
+        return ""
     folder = os.path.dirname(os.path.realpath(file.path))
-    path = os.path.realpath(os.path.join(folder, name)) if name and "\0" not in name else ""
+    path = os.path.realpath(os.path.join(folder, name))
     return path if path.startswith(folder + os.sep) else ""
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-    """Yield a trace for each trajectory that no other names, with all that it names."""
-    sessions: Iterable[Sequence[LogFile]] = [files] if len(files) == 1 else _sessions(files)
+    """Yield a trace for each session: a file that no other file names, with the files that it names."""
+    sessions: Iterable[Sequence[LogFile]] = [files]
+    if len(files) > 1:
+        sessions = _sessions(files)
     for session in sessions:
         run = Run("atif", privacy)
-        restored = None
+        restored: Trace | None = None  # the trace that this package exported to the file
         by_file: dict[str, list[Trajectory]] = {}
         for file in session:
             data = logs.contents(file)
@@ -116,33 +123,37 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
                 restored = restore(data, file, privacy, run.report)
             if restored is None:
                 by_file[os.path.realpath(file.path)] = reading.read_trajectories(file, data, document, run)
-        yield _Session(by_file, run).trace() if restored is None else restored
+        if restored is None:
+            yield _Session(by_file, run).trace()
+        else:
+            yield restored
 
 
 def _sessions(files: Sequence[LogFile]) -> Iterator[list[LogFile]]:
-    """Yield the files of each session: one that no other names, with all that it names directly or by others."""
+    """Yield the files of each session: a file that no other file names, then those it names, directly or indirectly."""
     by_path = {os.path.realpath(file.path): file for file in files}
-    named = {path: _named_files(file, logs.contents(file)) for path, file in by_path.items()}
-    links = {path: [name for name in names if name in by_path] for path, names in named.items()}
-    for session in group_families(links):
+    named_by_path: dict[str, list[str]] = {}
+    for path, file in by_path.items():
+        named_by_path[path] = [named for named in _named_files(file, logs.contents(file)) if named in by_path]
+    for session in group_families(named_by_path):
         yield [by_path[path] for path in session]
 
 
 class _Session:
-    """Links the trajectories of a session, given by their files; the first is that of the root agent."""
+    """The linked trajectories of a session. The first trajectory is the root agent's."""
 
     def __init__(self, by_file: Mapping[str, list[Trajectory]], run: Run) -> None:
         self._run = run
         self._outermost = {path: trajectories[0] for path, trajectories in by_file.items()}
-        self._all = [trajectory for trajectories in by_file.values() for trajectory in trajectories]
-        self._first = self._all[0]
-        # keys are the `id` of a trajectory: trajectories that refer to one another would stay in memory
-        self._enclosing = {id(child): outer for outer in self._all for child in outer.children}
-        self._chain_starts: dict[int, Trajectory] = {}  # the first trajectory that it continues
-        self._parents: dict[int, Trajectory] = {}  # the trajectory of the agent that spawned its agent
+        self._trajectories = [trajectory for trajectories in by_file.values() for trajectory in trajectories]
+        self._root = self._trajectories[0]
+        # Three mappings from the `id` of a trajectory; as attributes of it they would make cycles that stay in memory.
+        self._enclosing = {id(child): outer for outer in self._trajectories for child in outer.children}
+        self._chain_starts: dict[int, Trajectory] = {}  # of a continuation: the first trajectory of its chain
+        self._parents: dict[int, Trajectory] = {}  # of a sub-agent's trajectory: its parent's
         self._spawns: dict[str, steps.ToolCall] = {}  # by the key of the spawned agent
-        self._spawning: set[int] = set()  # calls that have spawned an agent, by `id`
-        self._delegations: list[tuple[Trajectory, Delegation, str]] = []  # with parent and key of the sub-agent
+        self._spawning: set[int] = set()  # the `id` of each call that has spawned an agent
+        self._delegations: list[tuple[Trajectory, Delegation, str]] = []  # the parent's, and the key of the sub-agent
         self._join_continuations()
         self._link_subagents()
 
@@ -151,10 +162,10 @@ class _Session:
 
     def _join_continuations(self) -> None:
         """Append the steps of each continuation to the trajectory that it continues."""
-        for trajectory in self._all:
-            continuation = self._outermost.get(_path_beside(trajectory.file, trajectory.continued))
+        for trajectory in self._trajectories:
+            continuation = self._outermost.get(_path_in_folder(trajectory.file, trajectory.continued))
             start = self._chain_start(trajectory)
-            if continuation is None or id(continuation) in self._chain_starts or continuation in (start, self._first):
+            if continuation is None or continuation in (start, self._root) or id(continuation) in self._chain_starts:
                 continue
             self._chain_starts[id(continuation)] = start
             for step in continuation.thread.steps:
@@ -162,60 +173,67 @@ class _Session:
             continuation.thread.steps = []
 
     def _link_subagents(self) -> None:
-        """Find the parent of each agent: by references, else the trajectory in which its own is embedded."""
-        self._add(self._first, self._first.name)
-        self._first.thread.is_root = True
-        for trajectory in self._all:
+        """Find the parent of each agent: the one that refers to its trajectory, else the one around its trajectory."""
+        self._register(self._root, self._root.name)
+        self._root.thread.is_root = True
+        for trajectory in self._trajectories:
             for reference in trajectory.references:
                 child = self._resolve(trajectory, reference)
-                if child is None:  # its trajectory is missing
+                if child is None:  # its trajectory is missing, but the agent ran
                     key = f"absent {len(self._run.agents)}"
                     stem = masked_path(os.path.basename(reference.path).removesuffix(".json"))
                     name = masked(reference.id) or reference.name or stem or "agent"
-                    self._run.agent(key, name, reference.name)
+                    self._run.agent(key, name, role=reference.name)
                 elif id(child) in self._parents or self._cannot_spawn(trajectory, child):
                     continue
                 else:
                     key = child.thread.key
-                    self._adopt(trajectory, child, reference.name)
+                    self._adopt(trajectory, child, role=reference.name)
                 self._delegations.append((self._chain_start(trajectory), reference, key))
                 self._spawn(trajectory, key, reference.call, reference.step)
-        for trajectory in self._all:
+        for trajectory in self._trajectories:
             for child in trajectory.children:
                 if id(child) not in self._parents:
-                    first = child.thread.steps[0] if child.thread.steps else steps.Note(NO_TIME, child.begin)
-                    self._run.report.note(Problem.SPAWN_INFERRED, str(first.place))
+                    time = child.thread.steps[0].time if child.thread.steps else NO_TIME
+                    self._run.report.note(Problem.SPAWN_INFERRED, str(child.begin))
                     self._adopt(trajectory, child)
-                    self._spawn(trajectory, child.thread.key, None, steps.Note(first.time, first.place, order=1.0))
-        for trajectory in self._all:
+                    # Nothing says which step of the parent spawned it: the spawn goes before the step of order 1.
+                    self._spawn(trajectory, child.thread.key, None, steps.Note(time, child.begin, order=1.0))
+        for trajectory in self._trajectories:  # the agents without a parent
             if trajectory.thread.key not in self._run.agents and id(trajectory) not in self._chain_starts:
-                self._add(trajectory, trajectory.name or masked(trajectory.id))
+                self._register(trajectory, trajectory.name or masked(trajectory.id))
 
-    def _add(self, trajectory: Trajectory, name: str, role: str = "") -> None:
+    def _register(self, trajectory: Trajectory, name: str, role: str = "") -> None:
+        """Add the agent of a trajectory to the run."""
         self._run.agents[trajectory.thread.key] = trajectory.thread
         self._run.agent(trajectory.thread.key, name or "agent", role)
 
     def _resolve(self, trajectory: Trajectory, reference: Delegation) -> Trajectory | None:
-        """Return the trajectory that a reference names: in a file, or embedded in this one or one around it."""
-        child = self._outermost.get(_path_beside(trajectory.file, reference.path))
+        """Return the referenced trajectory: of another file, or embedded in this trajectory or in one around it."""
+        child = self._outermost.get(_path_in_folder(trajectory.file, reference.path))
+        if not reference.id:
+            return child
         around: Trajectory | None = trajectory
-        while child is None and around is not None and reference.id:
-            child, around = around.by_id.get(reference.id), self._enclosing.get(id(around))
+        while child is None and around is not None:
+            child = around.by_id.get(reference.id)
+            around = self._enclosing.get(id(around))
         return child
 
     def _cannot_spawn(self, parent: Trajectory, child: Trajectory) -> bool:
-        """Return True if one trajectory cannot spawn another: its ancestor, the root, or a continuation."""
-        above: Trajectory | None = self._chain_start(parent)
-        while above is not None and above is not child:
-            above = self._parents.get(id(above))
-        return above is child or child is self._first or id(child) in self._chain_starts
+        """Return True if the parent cannot spawn the child: the child is its ancestor, the root or a continuation."""
+        if child is self._root or id(child) in self._chain_starts:
+            return True
+        ancestor: Trajectory | None = self._chain_start(parent)
+        while ancestor is not None and ancestor is not child:
+            ancestor = self._parents.get(id(ancestor))
+        return ancestor is child
 
     def _adopt(self, trajectory: Trajectory, child: Trajectory, role: str = "") -> None:
-        """Register a trajectory as a sub-agent's, whose inputs come from its parent and not from a person."""
+        """Register a trajectory as a sub-agent's. Its inputs become notes, as the parent wrote them and no person."""
         name = child.name
-        if name in ("", self._first.name):  # of no use to tell them apart
+        if name in ("", self._root.name):  # sub-agents with the root's name are told apart by their ids
             name = masked(child.id) or name
-        self._add(child, name, role)
+        self._register(child, name, role)
         self._parents[id(child)] = self._chain_start(trajectory)
         child.thread.steps = [
             steps.Note(step.time, step.place, step.order) if isinstance(step, steps.UserInput) else step
@@ -223,7 +241,7 @@ class _Session:
         ]
 
     def _spawn(self, trajectory: Trajectory, child: str, call: steps.ToolCall | None, step: steps.Step) -> None:
-        """Add a spawn by a call of the parent or, if there is none, before a step."""
+        """Note that a call spawned an agent; if no unused call is known, add one to the parent before `step`."""
         parent = self._chain_start(trajectory).thread
         if call is None or id(call) in self._spawning:
             call = steps.ToolCall(step.time, step.place, step.order - 0.5, is_inferred=True)
@@ -233,47 +251,55 @@ class _Session:
         self._run.spawn(child, parent.key, call, waits=False)
 
     def _fill_times(self) -> Unit:
-        """Give every step a time; if none has one, number the steps, those of a sub-agent after its spawn."""
+        """Give every step a time: that of the log, else its position. Return the unit of the times."""
         for agent in self._run.agents.values():
-            agent.steps.sort(key=attrgetter("order"))  # spawns may have been added in between
-        if any(trajectory.has_times for trajectory in self._all):
+            agent.steps.sort(key=attrgetter("order"))  # `_spawn` appends spawns that belong before other steps
+        if any(trajectory.has_times for trajectory in self._trajectories):
             for key, agent in self._run.agents.items():
                 undated = [step for step in agent.steps if step.time == NO_TIME]
                 if key in self._spawns and len(undated) == len(agent.steps) > 0:
                     agent.steps[0].time = self._spawns[key].time
-                if (first := agent.fill_times()) is not None:
-                    self._run.report.note(Problem.NO_ROW_TIME, str(first.place))
+                first_undated = agent.fill_times()
+                if first_undated is not None:
+                    self._run.report.note(Problem.NO_ROW_TIME, str(first_undated.place))
             return Unit.SECOND
         spawned = {id(call): self._run.agents[child] for child, call in self._spawns.items()}
-        count = 0.0
+        position = 0.0
         for root in (agent for key, agent in self._run.agents.items() if key not in self._spawns):
-            waiting = [iter(root.steps)]  # the rest of each agent's steps, below those of the agent it spawned
+            waiting = [iter(root.steps)]  # a stack: at a spawn, all steps of the sub-agent come first
             while waiting:
-                for step in waiting[-1]:
-                    step.time, count = count, count + 1
-                    if isinstance(step, steps.ModelCall):
-                        step.end = step.time
-                    if id(step) in spawned:
-                        waiting.append(iter(spawned[id(step)].steps))
-                        break
-                else:
+                step = next(waiting[-1], None)
+                if step is None:  # all steps of this agent have a position
                     waiting.pop()
+                    continue
+                step.time = position
+                position += 1
+                if isinstance(step, steps.ModelCall):
+                    step.end = step.time
+                if id(step) in spawned:
+                    waiting.append(iter(spawned[id(step)].steps))
         return Unit.STEP
 
-    def _note_returns(self) -> None:
-        """Note the returns of sub-agents: with the result of their call, or later if they worked on."""
+    def _next_times(self) -> dict[int, float]:
+        """Return when the parent went on after each result that refers to a sub-agent, by the `id` of the result."""
         referring = {id(reference.step) for _, reference, _ in self._delegations}
-        after: dict[int, float] = {}  # the time of the next later step, for each result that refers to a sub-agent
-        for thread in {id(receiver): receiver.thread for receiver, _, _ in self._delegations}.values():
-            later, following = _NEVER, _NEVER
-            for step in reversed(thread.steps):
-                if following > step.time:
-                    later = following
-                following = step.time
+        parents = {id(parent): parent for parent, _, _ in self._delegations}
+        next_times: dict[int, float] = {}
+        for parent in parents.values():
+            next_time = following_time = _NEVER
+            for step in reversed(parent.thread.steps):
+                if following_time > step.time:  # steps of the same time, such as results, have the same next time
+                    next_time = following_time
+                following_time = step.time
                 if id(step) in referring:
-                    after[id(step)] = later
+                    next_times[id(step)] = next_time
+        return next_times
+
+    def _note_returns(self) -> None:
+        """Note the returns of sub-agents: with the result of their call, or later if they worked longer."""
+        next_times = self._next_times()
         notifications: dict[int, list[Notification]] = {}
-        for trajectory in self._all:
+        for trajectory in self._trajectories:
             for notification in trajectory.notifications:
                 if (call := trajectory.calls.get(notification.call_id)) is not None:
                     notifications.setdefault(id(call), []).append(notification)
@@ -284,37 +310,38 @@ class _Session:
                 self._run.add_return(child, notification.step, notification.status, notification.ref)
             if received or not isinstance(step, steps.ToolResult):
                 continue
-            next_time = after.get(id(step), _NEVER)
+            next_time = next_times.get(id(step), _NEVER)
             time = step.time
             if done:
-                last = max(done_step.last_time for done_step in done)
-                if last > next_time:  # it worked on after the parent had gone on: no return is known
+                last_time = max(done_step.last_time for done_step in done)
+                if last_time > next_time:  # it still worked when the parent went on: no return is known
                     continue
-                time = max(last, time)
-            elif next_time < _NEVER:
+                time = max(last_time, time)
+            elif next_time < _NEVER:  # its steps are missing: it may have worked until the parent went on
                 time = next_time
             self._run.add_return(child, steps.Note(time, step.place, step.order), step.status, step.ref)
 
     def trace(self) -> Trace:
         """Return the trace of the session."""
-        first, run = self._first, self._run
         unit = self._fill_times()
         self._note_returns()
         self._compare_totals()
-        run.name = masked(first.id or first.session) or first.file.stem
-        run.system, run.version = first.name, first.version
-        return run.trace(unit=unit, empty_message=f"no step of an agent in {first.file.name}")
+        root, run = self._root, self._run
+        run.name = masked(root.id or root.session) or root.file.stem
+        run.system, run.version = root.name, root.version
+        return run.trace(unit=unit, empty_message=f"no step of an agent in {root.file.name}")
 
     def _compare_totals(self) -> None:
-        """Compare stated totals with the sums: of a trajectory, of all below it, or of all that it continues."""
-        sums = {id(trajectory): trajectory.spent for trajectory in self._all}
-        for trajectory in reversed(self._all):
-            if (parent := self._parents.get(id(trajectory))) is not None:
+        """Note stated totals that are not the tokens of the trajectory, with or without its sub-agents or its chain."""
+        sums = {id(trajectory): trajectory.spent for trajectory in self._trajectories}  # with sub-agents
+        for trajectory in reversed(self._trajectories):
+            parent = self._parents.get(id(trajectory))
+            if parent is not None:
                 sums[id(parent)] = _add_counts(sums[id(parent)], sums[id(trajectory)])
         spent_so_far = (0, 0)  # by the first trajectory and its continuations
         has_absent = any(not self._run.agents[child].steps for _, _, child in self._delegations)
-        for trajectory in self._all:
-            if trajectory is self._first or id(trajectory) in self._chain_starts:
+        for trajectory in self._trajectories:
+            if trajectory is self._root or id(trajectory) in self._chain_starts:
                 spent_so_far = _add_counts(spent_so_far, sums[id(trajectory)])
             if trajectory.totals is None:
                 continue

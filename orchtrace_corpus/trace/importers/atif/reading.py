@@ -1,7 +1,7 @@
-"""ATIF documents as typed values, and their steps as the transcripts of agents.
+"""Decode ATIF documents, and turn their steps into transcripts of agents.
 
 Harbor, RFC 0001, Agent Trajectory Interchange Format, versions 1.0 to 1.8. Only members that concern agents, calls or
-tokens are decoded; most of them may be of any kind.
+tokens are decoded. Most are declared as `Any`, as programs write them with values of other types.
 """
 
 import re
@@ -129,7 +129,7 @@ _BACKSLASH = ord("\\")
 
 
 def decode(data: bytes) -> Document:
-    """Return a document without the members of a wrong kind."""
+    """Return a document; members of a wrong type are left out."""
     try:
         return _DOCUMENT.decode(data)
     except (msgspec.ValidationError, UnicodeDecodeError):
@@ -139,43 +139,43 @@ def decode(data: bytes) -> Document:
         return document
 
 
-def lines(data: bytes, document: Document) -> Iterator[int]:
-    """Return the lines of all steps, those of a trajectory before those of its sub-agents, as all programs write them.
+def step_lines(data: bytes, document: Document) -> Iterator[int]:
+    """Return the line of each step, in order: the steps of a trajectory come before those of its sub-agents.
 
-    If the text has another order, or other members named `step_id`, all steps are on the first line.
+    Each `step_id` in the text marks a step. If their order differs from that of the steps, each line is 1.
     """
-    places = []
+    lines: list[int] = []
+    marked_ids: list[int] = []
     if b"\n" in data:
-        line, before = 1, 0
-        for mark in _STEP_ID.finditer(data):
-            at = mark.start()
-            if data[at - 1] != _BACKSLASH:
-                text, before = data[before:at], at
-                line += len(text) - len(text.replace(b"\n", b""))  # twice as fast as `count`
-                places.append((line, int(mark[1])))
-    expected = []
+        line, previous = 1, 0
+        for match in _STEP_ID.finditer(data):
+            begin = match.start()
+            if data[begin - 1] != _BACKSLASH:  # else it is quoted in a text
+                between, previous = data[previous:begin], begin
+                line += len(between) - len(between.replace(b"\n", b""))  # twice as fast as `count`
+                lines.append(line)
+                marked_ids.append(int(match[1]))
+    step_ids: list[Any] = []
     waiting = [document]
     while waiting:
         trajectory = waiting.pop()
-        expected += [step.step_id for step in trajectory.steps]
+        step_ids += [step.step_id for step in trajectory.steps]
         waiting += reversed(trajectory.subagent_trajectories or ())
-    if [step_id for _, step_id in places] == expected:
-        return (line for line, _ in places)
-    return (1 for _ in expected)
+    return iter(lines if marked_ids == step_ids else [1] * len(step_ids))
 
 
+# names in `metrics.extra`, as ATIF has no field for these counts
 _CACHE_WRITES = ("cache_creation_input_tokens", "cache_write_tokens", "cache_creation_tokens")
 _REASONING = ("reasoning_tokens", "thoughts_tokens", "reasoning_output_tokens")
-"""The names in `metrics.extra` of counts that ATIF has no field for."""
 _NOTIFICATION = re.compile(r"\s*<task-notification>")
 _NUMBERS = (float, int)  # and not bool
-_NO_TOKENS = (ABSENT, ABSENT, ABSENT)
-_NOTHING = (None,) * 5
+_NO_TOKEN_LISTS = (ABSENT, ABSENT, ABSENT)
+_NO_COUNTS = (None,) * 5
 _UNKNOWN = Status.UNKNOWN  # Python 3.11 is slow to look up a member
 
 
 class Delegation(NamedTuple):
-    """A reference from a result to a sub-agent's trajectory."""
+    """A reference from the result of a call to a sub-agent's trajectory."""
 
     step: steps.Step  # the result
     call: steps.ToolCall | None  # the call that delegated to the sub-agent; None if the log does not have it
@@ -194,82 +194,89 @@ class Notification(NamedTuple):
 
 
 class Trajectory:
-    """The transcript of a trajectory, which is at a JSON pointer (`path`) in its file, and its links to others."""
+    """The transcript of a trajectory, and its links to others.
 
-    def __init__(self, file: LogFile, document: Document, lines: Iterator[int], path: str, run: Run) -> None:
+    `pointer` is the JSON pointer to it in its file; `lines` yields the line of each of its steps.
+    """
+
+    def __init__(self, file: LogFile, document: Document, lines: Iterator[int], pointer: str, run: Run) -> None:
         self.file = file
-        self._run, self._pointer, self._privacy, self._report = run, path, run.privacy, run.report
+        self._run, self._pointer, self._privacy, self._report = run, pointer, run.privacy, run.report
         agent = document.agent or _Agent()
         self.id, self.session = string(document.trajectory_id), string(document.session_id)
-        self.name, self.version = masked(string(agent.name)), masked(string(agent.version))  # of its agent
+        self.name, self.version = masked(string(agent.name)), masked(string(agent.version))  # the agent's
         self._model = masked(string(agent.model_name))
-        self.thread = steps.Transcript("", key=f"{file.path}#{path}")
+        self.thread = steps.Transcript("", key=f"{file.path}#{pointer}")
         if agent.extra is not None:
             self.thread.role = masked(string(agent.extra.subagent_name))
         self.references: list[Delegation] = []
         self.notifications: list[Notification] = []
-        self.calls: dict[str, steps.ToolCall] = {}  # by their ids
+        self.calls: dict[str, steps.ToolCall] = {}  # by id
         self.continued = string(document.continued_trajectory_ref)  # the file that continues it; empty for none
-        stated = mapping(document.final_metrics)
-        put, got = count(stated.get("total_prompt_tokens")), count(stated.get("total_completion_tokens"))
-        # prompt and completion tokens by `final_metrics`; None if one of them is not stated
-        self.totals = None if put is None or got is None else (put, got)
+        final_metrics = mapping(document.final_metrics)
+        prompt_tokens = count(final_metrics.get("total_prompt_tokens"))
+        completion_tokens = count(final_metrics.get("total_completion_tokens"))
+        self.totals: tuple[int, int] | None = None  # stated prompt and completion tokens, if both are stated
+        if prompt_tokens is not None and completion_tokens is not None:
+            self.totals = prompt_tokens, completion_tokens
         self.spent = (0, 0)  # prompt and completion tokens of its own steps
         self.calls_without_usage = 0  # the number of model calls without usage
         self.has_times = False  # True if any step has a time
         self.children: list[Trajectory] = []  # the trajectories embedded in it
-        self.by_id: dict[str, Trajectory] = {}  # the same by their ids
-        self._is_asked = self._has_ancestry = False
+        self.by_id: dict[str, Trajectory] = {}  # `children` by id
+        self._has_prompt = False  # True after the first input of a person
+        self._has_ancestry = False  # True if a step has `extra.ancestry`, as those of NVIDIA's converter
         self._report.records_read += len(document.steps)
         for index, step in enumerate(document.steps):
-            self._take(step, steps.Place(file.name, next(lines)), index)
+            self._read_step(step, steps.Place(file.name, next(lines)), index)
 
     @property
     def begin(self) -> steps.Place:
         """Return the place of its first step."""
         return self.thread.steps[0].place if self.thread.steps else steps.Place(self.file.name, 1)
 
-    def _take(self, step: _Step, place: steps.Place, number: int) -> None:
+    def _read_step(self, step: _Step, place: steps.Place, index: int) -> None:
         if step.is_copied_context is True:  # history of another trajectory, counted there
-            self._run.leave_out(LedgerLine.COPIED_HISTORY, _stated(step.metrics))
+            self._run.leave_out(LedgerLine.COPIED_HISTORY, _stated_counts(step.metrics))
             return
         time = moment(step.timestamp)
         self.has_times = self.has_times or time != NO_TIME
-        call = None
+        answer = None
         if step.source == "agent":
-            call = self._take_answer(step, time, place, number)
+            answer = self._read_answer(step, time, place, index)
         elif step.source == "user":
-            self._take_input(step, time, place)
+            self._read_input(step, time, place)
         elif step.source == "system":
             self.thread.add(steps.Note(time, place))
         else:
             self._report.note_unknown(masked(f"step of source {str(step.source)[:100]}"))
             return
-        own: dict[str, steps.ToolCall] = {}
+        calls_by_id: dict[str, steps.ToolCall] = {}  # the calls of this step
         for tool_call in step.tool_calls or ():
-            self._take_call(tool_call, call, own, time, place)
+            self._read_call(tool_call, answer, calls_by_id, time, place)
         if step.observation is not None:
             for result in step.observation.results or ():
-                self._take_result(result, own, time, place)
+                self._read_result(result, calls_by_id, time, place)
 
-    def _take_answer(self, step: _Step, time: float, place: steps.Place, number: int) -> steps.ModelCall | None:
-        """Return the answer of a step of the agent; None if the step says that it called no model."""
+    def _read_answer(self, step: _Step, time: float, place: steps.Place, index: int) -> steps.ModelCall | None:
+        """Add the model's answer of a step, and return it; None if the step says that it called no model."""
         invocation = None
         if step.extra is not None:
             invocation = _invocation(step.extra)
             self._has_ancestry = self._has_ancestry or step.extra.ancestry is not ABSENT
-        metrics, stated = step.metrics, _stated(step.metrics)
-        known = counts(stated)
-        is_paid = any(known) and (known[0] is not None or known[1] is not None)
-        if step.llm_call_count == 0 and not is_paid:
+        metrics, stated = step.metrics, _stated_counts(step.metrics)
+        usage = counts(stated)
+        has_usage = any(usage) and (usage[0] is not None or usage[1] is not None)
+        if step.llm_call_count == 0 and not has_usage:
             self._report.skip("agent step without a model call")
             self.thread.add(steps.Note(time, place))
             return None
-        if not is_paid and step.llm_call_count is None:
-            before = self.thread.steps[-1] if self.thread.steps else None
-            if isinstance(before, steps.ModelCall) and before.spent is not None:  # one answer in two steps
-                before.end, before.final = max(before.end, time), not step.tool_calls
-                return before
+        if not has_usage and step.llm_call_count is None:
+            previous = self.thread.steps[-1] if self.thread.steps else None
+            if isinstance(previous, steps.ModelCall) and previous.spent is not None:  # one answer in two steps
+                previous.end = max(previous.end, time)
+                previous.final = not step.tool_calls
+                return previous
         model = masked(step.model_name) if type(step.model_name) is str else self._model
         call = steps.ModelCall(time, place, 0.0, time, model)
         call.final = not step.tool_calls
@@ -278,34 +285,37 @@ class Trajectory:
         if invocation is not None and time != NO_TIME:
             begin, call.end = invocation
             call.time = more["t_request"] = min(begin, call.end)
-        put, got, *_ = self._run.spend(call, stated)
+        prompt_tokens, completion_tokens, *_ = self._run.spend(call, stated)
         if call.spent is not None:
-            self.spent = self.spent[0] + (put or 0), self.spent[1] + (got or 0)
+            self.spent = self.spent[0] + (prompt_tokens or 0), self.spent[1] + (completion_tokens or 0)
         else:
             self.calls_without_usage += 1
         if metrics is not None:
             cost = metrics.cost_usd
             if type(cost) in _NUMBERS and 0 <= cost < 1e300:
                 more["cost_usd"] = float(cost)
-            if (refs := self._token_refs(metrics, number)) is not None:
-                more["token_refs"] = refs
+            token_refs = self._token_refs(metrics, index)
+            if token_refs is not None:
+                more["token_refs"] = token_refs
         if more:
             call.more = more
         self.thread.add(call)
         return call
 
-    def _token_refs(self, metrics: _Metrics, number: int) -> TokenRefs | None:
-        """Return the places of an answer's single tokens: a JSON pointer behind the name of the file."""
-        lists = metrics.prompt_token_ids, metrics.completion_token_ids, metrics.logprobs
-        if lists == _NO_TOKENS:
+    def _token_refs(self, metrics: _Metrics, index: int) -> TokenRefs | None:
+        """Return where an answer's single tokens are: the file, and the JSON pointer to each list of tokens in it."""
+        token_lists = metrics.prompt_token_ids, metrics.completion_token_ids, metrics.logprobs
+        if token_lists == _NO_TOKEN_LISTS:
             return None
-        place = f"{self.file.name}#{self._pointer}/steps/{number}/metrics"
-        names = ("prompt_token_ids", "completion_token_ids", "logprobs")
-        is_list = (bytes(memoryview(raw)[:1]) == b"[" for raw in lists)
-        return TokenRefs(*(f"{place}/{name}" if there else "" for name, there in zip(names, is_list, strict=True)))
+        place = f"{self.file.name}#{self._pointer}/steps/{index}/metrics"
+        refs = []
+        for name, raw in zip(("prompt_token_ids", "completion_token_ids", "logprobs"), token_lists, strict=True):
+            is_list = bytes(memoryview(raw)[:1]) == b"["
+            refs.append(f"{place}/{name}" if is_list else "")
+        return TokenRefs(*refs)
 
-    def _take_input(self, step: _Step, time: float, place: steps.Place) -> None:
-        """Add an input of the agent, from a person or a program."""
+    def _read_input(self, step: _Step, time: float, place: steps.Place) -> None:
+        """Add an input of the agent: a prompt of a person, or a text of a program."""
         text = string(step.message)
         ref = self._privacy.reference(step.message)
         if _NOTIFICATION.match(text):
@@ -313,47 +323,54 @@ class Trajectory:
             self.thread.add(note)
             for call_id, status in steps.notified(text):
                 self.notifications.append(Notification(note, call_id, status, ref))
-        elif self._has_ancestry and self._is_asked:  # the input of a model call, as NVIDIA's converter writes it
+        elif self._has_ancestry and self._has_prompt:  # NVIDIA's converter writes the input of each model call
             self.thread.add(steps.Note(time, place))
         else:
-            self._is_asked = True
+            self._has_prompt = True
             self.thread.add(steps.UserInput(time, place, ref=ref))
 
-    def _take_call(
-        self, made: _Call, by: steps.ModelCall | None, own: dict[str, steps.ToolCall], time: float, place: steps.Place
+    def _read_call(
+        self,
+        row: _Call,
+        answer: steps.ModelCall | None,
+        calls_by_id: dict[str, steps.ToolCall],
+        time: float,
+        place: steps.Place,
     ) -> None:
-        call_id, tool = string(made.tool_call_id), masked(string(made.function_name))
-        if call_id in own:
+        call_id, tool = string(row.tool_call_id), masked(string(row.function_name))
+        if call_id in calls_by_id:
             self._report.note(Problem.CALL_WRITTEN_TWICE, str(place))
             return
-        call = steps.ToolCall(time, place, call=by, id=masked(call_id), tool=tool)
-        call.ref = self._privacy.reference(made.arguments)
-        invocation = _invocation(made.extra) if made.extra is not None else None
+        call = steps.ToolCall(time, place, call=answer, id=masked(call_id), tool=tool)
+        call.ref = self._privacy.reference(row.arguments)
+        invocation = None if row.extra is None else _invocation(row.extra)
         if invocation is not None and time != NO_TIME:
             begin, end = invocation
             call.time = max(begin, time)
             call.more = {"run_time": round(end - begin, 6)}
-        own[call_id] = call
+        calls_by_id[call_id] = call
         self.calls.setdefault(call_id, call)
         self.thread.add(call)
 
-    def _take_result(self, made: _Result, own: Mapping[str, steps.ToolCall], time: float, place: steps.Place) -> None:
-        """Add the result of a call of this step or, as some programs write it, of an earlier one."""
-        call_id = string(made.source_call_id)
-        call = own.get(call_id) or self.calls.get(call_id)
-        result = steps.ToolResult(time, place, status=_UNKNOWN, ref=self._privacy.reference(made.content))
+    def _read_result(
+        self, row: _Result, calls_by_id: Mapping[str, steps.ToolCall], time: float, place: steps.Place
+    ) -> None:
+        """Add the result of a call of this step (`calls_by_id`) or, as some programs write it, of an earlier step."""
+        call_id = string(row.source_call_id)
+        call = calls_by_id.get(call_id) or self.calls.get(call_id)
+        result = steps.ToolResult(time, place, status=_UNKNOWN, ref=self._privacy.reference(row.content))
         if call is not None and call.more is not None:
             result.time = call.time + call.more["run_time"]
-        if made.extra is not None:
-            status = steps.outcome(string(made.extra.status).lower())
-            if status is Status.ERROR or made.extra.is_error is True:
+        if row.extra is not None:
+            status = steps.outcome(string(row.extra.status).lower())
+            if status is Status.ERROR or row.extra.is_error is True:
                 result.status, result.error = Status.ERROR, "tool_error"
             elif status is Status.OK:
                 result.status = Status.OK
         self.thread.add(result)
         if call is not None or call_id:
             steps.join(call, result, self._report)
-        for reference in made.subagent_trajectory_ref or ():
+        for reference in row.subagent_trajectory_ref or ():
             extra = reference.extra or _Extra()
             name = masked(string(extra.agent_name) or string(extra.subagent_name))
             trajectory_id, path = string(reference.trajectory_id), string(reference.trajectory_path)
@@ -361,35 +378,48 @@ class Trajectory:
 
 
 def read_trajectories(file: LogFile, data: bytes, document: Document, run: Run) -> list[Trajectory]:
-    """Return the trajectory of a document and those embedded in it, each behind the one around it."""
-    line_numbers, trees = lines(data, document), list[Trajectory]()
+    """Return the trajectory of a document and those embedded in it; each comes after the one around it."""
+    lines = step_lines(data, document)
+    trajectories: list[Trajectory] = []
     waiting: list[tuple[Document, str, Trajectory | None]] = [(document, "", None)]
     while waiting:
-        document, path, around = waiting.pop()
-        tree = Trajectory(file, document, line_numbers, path, run)
-        trees.append(tree)
+        document, pointer, around = waiting.pop()
+        trajectory = Trajectory(file, document, lines, pointer, run)
+        trajectories.append(trajectory)
         if around is not None:
-            around.children.append(tree)
-            around.by_id.setdefault(tree.id, tree)
-        embedded = enumerate(document.subagent_trajectories or ())
-        waiting += reversed([(child, f"{path}/subagent_trajectories/{index}", tree) for index, child in embedded])
-    return trees
+            around.children.append(trajectory)
+            around.by_id.setdefault(trajectory.id, trajectory)
+        embedded = [
+            (child, f"{pointer}/subagent_trajectories/{index}", trajectory)
+            for index, child in enumerate(document.subagent_trajectories or ())
+        ]
+        waiting += reversed(embedded)  # the first is popped next, so that `lines` yields its lines
+    return trajectories
 
 
-def _stated(metrics: _Metrics | None) -> tuple[Any, ...]:
-    """Return the stated counts: input, output, cache reads, cache writes, reasoning."""
+def _stated_counts(metrics: _Metrics | None) -> tuple[Any, ...]:
+    """Return the stated token counts: input, output, cache reads, cache writes, reasoning; None for one not stated."""
     if metrics is None:
-        return _NOTHING
-    further = mapping(metrics.extra)
-    written = next((further[name] for name in _CACHE_WRITES if name in further), None)
-    reasoning = next((further[name] for name in _REASONING if name in further), None)
-    return metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens, written, reasoning
+        return _NO_COUNTS
+    extra = mapping(metrics.extra)
+    cache_writes = reasoning = None
+    for name in _CACHE_WRITES:
+        if name in extra:
+            cache_writes = extra[name]
+            break
+    for name in _REASONING:
+        if name in extra:
+            reasoning = extra[name]
+            break
+    return metrics.prompt_tokens, metrics.completion_tokens, metrics.cached_tokens, cache_writes, reasoning
 
 
 def _invocation(extra: _Extra) -> tuple[float, float] | None:
-    """Return the begin and end of a call; None if they are not stated."""
+    """Return the begin and end of a call, in seconds since 1970; None if they are not stated."""
     invocation = extra.invocation
     if invocation is None:
         return None
     begin, end = instant(invocation.start_timestamp), instant(invocation.end_timestamp)
-    return (begin, end) if begin is not None and end is not None and begin <= end else None
+    if begin is None or end is None or begin > end:
+        return None
+    return begin, end

@@ -1,4 +1,4 @@
-"""Claude Code transcripts: sessions with their sub-agents, teammates and workflows."""
+"""Import Claude Code transcripts: sessions with their sub-agents, teammates and workflows."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -25,8 +25,7 @@ from orchtrace_corpus.trace.model.trace import Tokens, Trace
 
 __all__ = ["further_files", "read", "recognises", "session_keys"]
 
-_LEAD = "team-lead"  # the name among teammates of the agent that the user talks to
-_MAX_SAME_TASK = 100  # the most spawns with the same task among which one of the same name is searched
+_MAX_SAME_PROMPT = 100  # of spawns with the same prompt, so many are compared with an agent's name
 
 
 def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -36,85 +35,98 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     reading = Reading(files, run)
     family = Family(reading)
     family.find_by_ids()
-    family.find_by_task()
+    family.find_by_prompt()
     family.find_workflows()
     family.name_agents()
     family.link()
-    account(reading, family)
-    yield run.trace(empty_message=f"no row of a conversation in {reading.sources[0].shown}")
+    count_tokens(reading, family)
+    yield run.trace(empty_message=f"no row of a conversation in {reading.sources[0].name}")
 
 
 class Family:
-    """The sub-agents of a session and their spawns."""
+    """The sub-agents of a session and their spawns. An agent's key is the key of its thread."""
 
     def __init__(self, reading: Reading) -> None:
-        self.answers: dict[str, tuple[steps.Step, str]] = {}  # by agent, the arrival of its last good result, and a ref
-        self.children: dict[str, rows.Spawn] = {}  # the spawn of each child, by the child's key
-        # the keys of agents, by all names in the log
-        self.keys = {key: rows.MAIN if thread.aside else key for key, thread in reading.threads.items()}
+        # by agent: the arrival of its last good result, and the reference to this result
+        self.last_results: dict[str, tuple[steps.Step, str]] = {}
+        self.spawn_by_child: dict[str, rows.Spawn] = {}  # by the key of the spawned agent
+        self.keys: dict[str, str] = {}  # of agents, by each name and id that the log has for them
+        for key, thread in reading.threads.items():
+            self.keys[key] = rows.MAIN if thread.aside else key
         self._run, self._reading, self._threads = reading.run, reading, reading.threads
-        self._meta: dict[str, dict[str, Any]] = {}  # the descriptions of agents in files of their own
+        self._meta: dict[str, dict[str, Any]] = {}  # by agent: the contents of the file that describes it
         for source in reading.sources:
             if source.part is not Part.META:
                 continue
-            value = None
+            description = None
             with suppress(DataFileError):
-                value = logs.document(source.file).value()
-            if type(value) is not dict:
-                self._run.report.note(Problem.UNREADABLE_META, source.shown)
+                description = logs.document(source.file).value()
+            if type(description) is not dict:
+                self._run.report.note(Problem.UNREADABLE_META, source.name)
                 continue
-            self._meta[source.agent] = value
+            self._meta[source.agent] = description
             if source.agent in self._threads:
-                self._threads[source.agent].role = masked(text_field(value, "agentType"))
+                self._threads[source.agent].role = masked(text_field(description, "agentType"))
         results: dict[tuple[str, str], rows.Result] = {}
         for result in reading.results:
-            results.setdefault((result.thread.key, result.id), result)
-        calls: list[rows.AgentCall] = [*reading.spawns, *reading.addressed]
+            results.setdefault((result.thread.key, result.call_id), result)
+        calls: list[rows.AgentCall] = [*reading.spawns, *reading.agent_calls]
         for call in calls:
-            call.result = results.get((call.thread.key, call.id)) if call.id else None
+            if call.id:
+                call.result = results.get((call.thread.key, call.id))
 
     def find_by_ids(self) -> None:
-        """Find children by the ids of calls and agents."""
+        """Find the children of spawns by ids of calls, agents and rows, the surest evidence first."""
         spawns, reading = self._reading.spawns, self._reading
-        by_id = {spawn.id: spawn for spawn in reversed(spawns) if spawn.id}
+        by_id = {spawn.id: spawn for spawn in reversed(spawns) if spawn.id}  # of equal ids, the first spawn
         by_row = {spawn.row: spawn for spawn in reversed(spawns) if spawn.row}
-        named = [(key, by_id.get(text_field(details, "toolUseId"))) for key, details in self._meta.items()]
-        named += [(spawn.result.agent, spawn) for spawn in spawns if spawn.result is not None]
-        named += [(key, by_id.get(call)) for key, call in reading.progress.items()]
-        named += [(spawn.result.tail, spawn) for spawn in spawns if spawn.result and not spawn.result.agent]
-        for key, spawn in named:
-            self.take(key, spawn)
+        for key, description in self._meta.items():
+            self.adopt(key, by_id.get(text_field(description, "toolUseId")))
+        for spawn in spawns:
+            if spawn.result is not None:
+                self.adopt(spawn.result.agent, spawn)
+        for key, call_id in reading.progress_calls.items():
+            self.adopt(key, by_id.get(call_id))
+        for spawn in spawns:
+            if spawn.result is not None and not spawn.result.agent:
+                self.adopt(spawn.result.agent_in_text, spawn)
         for key, beginning in reading.beginnings.items():
-            if key not in self.children:
-                self.take(key, by_row.get(beginning.parent_row))
+            if key not in self.spawn_by_child:
+                self.adopt(key, by_row.get(beginning.parent_row))
 
-    def find_by_task(self) -> None:
-        """Find children by their task: first those with the same name, then those without a name on one side."""
+    def find_by_prompt(self) -> None:
+        """Find the children of spawns by their prompts: first of equal names, then where one of them has no name."""
         for must_have_name in (True, False):
-            free: dict[int, list[rows.Spawn]] = {}
+            free_spawns: dict[int, list[rows.Spawn]] = {}  # by the mark of the prompt
             for spawn in self._reading.spawns:
                 if not spawn.child and spawn.mark and spawn.call.tool != rows.WORKFLOW_TOOL:
-                    free.setdefault(spawn.mark, []).append(spawn)
+                    free_spawns.setdefault(spawn.mark, []).append(spawn)
             for key, beginning in self._reading.beginnings.items():
-                if key in self.children or key not in self._threads:
+                if key in self.spawn_by_child or key not in self._threads:
                     continue
                 name = text_field(self._meta.get(key), "name")
-                for spawn in free.get(beginning.prompt, [])[:_MAX_SAME_TASK]:
-                    agree = name == spawn.name if must_have_name else not name or not spawn.name
-                    if agree and (name or not must_have_name) and self.take(key, spawn):
-                        free[beginning.prompt].remove(spawn)
+                for spawn in free_spawns.get(beginning.prompt_mark, [])[:_MAX_SAME_PROMPT]:
+                    if must_have_name and (not name or name != spawn.name):
+                        continue
+                    if not must_have_name and name and spawn.name:
+                        continue
+                    if self.adopt(key, spawn):
+                        free_spawns[beginning.prompt_mark].remove(spawn)
                         break
 
-    def take(self, key: str, spawn: rows.Spawn | None) -> bool:
-        """Make an agent the child of a spawn, and return True if it was none; a second spawn continues its work."""
+    def adopt(self, key: str, spawn: rows.Spawn | None) -> bool:
+        """Make an agent the child of a spawn; return False if this is impossible or if the agent has a spawn already.
+
+        A second spawn of an agent continues its work.
+        """
         thread = self._threads.get(key)
         if spawn is None or spawn.child or thread is None or thread is spawn.thread or thread.is_root or thread.aside:
             return False
         spawn.child = key
         self._run.spawn(key, self.keys[spawn.thread.key], spawn.call, waits=False)
-        if key in self.children:
+        if key in self.spawn_by_child:
             return False
-        self.children[key] = spawn
+        self.spawn_by_child[key] = spawn
         thread.is_warm_up = False
         thread.role = spawn.call.role or thread.role
         self._run.agent(key, spawn.name)
@@ -123,32 +135,34 @@ class Family:
         return True
 
     def find_workflows(self) -> None:
-        """Give each run of a workflow a thread of its own, which spawns the agents of its folder."""
-        runs: dict[str, list[rows.Source]] = {}
+        """Give each run of a workflow a thread, which spawns the agents whose transcripts are in its folder."""
+        sources_by_run: dict[str, list[rows.Source]] = {}
         for source in self._reading.sources:
             if source.run:
-                runs.setdefault(source.run, []).append(source)
+                sources_by_run.setdefault(source.run, []).append(source)
         starts = {spawn.result.run: spawn for spawn in self._reading.spawns if spawn.result is not None}
-        for run_id, sources in runs.items():
-            members = [source.agent for source in sources if source.part is Part.AGENT]
-            members = [key for key in dict.fromkeys(members) if self._threads[key].steps and key not in self.children]
+        for run_id, sources in sources_by_run.items():
+            keys = dict.fromkeys(source.agent for source in sources if source.part is Part.AGENT)
+            members = [key for key in keys if self._threads[key].steps and key not in self.spawn_by_child]
             if members:
                 self._add_workflow(run_id, sources, members, starts.get(run_id))
 
     def _add_workflow(
         self, run_id: str, sources: list[rows.Source], members: list[str], start: rows.Spawn | None
     ) -> None:
-        run, summary = self._run, dict[str, Any]()
+        """Add a run of a workflow, given by its files, the keys of its agents, and the call that started it."""
+        run = self._run
+        summary: dict[str, Any] = {}
         files = {source.part: source for source in reversed(sources)}
-        if Part.RUN in files:  # what the program writes when it is over
+        if Part.RUN in files:  # the program writes it at the end of the workflow
             try:
                 summary = mapping(logs.document(files[Part.RUN].file).value())
             except DataFileError:
-                run.report.note(Problem.UNREADABLE_WORKFLOW, files[Part.RUN].shown)
+                run.report.note(Problem.UNREADABLE_WORKFLOW, files[Part.RUN].name)
         total = summary.get("totalTokens")
         if type(total) is int and total >= 0:
             run.report.enter(LedgerLine.WORKFLOW_TOTAL, total=total)
-        labels: dict[str, str] = {}  # the names that the script gives its agents
+        labels: dict[str, str] = {}  # by agent: the name that the script gives it
         for progress in objects(summary.get("workflowProgress")):
             if key := text_field(progress, "agentId"):
                 labels[key] = masked(text_field(progress, "label"))
@@ -158,10 +172,10 @@ class Family:
         thread.kind = steps.SCRIPT
         self.keys.setdefault(run_id, run_id)
         returned = set(members)
-        if Part.JOURNAL in files:  # it has the results of agents
+        if Part.JOURNAL in files:
             journal = files[Part.JOURNAL]
-            noted = logs.rows(journal.file._replace(name=journal.shown), run.report)
-            returned = {text_field(row, "agentId") for _, row in noted if row.get("type") == "result"}
+            entries = logs.rows(journal.file._replace(name=journal.name), run.report)
+            returned = {text_field(entry, "agentId") for _, entry in entries if entry.get("type") == "result"}
         for key in members:
             child = self._threads[key]
             child.role = labels.get(key, "") or child.role
@@ -170,64 +184,67 @@ class Family:
             call = steps.ToolCall(first.time, first.place, is_inferred=True)
             thread.add(call)
             run.spawn(key, run_id, call, waits=False)
-            self.children[key] = rows.Spawn(call, thread, "", child=key)
+            self.spawn_by_child[key] = rows.Spawn(call, thread, "", child=key)
             if key in returned:
                 run.add_return(key, steps.Note(last.last_time, last.place, call.order), is_inferred=True)
         if start is not None and not start.child:
             start.call.role = masked(text_field(summary, "workflowName")) or thread.role
-            self.take(run_id, start)
+            self.adopt(run_id, start)
 
     def name_agents(self) -> None:
-        """Name agents whose spawns have no names by their own files, and add agents without a transcript."""
-        for key, details in self._meta.items():
+        """Name agents whose spawns have no names by the files that describe them; add agents without transcripts."""
+        for key, description in self._meta.items():
             if key in self._run.agents and not self._run.agents[key].is_root:
-                self._run.agent(key, text_field(details, "name"))
+                self._run.agent(key, text_field(description, "name"))
         for spawn in self._reading.spawns:
             call, result = spawn.call, spawn.result
             if spawn.child:
                 continue
-            named = (result.agent or result.run or result.tail) if result is not None else ""
-            if result is not None and result.answer.status is Status.ERROR and not named:
-                call.purpose = steps.TOOL  # no agent was spawned
-                continue
+            child_id = ""
+            if result is not None:
+                child_id = result.agent or result.run or result.agent_in_text
+                if not child_id and result.step.status is Status.ERROR:
+                    call.purpose = steps.TOOL  # no agent was spawned
+                    continue
             spawn.child = f"{spawn.thread.key} {call.order} (absent)"
-            absent = self._run.agent(spawn.child, spawn.name or named or f"{call.role or 'agent'}:{call.id[-8:]}")
+            name = spawn.name or child_id or f"{call.role or 'agent'}:{call.id[-8:]}"
+            absent = self._run.agent(spawn.child, name)
             absent.role = call.role
             if call.tool == rows.WORKFLOW_TOOL:
                 absent.kind = steps.SCRIPT
             self._run.spawn(spawn.child, self.keys[spawn.thread.key], call, waits=False)
-            for name in (named, spawn.name, spawn.id):
+            for name in (child_id, spawn.name, spawn.id):
                 if name:
                     self.keys.setdefault(name, spawn.child)
 
     def link(self) -> None:
-        """Link messages, waits, ends and returns."""
-        for addressed in self._reading.addressed:
-            self._address(addressed)
+        """Link messages, waits, ends and returns to the agents that they concern."""
+        for agent_call in self._reading.agent_calls:
+            self._address(agent_call)
         for spawn in self._reading.spawns:
             result = spawn.result
-            if spawn.child and result is not None and not result.launched and not result.answer.is_repeated:
-                answer = result.answer
-                self._return(spawn.child, spawn.thread, answer, answer.status, answer.ref, answer.error)
+            if spawn.child and result is not None and not result.is_launch and not result.step.is_repeated:
+                arrival = result.step
+                self._return(spawn.child, spawn.thread, arrival, arrival.status, arrival.ref, arrival.error)
         by_task = {spawn.result.task: spawn for spawn in self._reading.spawns if spawn.result and spawn.result.task}
         by_call = {spawn.id: spawn for spawn in self._reading.spawns if spawn.id}
         for sign in self._reading.signs:
-            spawn_of = by_task.get(sign.task) or by_call.get(sign.call)
-            child = spawn_of.child if spawn_of is not None else self.keys.get(sign.task, "")
-            status = sign.end if sign.status else Status.OK
+            spawn_of_task = by_task.get(sign.task_id) or by_call.get(sign.call_id)
+            child = self.keys.get(sign.task_id, "") if spawn_of_task is None else spawn_of_task.child
+            status = sign.end if sign.word else Status.OK
             if sign.thread is not None and child not in ("", sign.thread.key) and status is not None:
-                self._return(child, sign.thread, sign.step, status, sign.ref, sign.status)
-        for addressed in self._reading.addressed:
-            result = addressed.result
-            is_wait = addressed.call.purpose is steps.JOIN
-            if is_wait and result is not None and result.done and not result.answer.is_repeated:
-                child = self._find(addressed.name, addressed.thread)
-                self._return(child, addressed.thread, result.answer, ref=result.answer.ref)
-        for key, step, spawn in self._unrecorded_returns():
-            self._run.add_return(key, step, ref=step.ref, receiver=spawn.thread.key, is_inferred=True)
-        for arrival in self._reading.arrivals:
-            sender = self._find(arrival.name, arrival.thread) or self._add_stranger(arrival.name)
-            self._run.receive(arrival.thread.key, arrival.step, sender, arrival.mark)
+                self._return(child, sign.thread, sign.step, status, sign.ref, error=sign.word)
+        for agent_call in self._reading.agent_calls:
+            result = agent_call.result
+            is_wait = agent_call.call.purpose is steps.JOIN
+            if is_wait and result is not None and result.is_done and not result.step.is_repeated:
+                child = self._find(agent_call.name, agent_call.thread)
+                self._return(child, agent_call.thread, result.step, ref=result.step.ref)
+        for key, last_answer, spawn in self._unrecorded_returns():
+            self._run.add_return(key, last_answer, ref=last_answer.ref, receiver=spawn.thread.key, is_inferred=True)
+        for message in self._reading.messages:
+            sender = self._find(message.sender, message.thread) or self._add_unknown_agent(message.sender)
+            self._run.receive(message.thread.key, message.step, sender, message.mark)
 
     def _return(
         self,
@@ -238,91 +255,101 @@ class Family:
         ref: str = "",
         error: str = "agent_error",
     ) -> None:
+        """Note that an agent's result arrived at a step of the receiver."""
         self._run.add_return(child, step, status, ref, error, receiver.key)
-        if status is Status.OK and (child not in self.answers or self.answers[child][0].at <= step.at):
-            self.answers[child] = step, ref
+        if status is Status.OK and (child not in self.last_results or self.last_results[child][0].at <= step.at):
+            self.last_results[child] = step, ref
 
     def _unrecorded_returns(self) -> Iterator[tuple[str, steps.ModelCall, rows.Spawn]]:
         """Yield the last answers of agents whose calls have no results, but whose callers waited and went on."""
-        for key, spawn in self.children.items():
-            call, done = spawn.call, self._reading.threads[key].steps
-            if spawn.result is not None or spawn.in_background or call.is_inferred or not done:
+        for key, spawn in self.spawn_by_child.items():
+            call, child_steps = spawn.call, self._reading.threads[key].steps
+            if spawn.result is not None or spawn.in_background or call.is_inferred or not child_steps:
                 continue
-            last = max(done, key=lambda step: (step.last_time, step.order))
-            later = (step for step in spawn.thread.steps if step.order > call.order and step is not call.call)
-            after = next((step for step in later if isinstance(step, (steps.ModelCall, steps.UserInput))), None)
-            if not (isinstance(last, steps.ModelCall) and last.final and isinstance(after, steps.ModelCall)):
+            last = max(child_steps, key=lambda step: (step.last_time, step.order))
+            next_step = None  # the caller's next answer or input
+            for step in spawn.thread.steps:
+                is_later = step.order > call.order and step is not call.call
+                if is_later and isinstance(step, (steps.ModelCall, steps.UserInput)):
+                    next_step = step
+                    break
+            if not (isinstance(last, steps.ModelCall) and last.final and isinstance(next_step, steps.ModelCall)):
                 continue
-            if after.time >= last.end:
+            if next_step.time >= last.end:
                 arrival = steps.ModelCall(last.end, last.place, call.order, ref=last.ref)
                 yield key, arrival, spawn
 
-    def _address(self, addressed: rows.AgentCall) -> None:
-        call, key, result = addressed.call, self._find(addressed.name, addressed.thread), addressed.result
+    def _address(self, agent_call: rows.AgentCall) -> None:
+        """Link a message, wait or end to its agent; without an agent, it becomes a call of a tool."""
+        call, result = agent_call.call, agent_call.result
+        key = self._find(agent_call.name, agent_call.thread)
         if call.purpose is steps.MESSAGE:
-            key = key or self._add_stranger(addressed.name or "(nobody)")
-            self._run.address(call, key, text=addressed.mark or None)
+            key = key or self._add_unknown_agent(agent_call.name or "(nobody)")
+            self._run.address(call, key, text=agent_call.mark or None)
             return
-        is_done = result is not None and not result.refused and result.answer.status is Status.OK
-        if key and key != addressed.thread.key and (call.purpose is steps.JOIN or is_done):
+        succeeded = result is not None and not result.is_refused and result.step.status is Status.OK
+        if key and key != agent_call.thread.key and (call.purpose is steps.JOIN or succeeded):
             self._run.address(call, key, call.purpose)
             return
         call.purpose = steps.TOOL
-        for spawn in self._reading.spawns if call.tool == "TeamDelete" and is_done else ():
-            if spawn.team and spawn.thread is addressed.thread and spawn.child:  # the end of a team ends its agents
-                end = steps.ToolCall(call.time, call.place, call.order, call=call.call)
-                self._run.address(end, spawn.child, steps.CLOSE)
-                addressed.thread.steps.append(end)
+        if call.tool == "TeamDelete" and succeeded:  # the end of a team ends its agents
+            for spawn in self._reading.spawns:
+                if spawn.team and spawn.thread is agent_call.thread and spawn.child:
+                    end = steps.ToolCall(call.time, call.place, call.order, call=call.call)
+                    self._run.address(end, spawn.child, steps.CLOSE)
+                    agent_call.thread.steps.append(end)
 
     def _find(self, name: str, thread: steps.Transcript) -> str:
-        """Return the key of an agent by a name, or by a name and its team; empty where there is none."""
+        """Return the key of the agent that a thread calls by a name or by `NAME@TEAM`; empty if there is none."""
         key = self.keys.get(name) or self.keys.get(name.partition("@")[0], "")
-        if key or name != _LEAD:
+        if key or name != rows.LEAD:
             return key
-        return self.children[thread.key].thread.key if thread.key in self.children else rows.MAIN
+        if thread.key in self.spawn_by_child:
+            return self.spawn_by_child[thread.key].thread.key
+        return rows.MAIN
 
-    def _add_stranger(self, name: str) -> str:
-        """Add an agent of which the log has only the name."""
+    def _add_unknown_agent(self, name: str) -> str:
+        """Add an agent of which the log has only the name, and return its key."""
         if name not in self.keys:
             self.keys[name] = f"{name} (stranger)"
             self._run.agent(self.keys[name], name)
         return self.keys[name]
 
 
-_OPEN, _WHOLE, _ANSWER = LedgerLine.PLACEHOLDER, LedgerLine.LAST_ROW, LedgerLine.RESULT_ANSWER
-_PLACEHOLDER, _REPORTED, _ONCE = TokenBasis.PLACEHOLDER, TokenBasis.REPORTED, TokenBasis.DEDUPLICATED
-"""Members of enumerations: looking them up is slow on Python 3.11."""
+# Python 3.11 is slow to look up a member of an enumeration
+_PLACEHOLDER_LINE, _LAST_ROW_LINE = LedgerLine.PLACEHOLDER, LedgerLine.LAST_ROW
+_PLACEHOLDER, _REPORTED, _DEDUPLICATED = TokenBasis.PLACEHOLDER, TokenBasis.REPORTED, TokenBasis.DEDUPLICATED
 
 
-def account(reading: Reading, family: Family) -> None:
+def count_tokens(reading: Reading, family: Family) -> None:
     """Give every answer its tokens, and enter them in the ledger."""
-    run, written = reading.run, reading.written
-    by_call = {id(answer.call): answer for answer in written}
-    replaced: set[int] = set()
-    for answer in written:
+    run = reading.run
+    answer_by_call = {id(answer.call): answer for answer in reading.answers}
+    corrected: set[int] = set()  # the `id` of each call whose output the result of its agent corrects
+    for answer in reading.answers:
         call = answer.call
         if answer.tokens is not None:
-            call.basis = _ONCE if answer.rows > 1 else _REPORTED
+            call.basis = _DEDUPLICATED if answer.row_count > 1 else _REPORTED
             if rows.is_placeholder(answer):
                 call.basis = _PLACEHOLDER
-    for key, spawn in family.children.items():
-        if spawn.result is None or spawn.result.launched:
+    for key, spawn in family.spawn_by_child.items():
+        if spawn.result is None or spawn.result.is_launch:
             continue
         if spawn.result.total is not None:
             run.report.enter(LedgerLine.RESULT_CONTEXT, total=spawn.result.total)
         last = _last_answer(reading.threads[key])
-        answer_of_last = by_call.get(id(last))
-        if last is None or answer_of_last is None or (key in reading.relayed and not last.final):
+        answer_of_last = answer_by_call.get(id(last))
+        if last is None or answer_of_last is None or (key in reading.only_in_progress and not last.final):
             continue
-        if _takes_output(answer_of_last, spawn, run.report):
-            replaced.add(id(last))
-        if last.basis is _REPORTED:
-            answer_of_last.is_open = False
+        if _correct_output(answer_of_last, spawn, run.report):
+            corrected.add(id(last))
+        if last.basis is _REPORTED:  # the result states the whole output, so its length alone decides
+            answer_of_last.is_unfinished = False
             last.basis = _PLACEHOLDER if rows.is_placeholder(answer_of_last) else _REPORTED
     _add_last_answers(reading, family)
-    for answer in written:
+    for answer in reading.answers:
         call, tokens = answer.call, answer.tokens
-        if answer.is_odd:
+        if answer.has_invalid_count:
             run.miss_number(call)
         if tokens is None:
             continue
@@ -330,8 +357,10 @@ def account(reading: Reading, family: Family) -> None:
             call.basis = TokenBasis.UNKNOWN
             run.miss_zero(call)
             continue
-        line = _OPEN if call.basis is _PLACEHOLDER else _WHOLE
-        run.count(call, Tokens(**tokens), LedgerLine.RESULT_OUTPUT if id(call) in replaced else line)
+        line = _PLACEHOLDER_LINE if call.basis is _PLACEHOLDER else _LAST_ROW_LINE
+        if id(call) in corrected:
+            line = LedgerLine.RESULT_OUTPUT
+        run.count(call, Tokens(**tokens), line)
 
 
 def _last_answer(thread: steps.Transcript) -> steps.ModelCall | None:
@@ -339,42 +368,41 @@ def _last_answer(thread: steps.Transcript) -> steps.ModelCall | None:
     return max(calls, key=lambda call: call.at, default=None)
 
 
-def _takes_output(answer: rows.Written, spawn: rows.Spawn, report: ImportReport) -> bool:
-    """Take the output of a sub-agent's last answer from its result, and return True if that changed it."""
-    stated = spawn.result.usage if spawn.result is not None else None
-    if not stated or answer.tokens is None:
+def _correct_output(answer: rows.Answer, spawn: rows.Spawn, report: ImportReport) -> bool:
+    """Correct the output of a sub-agent's last answer by the usage in its result; return True if it was too low."""
+    tokens, stated = answer.tokens, spawn.result.usage if spawn.result is not None else None
+    if not stated or tokens is None:
         return False
-    more = stated.get("output", 0) - answer.tokens.get("output", 0)
-    if more < 0 or any(
-        stated.get(kind, 0) != answer.tokens.get(kind, 0) for kind in ("input", "cache_read", "cache_write")
-    ):
+    is_same_input = all(stated.get(kind, 0) == tokens.get(kind, 0) for kind in ("input", "cache_read", "cache_write"))
+    missing_output = stated.get("output", 0) - tokens.get("output", 0)
+    if missing_output < 0 or not is_same_input:
         report.note(Problem.RESULT_USAGE_DIFFERS, str(spawn.call.place))
         return False
-    if answer.call.basis is _PLACEHOLDER or more:
-        answer.tokens = {**answer.tokens, "output": stated.get("output", 0)}
+    if answer.call.basis is _PLACEHOLDER or missing_output:
+        answer.tokens = {**tokens, "output": stated.get("output", 0)}
         answer.call.basis = _REPORTED
-    return more > 0
+    return missing_output > 0
 
 
 def _add_last_answers(reading: Reading, family: Family) -> None:
-    """Add the last answers of sub-agents of which only progress is known, from their results."""
-    for key in sorted(reading.relayed):
+    """Add the last answers of the agents that only rows of progress show: these rows end before it, results have it."""
+    for key in sorted(reading.only_in_progress):
         thread = reading.threads[key]
-        before = _last_answer(thread)
-        if before is None or before.final or key not in family.answers:
+        previous = _last_answer(thread)
+        if previous is None or previous.final or key not in family.last_results:
             continue
-        arrival, ref = family.answers[key]
-        if arrival.time < before.end:
+        arrival, ref = family.last_results[key]
+        if arrival.time < previous.end:
             continue
-        result = family.children[key].result if key in family.children else None
-        answer = steps.ModelCall(arrival.time, arrival.place, end=arrival.time, model=before.model, ref=ref)
+        answer = steps.ModelCall(arrival.time, arrival.place, end=arrival.time, model=previous.model, ref=ref)
         thread.add(answer)
-        if result is None or result.launched or not result.usage:
+        result = family.spawn_by_child[key].result if key in family.spawn_by_child else None
+        if result is None or result.is_launch or not result.usage:
             continue
-        if len(result.id) >= rows.LEAST_ID_LENGTH:
-            current_answer_ids().note(result.id, "last answer", arrival.place.file, arrival.place.line)
+        if len(result.call_id) >= rows.MIN_ID_LENGTH:
+            current_answer_ids().note(result.call_id, "last answer", arrival.place.file, arrival.place.line)
         answer.basis = _REPORTED
-        if before.basis is _PLACEHOLDER:
+        if previous.basis is _PLACEHOLDER:
             answer.basis = _PLACEHOLDER
-            reading.run.report.enter(_OPEN, 0)
-        reading.run.count(answer, Tokens(**result.usage), _ANSWER)
+            reading.run.report.enter(_PLACEHOLDER_LINE, 0)
+        reading.run.count(answer, Tokens(**result.usage), LedgerLine.RESULT_ANSWER)

@@ -1,13 +1,13 @@
-"""A thread of Codex, read from its rollouts: the acts and tokens of its agent, and what it says of other threads.
+"""Read a thread of Codex from its rollouts: the steps and tokens of its agent, and its statements on other threads.
 
-The token counter has cumulative totals. Most are written twice; only one that has changed counts. A spawned thread may
-begin with the history of its parent, at the parent's total, or at zero; the usage of the last answer, which is in the
-same row, shows which. A counter may restart, at zero or at an earlier state. If it then has more than the last answer,
-and no earlier state explains it, the rest was spent by answers that are not in the log.
+The token counter has cumulative totals. Most are written twice; a total counts only if it has changed. A spawned thread
+may begin with the history of its parent. Its counter begins at the parent's total or at zero; the usage of the last
+answer, which is in the same row, tells which. A counter may restart, at zero or at an earlier state. If its total is
+then larger than the last answer, and no earlier state explains the rest, answers outside of the log spent the rest.
 
-A thread may be in several files: in use and archived, saved as it grew, or with parts removed. Copies of a row may
-differ: members in another order, `null` for missing ones, no `encrypted_content`, no texts. Rows with the same time,
-kind and call are copies, in their order if there are several.
+A thread may be in several files, such as one in use and one in an archive, or states of a growing file. Copies of a row
+may differ: in the order of members, in `null` for missing members, or in missing texts. Rows with the same time, type
+and call are copies of one another. If a file has several such rows, the first of each file are copies, and so on.
 """
 
 import re
@@ -25,7 +25,7 @@ from msgspec import Struct, field
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.conversations.codex import rows
-from orchtrace_corpus.trace.importers.conversations.codex.rows import FORBIDDEN, Line, Meta, Payload, read_output, shown
+from orchtrace_corpus.trace.importers.conversations.codex.rows import FORBIDDEN, Meta, Payload, file_name, read_output
 from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.privacy import masked
@@ -37,71 +37,80 @@ from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Ledge
 from orchtrace_corpus.trace.model.terms import Excluded, Status, TokenBasis
 from orchtrace_corpus.trace.model.trace import Tokens
 
-_FIELDS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
-_NOTHING = (None,) * len(_FIELDS)
+_USAGE_MEMBERS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
+_NO_AMOUNTS = (None,) * len(_USAGE_MEMBERS)
 _SAME_TOTAL = LedgerLine.SAME_TOTAL  # looking up enum members is slow on Python 3.11
-_OF_TOTAL = TokenBasis.CUMULATIVE_DELTA, LedgerLine.TOTAL_DIFFERENCE
-_OF_LAST = TokenBasis.REPORTED, LedgerLine.LAST_ANSWER
+# the basis of an answer's tokens, and their line of the ledger, if they are computed from the total or stated alone
+_BY_TOTAL = TokenBasis.CUMULATIVE_DELTA, LedgerLine.TOTAL_DIFFERENCE
+_BY_LAST_ANSWER = TokenBasis.REPORTED, LedgerLine.LAST_ANSWER
 
 Amounts = tuple[int, ...]
-"""Tokens in the order of `_FIELDS`; the input includes caches."""
+"""Token counts in the order of `_USAGE_MEMBERS`; the input includes cache reads."""
 
 
 class Count(Struct, gc=False):
     """A `token_count` row."""
 
-    row: int  # its number in the thread
+    row: int  # the index of the row in the thread, from 1 on
     place: Place
-    total: Amounts | None  # the tokens of all answers so far, if stated
-    last: Amounts | None  # those of the last answer, if stated
-    answer: ModelCall | None  # the answer that it is about; None if its total has not changed
-    has_moved: bool = True  # whether its total differs from that of the row before
+    total: Amounts | None  # the tokens of all answers so far; None if not stated
+    last: Amounts | None  # the tokens of the last answer; None if not stated
+    answer: ModelCall | None  # the answer that spent the tokens; None if the total has not changed and none is waiting
+    has_changed: bool = True  # True if the total differs from the previous total
 
 
 def read_amounts(usage: Any) -> Amounts | None:
     """Return the amounts of a usage; None if it has none, or one that is not a number."""
-    stated: tuple[Any, ...] = tuple(map(usage.get, _FIELDS)) if type(usage) is dict else _NOTHING
+    if type(usage) is not dict:
+        return None
+    stated: tuple[Any, ...] = tuple(map(usage.get, _USAGE_MEMBERS))
     for amount in stated:
         if type(amount) is not int or not 0 <= amount <= MAX_COUNT:
-            break
-    else:
-        return stated
-    return None if stated == _NOTHING or is_odd(usage) else tuple([count(amount) or 0 for amount in stated])
+            if stated == _NO_AMOUNTS or has_invalid_count(usage):
+                return None
+            return tuple([count(amount) or 0 for amount in stated])
+    return stated
 
 
-def is_odd(usage: Any) -> bool:
+def has_invalid_count(usage: Any) -> bool:
     """Return True if a usage has a count that is not a number."""
-    stated = map(usage.get, _FIELDS) if type(usage) is dict else ()
-    return any(amount is not None and count(amount) is None for amount in stated)
+    if type(usage) is not dict:
+        return False
+    return any(amount is not None and count(amount) is None for amount in map(usage.get, _USAGE_MEMBERS))
 
 
-def by_kind(spent: Amounts) -> dict[str, int]:
-    """Return tokens by the kinds of the schema: the input excludes caches, the output includes reasoning."""
-    read, cached, written, thought = spent
+def by_kind(amounts: Amounts) -> dict[str, int]:
+    """Return tokens by the kinds of the schema: the input excludes cache reads, the output includes reasoning."""
+    input_tokens, cache_read, output, reasoning = amounts
     return {
-        "input": read - cached if read > cached else 0, "cache_read": cached,
-        "output": max(written, thought), "reasoning": thought,
+        "input": input_tokens - cache_read if input_tokens > cache_read else 0, "cache_read": cache_read,
+        "output": max(output, reasoning), "reasoning": reasoning,
     }  # fmt: skip
 
 
 class _Counter:
-    def __init__(self, report: ImportReport) -> None:
-        self.restarts = 0  # how often it began anew with tokens of answers that the log does not have
-        self._report, self._unused = report, ImportReport()
-        self._before: Amounts | None = None
-        self._states: set[Amounts] = set()
+    """The token counter of a thread."""
 
-    def take(self, count: Count, *, may_inherit: bool, is_copied: bool) -> Amounts | None:
-        """Return the tokens that a row adds, None for a repetition; a child's first row may have its parent's total."""
-        report = self._unused if is_copied else self._report
-        total, last, before = count.total, count.last, self._before
+    def __init__(self, report: ImportReport) -> None:
+        self.restarts = 0  # the number of restarts with tokens of answers outside of the log
+        self._report, self._unused_report = report, ImportReport()
+        self._previous_total: Amounts | None = None
+        self._totals: set[Amounts] = set()
+
+    def advance(self, count: Count, *, may_inherit: bool, is_copied: bool) -> Amounts | None:
+        """Return the tokens that a row adds; None for a repetition.
+
+        With `may_inherit`, the first row may have the total of another thread. `is_copied` rows are not reported.
+        """
+        report = self._unused_report if is_copied else self._report
+        total, last, previous_total = count.total, count.last, self._previous_total
         if total is None:
-            return last if count.has_moved else None
-        if total == before:
+            return last if count.has_changed else None
+        if total == previous_total:
             return None
-        self._before = total
-        self._states.add(total)
-        difference = total if before is None else tuple(map(sub, total, before))
+        self._previous_total = total
+        self._totals.add(total)
+        difference = total if previous_total is None else tuple(map(sub, total, previous_total))
         if difference == last:
             return difference
         if last is None:
@@ -109,18 +118,19 @@ class _Counter:
                 report.note(Problem.COUNTER_RESTARTED, str(count.place))
                 return total
             return difference
-        start = tuple(max(amount - of_last, 0) for amount, of_last in zip(total, last, strict=True))
-        if before is None:
+        total_before_last = tuple(max(amount - of_last, 0) for amount, of_last in zip(total, last, strict=True))
+        if previous_total is None:
             if not may_inherit:
                 return total
-            report.enter(LedgerLine.INHERITED_TOTAL, **by_kind(start))
+            report.enter(LedgerLine.INHERITED_TOTAL, **by_kind(total_before_last))
             return last
-        is_known_state = start in self._states
-        if is_known_state or min(difference) < 0 or min(map(sub, difference, last)) < 0:
+        is_earlier_state = total_before_last in self._totals
+        if is_earlier_state or min(difference) < 0 or min(map(sub, difference, last)) < 0:
             report.note(Problem.COUNTER_RESTARTED, str(count.place))
-            if any(start) and not is_known_state:
-                self.restarts += not is_copied
-                report.enter(LedgerLine.RESTARTED, **by_kind(start))
+            if any(total_before_last) and not is_earlier_state:
+                if not is_copied:
+                    self.restarts += 1
+                report.enter(LedgerLine.RESTARTED, **by_kind(total_before_last))
             return last
         report.note(Problem.TOTAL_DIFFERS, str(count.place))
         return difference
@@ -131,139 +141,141 @@ class Spawn(Struct):
 
     call: ToolCall
     call_id: str  # its id in the log
-    task_mark: int = 0  # of the sub-agent's task
-    names: list[str] = field(default_factory=list)  # of the sub-agent in the call and its output: thread, path, name
-    nickname: str = ""  # for people, in the output
-    is_declined: bool = False  # whether the output is a sentence instead of an object
+    prompt_mark: int = 0  # the `steps.mark` of the sub-agent's prompt
+    names: list[str] = field(default_factory=list)  # the sub-agent's, in the call and its output: thread, path, name
+    nickname: str = ""  # the sub-agent's name for people, in the output
+    is_declined: bool = False  # True if the output is a sentence, an error, or an object without an agent's name
 
 
-class Addressed(Struct):
-    """A call about an agent, by a name of it: a message to it, or its end."""
+class AgentCall(Struct):
+    """A message to another agent, or a call that ends it."""
 
     call: ToolCall
-    name: str
-    text_mark: int = 0
+    name: str  # the other agent's
+    text_mark: int = 0  # the `steps.mark` of the message; 0 without a text
 
 
 class Ending(Struct):
-    """A step that reports the end of another agent; `ref` refers to its result."""
+    """A step that reports the end of another agent."""
 
     step: steps.Step
-    name: str
+    name: str  # the other agent's
     status: Status
-    ref: str
+    ref: str  # the reference to its result
 
 
 class Arrival(Struct):
-    """A text that the agent is given, and that another may have sent."""
+    """A text that the agent is given and that another agent may have sent."""
 
     step: steps.Delivery
-    text_mark: int  # 0 if the text is encrypted
-    author: str = ""  # the name of the sender, if the log has it
+    text_mark: int  # its `steps.mark`; 0 if the text is encrypted
+    author: str = ""  # the name of the sender; empty if unknown
 
 
 class Start(Struct):
-    """The beginning of another agent, as the thread reports it; empty values are unknown."""
+    """The beginning of another agent, as the thread reports it; an empty value is unknown."""
 
-    call_id: str  # the id of the call that spawned it
-    path: str  # its path
-    concluded: ToolCall  # replaces that call if it is not in the log, as calls of scripts are not
+    call_id: str  # the call that spawned the agent
+    path: str  # the agent's path
+    inferred_call: ToolCall  # stands for that call if it is not in the log: calls by scripts are not
 
 
-_BEGIN, _END = 0, 1
-"""The marks of the beginning and the end of each copy."""
+_FIRST_MARK, _LAST_MARK = 0, 1
 _UNREADABLE = (Drop.CUT_OFF, Drop.NO_JSON, Drop.TOO_LONG)
 
 
-class Row(NamedTuple):
-    """A row of a copy, or its beginning or end; `gaps` are the unreadable lines before it."""
+class CopyRow(NamedTuple):
+    """A row of one of several files of a thread; each file also gets a first and a last `CopyRow` without a row."""
 
     place: Place
-    line: Line | None
-    mark: int  # the same in all copies
-    gaps: Counter[Drop]
+    row: rows.Row | None
+    mark: int  # equal for copies of a row
+    gaps: Counter[Drop]  # the number of unreadable lines before it
 
 
-def read_copy(file: logs.LogFile) -> tuple[list[Row], ImportReport]:
-    """Read one of several files of a thread: its rows between two ends, and the report on its lines."""
-    name, report, marks = shown(file), ImportReport(), Counter[tuple[Any, ...]]()
+def read_copy(file: logs.LogFile) -> tuple[list[CopyRow], ImportReport]:
+    """Return the rows of one of several files of a thread, and the report on its lines."""
+    name, report, occurrences = file_name(file), ImportReport(), Counter[tuple[Any, ...]]()
 
-    def unread() -> Counter[Drop]:
+    def count_unreadable() -> Counter[Drop]:
         dropped = report.dropped
         return Counter({drop: dropped[drop].number for drop in _UNREADABLE if drop in dropped})
 
-    before = Counter[Drop]()
-    rows = [Row(Place(name, 0), None, _BEGIN, before)]
-    for line_number, line in logs.rows(file._replace(name=name), report, Line):
-        payload, time = line.payload or Payload(), moment(line.timestamp)
+    unreadable_before = Counter[Drop]()
+    copy_rows = [CopyRow(Place(name, 0), None, _FIRST_MARK, unreadable_before)]
+    for line_number, row in logs.rows(file._replace(name=name), report, rows.Row):
+        payload, time = row.payload or Payload(), moment(row.timestamp)
         content = msgspec.json.encode(payload, order="sorted") if time == NO_TIME else b""
-        key = string(line.type), time, string(payload.type), string(payload.call_id), content
-        marks[key] += 1
-        skipped = unread()
-        rows.append(Row(Place(name, line_number), line, hash((key, marks[key])), skipped - before))
-        before = skipped
-    rows.append(Row(Place(name, 0), None, _END, unread() - before))
-    return rows, report
+        key = string(row.type), time, string(payload.type), string(payload.call_id), content
+        occurrences[key] += 1
+        unreadable, mark = count_unreadable(), hash((key, occurrences[key]))
+        copy_rows.append(CopyRow(Place(name, line_number), row, mark, unreadable - unreadable_before))
+        unreadable_before = unreadable
+    copy_rows.append(CopyRow(Place(name, 0), None, _LAST_MARK, count_unreadable() - unreadable_before))
+    return copy_rows, report
 
 
-def merge_copies(files: Sequence[logs.LogFile], report: ImportReport) -> Iterator[tuple[Place, Line]]:
+def merge_copies(files: Sequence[logs.LogFile], report: ImportReport) -> Iterator[tuple[Place, rows.Row]]:
     """Yield each row of a thread once, after the row that it follows in its own file.
 
-    A line that cannot be read is no loss if another file has its row, or has nothing unread between its neighbours.
+    An unreadable line is no loss if another file has its row, or has the two rows around it next to one another.
     """
     copies = [read_copy(file) for file in files]
-    merged: list[Row] = []
-    for own, _ in sorted(copies, key=lambda copy: len(copy[0]), reverse=True):
-        merged = _insert(merged, own, report) if merged else own
-    whole = {(before.mark, row.mark) for own, _ in copies for before, row in pairwise(own) if not row.gaps}
-    followed = dict(pairwise(row.mark for row in merged))
-    for own, of_file in copies:
-        report.records_read += of_file.records_read
-        report.repaired += of_file.repaired
+    merged: list[CopyRow] = []
+    for copy_rows, _ in sorted(copies, key=lambda copy: len(copy[0]), reverse=True):
+        merged = _insert_missing(merged, copy_rows, report) if merged else copy_rows
+    adjacent: set[tuple[int, int]] = set()  # the marks of two rows without an unreadable line between them
+    for copy_rows, _ in copies:
+        adjacent.update((previous.mark, row.mark) for previous, row in pairwise(copy_rows) if not row.gaps)
+    next_mark = dict(pairwise(row.mark for row in merged))
+    for copy_rows, copy_report in copies:
+        report.records_read += copy_report.records_read
+        report.repaired += copy_report.repaired
         filled = Counter[Drop]()
-        for before, row in pairwise(own):
-            if row.gaps and (followed[before.mark] != row.mark or (before.mark, row.mark) in whole):
+        for previous, row in pairwise(copy_rows):
+            if row.gaps and (next_mark[previous.mark] != row.mark or (previous.mark, row.mark) in adjacent):
                 filled.update(row.gaps)
                 report.skip("unreadable line whose row another file of the thread has")
-        for drop, dropped in of_file.dropped.items():
+        for drop, dropped in copy_report.dropped.items():
             for index in range(dropped.number - filled[Drop(drop)]):
-                file, _, line = dropped.for_example[min(index, len(dropped.for_example) - 1)].rpartition(":")
-                report.drop(Drop(drop), file, int(line))
-    for row in merged:
-        if row.line is not None:
-            yield row.place, row.line
+                example = dropped.for_example[min(index, len(dropped.for_example) - 1)]
+                name, _, line = example.rpartition(":")
+                report.drop(Drop(drop), name, int(line))
+    for copy_row in merged:
+        if copy_row.row is not None:
+            yield copy_row.place, copy_row.row
 
 
-def _insert(merged: list[Row], rows: Sequence[Row], report: ImportReport) -> list[Row]:
-    """Insert the rows that are missing."""
-    places = {row.mark: index for index, row in enumerate(merged)}
-    result: list[Row] = []
-    at = 0
-    for row in rows:
-        index = places.get(row.mark)
+def _insert_missing(merged: Sequence[CopyRow], copy_rows: Sequence[CopyRow], report: ImportReport) -> list[CopyRow]:
+    """Return merged rows with those rows of another file that they do not have."""
+    indexes = {row.mark: index for index, row in enumerate(merged)}
+    result: list[CopyRow] = []
+    position = 0  # merged rows before it are in the result
+    for copy_row in copy_rows:
+        index = indexes.get(copy_row.mark)
         if index is None:
-            result.append(row)
+            result.append(copy_row)
             continue
-        if row.line is not None:
+        if copy_row.row is not None:
             report.skip("row that another file of the thread has, too")
-        if index >= at:
-            result += merged[at : index + 1]
-            at = index + 1
+        if index >= position:
+            result += merged[position : index + 1]
+            position = index + 1
     return result
 
 
 LEAD_NAME = "main"
-"""The agent that people talk to."""
+"""The name of the agent that people talk to."""
 
 LEAD_PATH = "/root"
-"""The path of that agent, at which those of all others begin."""
+"""The path of that agent; the paths of all others begin with it."""
 
-_BURST_SECONDS = 1.0
-_EARLIER_SECONDS = 1.0
-_MAX_BEGINNING = 400  # characters of an output in which it names an agent
+_BURST_SECONDS = 1.0  # totals at most so far apart are copies: no model answers so fast
+_EARLIER_SECONDS = 1.0  # a row so much older than the thread is a copy
 _COPYING_SECONDS = 10.0  # the longest time in which history is copied, if it is given new times
-_SILENT = frozenset(("compacted", "inter_agent_communication_metadata", "world_state"))
-_NEUTRAL_EVENTS = ("thread_settings_applied", "thread_name_updated")
+_MAX_BEGINNING = 400  # an output names an agent in its first characters
+_PROGRAM_ROWS = frozenset(("compacted", "inter_agent_communication_metadata", "world_state"))
+_UNTRAILED_EVENTS = ("thread_settings_applied", "thread_name_updated")  # each thread writes these anew
 
 
 _PURPOSES = {
@@ -280,11 +292,13 @@ _HOSTED_CALLS = frozenset(("web_search_call", "image_generation_call"))
 _UNFINISHED = frozenset(("in_progress", "searching", "generating"))
 _OK, _ERROR = Status.OK, Status.ERROR
 _APPROVALS = frozenset(("exec_approval_request", "apply_patch_approval_request", "elicitation_request"))
-_ANSWERS = {"agent_message": "message", "agent_reasoning": "reasoning", "agent_reasoning_raw_content": "reasoning"}
-"""Events that repeat an item, and its kind."""
+_ITEM_BY_EVENT = {
+    "agent_message": "message", "agent_reasoning": "reasoning", "agent_reasoning_raw_content": "reasoning",
+}  # fmt: skip
+"""The events that repeat an item, with the type of the item."""
 
-_SILENT_ITEMS = frozenset(("ghost_snapshot", "compaction", "compaction_summary", "other"))
-_SILENT_EVENTS = frozenset(
+_SKIPPED_ITEMS = frozenset(("ghost_snapshot", "compaction", "compaction_summary", "other"))
+_SKIPPED_EVENTS = frozenset(
     """
     agent_reasoning_section_break background_event collab_agent_interaction_end collab_close_end collab_resume_end
     context_compacted entered_review_mode error exec_command_end exited_review_mode item_completed mcp_tool_call_end
@@ -295,129 +309,135 @@ _SILENT_EVENTS = frozenset(
 
 
 class Moment(Struct, gc=False):
-    """The time and the place of a row; `row` counts the rows of the thread."""
+    """The time and the place of a row."""
 
     time: float
     place: steps.Place
-    row: int
+    row: int  # the index of the row in the thread, from 1 on
 
 
-class Trail(Struct, gc=False):
-    """A row that shows where copied history ends. Rows that every thread writes anew are not among them."""
+class TrailRow(Struct, gc=False):
+    """A row of the trail, by which the end of copied history is found. Rows that every thread writes are left out."""
 
-    row: int  # its number in the thread
+    row: int  # the index of the row in the thread, from 1 on
     time: float
-    mark: int  # the same for the same contents
+    mark: int  # equal for equal contents
     # `count` for a total that has changed, `meta` for the `session_meta` of another thread, `turn` for the beginning
-    # of a turn that is the thread's own by its id or time, else `row`
+    # of a turn that is the thread's own by its id or time, `row` for all others
     kind: str
 
 
 class Rollout:
-    """One thread, read from its rows."""
+    """A thread: its transcript, and what it says of other agents."""
 
     def __init__(self, files: Sequence[logs.LogFile], meta: Meta, run: Run, *, is_source: bool) -> None:
         self.meta = meta
-        name = LEAD_NAME if not meta.parent else meta.nickname or rows.path_leaf(meta.path)
+        name = LEAD_NAME
+        if meta.parent:
+            name = meta.nickname or rows.path_leaf(meta.path)
         self.thread = run.agent(meta.id, name, meta.role)
         self.thread.is_root = not meta.parent
-        self.trail: list[Trail] = []  # only rows from its first seconds, if no thread has copied its history
+        self.trail: list[TrailRow] = []  # to save memory, only the rows until `trail_end` below
         self.spawns: list[Spawn] = []
-        self.addressed: list[Addressed] = []
+        self.agent_calls: list[AgentCall] = []
         self.endings: list[Ending] = []
         self.arrivals: list[Arrival] = []
         self.started: dict[str, Start] = {}  # by thread
         self._run, self._privacy = run, run.privacy
         self._counts: list[Count] = []
         self._model = ""  # the model that answers from now on
-        self._odd = 0  # states of the counter that are not numbers, since the last total
+        self._invalid_counts = 0  # states of the counter that are not numbers, since the last total
         self._failed: set[str] = set()  # the ids of calls that spawned no agent
         self._answer: ModelCall | None = None  # the answer that the next items continue
-        self._has_called = False  # whether that answer calls a tool whose result is to come
-        self._uncounted: ModelCall | None = None  # the last answer, until a count of it
-        self._before: tuple[Amounts | None, Amounts | None] = (None, None)
-        self._approval: tuple[Moment, str] | None = None  # when a person was asked to approve, and which call
-        self._items: set[str] = set()
-        self._has_typed_events = False
-        self._typed_items: list[steps.Step] = []
-        self._calls: dict[str, list[ToolCall]] = {}
-        self._spawns: dict[str, Spawn] = {}
-        # results to be joined to their calls: id of the call, result, run time and command times of `Output`
+        self._has_called = False  # True if that answer calls a tool whose result is to come
+        self._uncounted: ModelCall | None = None  # the last answer, until the counter has its tokens
+        self._last_count: tuple[Amounts | None, Amounts | None] = (None, None)  # `total` and `last` of the last `Count`
+        self._approval: tuple[Moment, str] | None = None  # an open request for approval, and the id of its call
+        self._items: set[str] = set()  # the types of items so far
+        self._has_prompt_events = False  # True if events have the prompts of a person; items repeat them then
+        self._prompt_items: list[steps.Step] = []
+        self._calls: dict[str, list[ToolCall]] = {}  # by id
+        self._spawns: dict[str, Spawn] = {}  # by the id of the call
+        # results that are not yet joined to their calls: id of the call, result, run time and command times of `Output`
         self._results: list[tuple[str, ToolResult, float | None, tuple[float | None, ...] | None]] = []
-        # when calls, by their `id`, asked for an approval, and how many tools they call if they are scripts
+        # by `id` of a call: when it asked for approval, and the number of tools that it calls if it is a script
         self._approvals: dict[int, tuple[float, int | None]] = {}
-        self._running: dict[str, ToolCall] = {}  # cells and sessions that run, with the last call that said so
-        self._awaited: dict[int, str] = {}  # cells and sessions that calls wait for, by the `id` of the call
-        self._turns: dict[str, float] = {}  # when open turns began, by their ids
+        self._running: dict[str, ToolCall] = {}  # by execution (`Output.running`): the last call that said it runs
+        self._awaited: dict[int, str] = {}  # by `id` of a call: the execution for which it waits
+        self._turns: dict[str, float] = {}  # by id of an open turn: when it began
         self._hosted_calls: list[ToolCall] = []  # calls by the service that have not ended
-        youngest: float | None = None  # the latest time of a row of the trail; None for no trail
-        if is_source or ((meta.parent or meta.forked) and meta.created is None):
-            youngest = inf
-        elif (meta.parent or meta.forked) and meta.created is not None:
-            youngest = meta.created + _COPYING_SECONDS
+        trail_end: float | None = None  # the time after which the trail has few rows; None for no trail
+        is_child = bool(meta.parent or meta.forked_from)
+        if is_source or (is_child and meta.created is None):
+            trail_end = inf
+        elif is_child and meta.created is not None:
+            trail_end = meta.created + _COPYING_SECONDS
         if len(files) == 1:
-            name = shown(files[0])
-            self._read(logs.rows(files[0]._replace(name=name), run.report, Line), youngest, name)
+            name = file_name(files[0])
+            self._read(logs.rows(files[0]._replace(name=name), run.report, rows.Row), trail_end, name)
         else:
-            self._read(merge_copies(files, run.report), youngest)
+            self._read(merge_copies(files, run.report), trail_end)
 
-    def _read(self, rows: Iterable[tuple[Place | int, Line]], youngest: float | None, name: str = "") -> None:
-        """Read the rows of the thread, each with its place, or with its line in the file of that name."""
+    def _read(
+        self, placed_rows: Iterable[tuple[Place | int, rows.Row]], trail_end: float | None, name: str = ""
+    ) -> None:
+        """Read the rows of the thread, each with its place, or with its line in the file `name`."""
         report = self._run.report
-        ordinal, is_undated, before, time, stamp = 0, False, NO_TIME, NO_TIME, None
-        for where, row in rows:
+        row_count, is_undated, stamp = 0, False, None
+        time = latest_time = NO_TIME
+        for where, row in placed_rows:
             place = Place(name, where) if isinstance(where, int) else where
             kind, payload = row.type, row.payload
             if payload is None:
                 report.drop(Drop.NO_PAYLOAD, place.file, place.line)
                 continue
-            if row.timestamp != stamp:  # rows are written several at a time
+            if row.timestamp != stamp:  # else the time is that of the row before
                 stamp = row.timestamp
                 time = moment(stamp)
-            ordinal += 1
-            at = Moment(time, place, ordinal)
+            row_count += 1
+            at = Moment(time, place, row_count)
             if time == NO_TIME:
                 is_undated = True
                 report.note(Problem.NO_ROW_TIME, str(place))
             else:
-                if time < before:
+                if time < latest_time:
                     report.out_of_order += 1
-                before = time
-            sign = ""  # the kind of the row on the trail
+                latest_time = time
+            trail_kind = ""  # `TrailRow.kind`; empty for a row that is not on the trail
             if kind == "response_item":
-                self._take_item(payload, at)
-                sign = "row"
+                self._read_item(payload, at)
+                trail_kind = "row"
             elif kind == "event_msg":
-                has_moved, event = self._take_event(payload, at), payload.type
+                has_changed, event = self._read_event(payload, at), payload.type
                 if event == "token_count":
-                    sign = "count" if has_moved else ""
+                    trail_kind = "count" if has_changed else ""
                 elif event in ("task_started", "turn_started") and self._is_own_turn(payload):
-                    sign = "turn"
-                else:
-                    sign = "" if event in _NEUTRAL_EVENTS else "row"
+                    trail_kind = "turn"
+                elif event not in _UNTRAILED_EVENTS:
+                    trail_kind = "row"
             elif kind == "turn_context":
                 self._model = masked(string(payload.model)) or self._model
                 report.skip(kind)
-                sign = "turn" if self._is_own_turn(payload) else ""
+                trail_kind = "turn" if self._is_own_turn(payload) else ""
             elif kind == "session_meta":
                 report.skip(kind)
-                sign = "meta" if string(payload.id) not in ("", self.meta.id) else ""
-            elif kind == "inter_agent_communication":  # which later versions write as an item
-                self._take_message(payload, at)
-                sign = "row"
-            elif string(kind) in _SILENT:
+                trail_kind = "meta" if string(payload.id) not in ("", self.meta.id) else ""
+            elif kind == "inter_agent_communication":  # later versions write it as an item
+                self._read_message(payload, at)
+                trail_kind = "row"
+            elif string(kind) in _PROGRAM_ROWS:
                 report.skip(kind)
             else:
                 report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
-            if sign and youngest is not None and (time <= youngest or sign in ("meta", "turn")):
-                if sign == "count":
+            if trail_kind and trail_end is not None and (time <= trail_end or trail_kind in ("meta", "turn")):
+                if trail_kind == "count":
                     mark = hash((self._counts[-1].total, self._counts[-1].last))
                 else:
                     mark = hash((kind, msgspec.json.encode(payload, order="sorted")))
-                self.trail.append(Trail(ordinal, time, mark, sign))
-        if self._has_typed_events:  # they repeat items
-            doubled = set(map(id, self._typed_items))
-            self.thread.steps = [step for step in self.thread.steps if id(step) not in doubled]
+                self.trail.append(TrailRow(row_count, time, mark, trail_kind))
+        if self._has_prompt_events:
+            repeated = set(map(id, self._prompt_items))
+            self.thread.steps = [step for step in self.thread.steps if id(step) not in repeated]
         if is_undated:
             self.thread.fill_times()
         self._join_results()
@@ -429,21 +449,22 @@ class Rollout:
             return False
         started = payload.started_at
         if isinstance(started, (int, float)) and not isinstance(started, bool):
-            return bool((started / 1000 if started > 1e11 else started) >= int(created))
+            seconds = started / 1000 if started > 1e11 else started  # larger numbers are milliseconds
+            return bool(seconds >= int(created))
         digits = string(payload.turn_id).replace("-", "").lower()
         if len(digits) != 32 or digits[12] != "7" or not set(digits) <= set("0123456789abcdef"):
             return False
         return int(digits[:12], 16) / 1000 >= created - 1
 
-    def _take_item(self, payload: Payload, at: Moment) -> None:
-        """Take an item of the conversation with the model."""
+    def _read_item(self, payload: Payload, at: Moment) -> None:
+        """Read an item of the conversation with the model."""
         if self._approval is not None:
             self._end_approval(*self._approval, at, string(payload.call_id))
         kind = payload.type
         if type(kind) is not str or not kind:
             kind = "message"
         if kind == "message" and payload.role != "assistant":
-            self._take_input(payload, at)
+            self._read_input(payload, at)
         elif kind in ("message", "reasoning"):
             self._items.add(kind)
             answer = self._continue_answer(at)
@@ -451,20 +472,20 @@ class Rollout:
             if payload.content:
                 answer.note_text(text_of(payload.content), self._privacy)
         elif kind.endswith("_call"):
-            self._take_call(kind, payload, self._continue_answer(at), at)
+            self._read_call(kind, payload, self._continue_answer(at), at)
         elif kind.endswith("_output"):
-            self._take_output(payload, at)
+            self._read_output(payload, at)
         elif kind == "agent_message":
-            self._take_message(payload, at)
-        elif kind in _SILENT_ITEMS:
+            self._read_message(payload, at)
+        elif kind in _SKIPPED_ITEMS:
             self._run.report.skip(kind)
         else:
             self._run.report.note_unknown(masked(f"response_item {kind}"))
 
-    def _take_event(self, payload: Payload, at: Moment) -> bool:
-        """Take an event for the screen, and return True if it says that the counter of tokens has moved."""
+    def _read_event(self, payload: Payload, at: Moment) -> bool:
+        """Read an event for the screen; return True if it is a `token_count` whose total has changed."""
         if payload.type == "token_count":
-            return self._take_count(payload.info if type(payload.info) is dict else {}, at)
+            return self._read_count(payload.info if type(payload.info) is dict else {}, at)
         kind, item = string(payload.type), payload.item
         if self._approval is not None:
             self._end_approval(*self._approval, at, "")
@@ -474,12 +495,12 @@ class Rollout:
             text = string(payload.message)
             self._answer = None
             if self.meta.parent:
-                self._take_arrival(Arrival(steps.Delivery(at.time, at.place), steps.mark(text)), at)
-            elif not rows.is_injected(text):
-                self._has_typed_events = True
+                self._add_arrival(Arrival(steps.Delivery(at.time, at.place), steps.mark(text)), at)
+            elif not rows.is_by_program(text):
+                self._has_prompt_events = True
                 self._add(UserInput(at.time, at.place, ref=self._privacy.reference(text)), at)
-        elif kind in _ANSWERS:
-            if _ANSWERS[kind] not in self._items:
+        elif kind in _ITEM_BY_EVENT:
+            if _ITEM_BY_EVENT[kind] not in self._items:
                 text = string(payload.message) or string(payload.text)
                 self._continue_answer(at).note_text(text, self._privacy)
         elif kind in ("task_started", "turn_started"):
@@ -503,17 +524,17 @@ class Rollout:
             elif kind == "collab_agent_spawn_end":
                 self._failed.add(string(payload.call_id))
         elif kind == "collab_waiting_end":
-            self._take_endings(rows.endings(payload.statuses), at)
+            self._add_endings(rows.ended_agents(payload.statuses), at)
         elif kind == "sub_agent_activity":
-            thread = string(payload.agent_thread) or string(payload.agent_thread_too)
+            thread = string(payload.agent_thread) or string(payload.agent_thread_camel)
             if payload.kind == "started":
-                path = string(payload.agent_path) or string(payload.agent_path_too)
+                path = string(payload.agent_path) or string(payload.agent_path_camel)
                 self._note_start(thread, string(payload.call_id) or string(payload.event_id), path, at)
             elif payload.kind == "interrupted":
-                self._take_endings([(thread, Status.CANCELLED, "")], at)
+                self._add_endings([(thread, Status.CANCELLED, "")], at)
         elif kind == "web_search_end" and self._hosted_calls:
             self._end_hosted_call(self._hosted_calls.pop(0), "completed", at)
-        elif kind in _SILENT_EVENTS:
+        elif kind in _SKIPPED_EVENTS:
             self._run.report.skip(kind)
         else:
             self._run.report.note_unknown(masked(f"event_msg {kind}"))
@@ -524,14 +545,11 @@ class Rollout:
         for call_id, result, run_time, command_times in self._results:
             calls = self._calls.get(call_id, [])
             while len(calls) > 1 and calls[0].answer is not None:
-                del calls[0]  # an id that is used again
+                del calls[0]  # a later call has the same id
             call = calls[0] if calls else None
-            if (
-                steps.join(call, result, self._run.report)
-                and run_time is not None
-                and call
-                and call.purpose is steps.TOOL
-            ):
+            if not steps.join(call, result, self._run.report) or call is None:
+                continue
+            if run_time is not None and call.purpose is steps.TOOL:
                 self._note_run_time(call, result, run_time, command_times)
         for call in self._running.values():
             if call.answer is not None:
@@ -542,21 +560,22 @@ class Rollout:
     ) -> None:
         """Note how long a tool ran; in the rest of its time it waited, for a person if it had asked for approval.
 
-        The time of a script includes the waits of its tools. It ran as long as its commands, if it printed all results.
+        The run time of a script includes waits for approval of its tools. If the results of all its tools are printed,
+        the sum of their command times is used instead; else nothing is noted.
         """
-        asked, tools = self._approvals.get(id(call), (None, None))
+        asked_time, tool_count = self._approvals.get(id(call), (None, None))
         elapsed = result.time - call.time
-        if asked is not None and command_times is not None:
-            times = [seconds for seconds in command_times if seconds is not None]
-            if not times or len(times) != tools:
+        if asked_time is not None and command_times is not None:
+            stated_times = [seconds for seconds in command_times if seconds is not None]
+            if not stated_times or len(stated_times) != tool_count:
                 return
-            run_time = min(run_time, sum(times))
-        waited = elapsed - run_time
-        if asked is None and waited <= _WRITING_SECONDS and elapsed <= _LONG_SECONDS:
+            run_time = min(run_time, sum(stated_times))
+        wait = elapsed - run_time
+        if asked_time is None and wait <= _WRITING_SECONDS and elapsed <= _LONG_SECONDS:
             return
         call.more = {**(call.more or {}), "run_time": min(run_time, elapsed)}
-        if asked is not None and waited > _WRITING_SECONDS:
-            approval = UserInput(result.time - run_time, call.place, since=asked, asked=True, asking=call)
+        if asked_time is not None and wait > _WRITING_SECONDS:
+            approval = UserInput(result.time - run_time, call.place, since=asked_time, asked=True, asking=call)
             approval.order = call.order + 0.5
             self.thread.steps.append(approval)
 
@@ -565,7 +584,7 @@ class Rollout:
         self.thread.steps.append(step)
 
     def _continue_answer(self, at: Moment) -> ModelCall:
-        """Return the answer to which something that the model wrote belongs."""
+        """Return the answer that the model is writing; a new one after an input or a count of tokens."""
         if self._answer is None:
             self._has_called = False
             self._answer = self._uncounted = ModelCall(at.time, at.place, end=at.time, model=self._model)
@@ -575,71 +594,77 @@ class Rollout:
         return self._answer
 
     def _end_turn(self, payload: Payload, at: Moment) -> None:
-        """End a turn, whose stated duration leaves out sleep of the machine, and no waits."""
+        """End a turn. Its stated duration includes waits, but not the sleep of the machine."""
         begin = self._turns.pop(string(payload.turn_id), NO_TIME)
         if NO_TIME not in (begin, at.time) and payload.duration_ms is not None:
             seconds = duration(payload.duration_ms, 1000)
-            self._add(steps.TurnEnd(at.time, at.place, 0.0, seconds, Excluded.SLEEP, begin), at)
+            turn_end = steps.TurnEnd(at.time, at.place, run_time=seconds, excludes=Excluded.SLEEP, since=begin)
+            self._add(turn_end, at)
 
-    def _take_input(self, payload: Payload, at: Moment) -> None:
-        """Take a message to the model, which a person typed if it is the user's and no event repeats it."""
+    def _read_input(self, payload: Payload, at: Moment) -> None:
+        """Read a message to the model: a prompt of a person, or a text of the program or of another agent."""
         self._answer = None
         text = text_of(payload.content)
-        endings = list(rows.notification(text))
-        self._take_endings(endings, at)
-        if self.meta.parent or endings or payload.role != "user" or rows.is_injected(text):
+        endings = list(rows.notified_endings(text))
+        self._add_endings(endings, at)
+        if self.meta.parent or endings or payload.role != "user" or rows.is_by_program(text):
             self._add(steps.Note(at.time, at.place), at)
         else:
-            typed = UserInput(at.time, at.place, ref=self._privacy.reference(text or payload.content))
-            self._typed_items.append(typed)
-            self._add(typed, at)
+            prompt = UserInput(at.time, at.place, ref=self._privacy.reference(text or payload.content))
+            self._prompt_items.append(prompt)
+            self._add(prompt, at)
 
-    def _take_message(self, payload: Payload, at: Moment) -> None:
-        """Take a message of another agent, or the notice that one has ended."""
+    def _read_message(self, payload: Payload, at: Moment) -> None:
+        """Read a message of another agent, or the notice that an agent has ended."""
         self._answer = None
         text, author = text_of(payload.content), string(payload.author)
-        endings = list(rows.notification(text))
-        self._take_endings(endings, at, author)
+        endings = list(rows.notified_endings(text))
+        self._add_endings(endings, at, author)
         envelope = re.match(rows.FINAL_ANSWER, text) if "FINAL_ANSWER" in text else None
-        if envelope is not None and author:  # what it hands in with its last message to the one above it
+        if envelope is not None and author:  # a sub-agent's last message to its parent, with its result
             step = steps.Delivery(at.time, at.place, ref=self._privacy.reference(text[envelope.end() :]))
             self._add(step, at)
             self.endings.append(Ending(step, author, _OK, step.ref))
         elif not endings:
             step = steps.Delivery(at.time, at.place, ref=self._privacy.reference(text))
-            is_task = self.meta.parent and not self.arrivals
             mark = steps.mark(text) if text else 0
-            self._take_arrival(Arrival(step, mark, "" if is_task else author), at)
+            is_task = self.meta.parent and not self.arrivals  # then the spawn is the message of its author
+            self._add_arrival(Arrival(step, mark, "" if is_task else author), at)
 
-    def _take_arrival(self, arrival: Arrival, at: Moment) -> None:
+    def _add_arrival(self, arrival: Arrival, at: Moment) -> None:
         self.arrivals.append(arrival)
         self._add(arrival.step, at)
 
-    def _take_endings(self, endings: Any, at: Moment, author: str = "") -> None:
-        for name, status, content in endings:
+    def _add_endings(self, endings: Iterable[tuple[str, Status, str]], at: Moment, author: str = "") -> None:
+        """Add the ends of agents, given as `rows.ended_agents` yields them; an end without a name is the author's."""
+        for name, status, result in endings:
             note = steps.Note(at.time, at.place)
             self._add(note, at)
-            self.endings.append(Ending(note, name or author, status, self._privacy.reference(content)))
+            self.endings.append(Ending(note, name or author, status, self._privacy.reference(result)))
 
     def _note_start(self, thread: str, call_id: str, path: str, at: Moment) -> None:
-        concluded = ToolCall(at.time, at.place, float(at.row), is_inferred=True)
-        self.started.setdefault(thread, Start(call_id, path, concluded))
+        inferred_call = ToolCall(at.time, at.place, float(at.row), is_inferred=True)
+        self.started.setdefault(thread, Start(call_id, path, inferred_call))
 
     def _end_approval(self, begin: Moment, call_id: str, at: Moment, output_of: str) -> None:
-        """End a request for approval: any row after it, other than the output, shows that a person has answered."""
+        """End a request for approval at the next row: a person has answered by then.
+
+        If that row is the output of the call (`output_of` is its id), the time of the answer is unknown.
+        """
         self._approval = None
         if output_of and output_of == call_id:
-            self._ask(self._calls.get(call_id, []), begin)
+            calls = self._calls.get(call_id)
+            if calls:
+                self._request_approval(calls[-1], begin)
         else:
             self._add(UserInput(at.time, at.place, since=begin.time, asked=begin.time != NO_TIME), at)
 
-    def _ask(self, calls: list[ToolCall], at: Moment, tools: int | None = None) -> None:
-        """Note that the last of some calls asks for an approval, of unknown time."""
-        for call in calls[-1:]:
-            self._approvals.setdefault(id(call), (at.time, tools))
-            self._add(steps.SafetyEvent(at.time, at.place, tool=call.tool, status=Status.UNKNOWN, asking=call), at)
+    def _request_approval(self, call: ToolCall, at: Moment, tool_count: int | None = None) -> None:
+        """Note that a call asks a person for approval, and that the time of the answer is unknown."""
+        self._approvals.setdefault(id(call), (at.time, tool_count))
+        self._add(steps.SafetyEvent(at.time, at.place, tool=call.tool, status=Status.UNKNOWN, asking=call), at)
 
-    def _take_call(self, kind: str, payload: Payload, answer: ModelCall, at: Moment) -> None:
+    def _read_call(self, kind: str, payload: Payload, answer: ModelCall, at: Moment) -> None:
         name = string(payload.name) or kind.removesuffix("_call")
         call_id = string(payload.call_id) or string(payload.id)
         arguments = payload.arguments
@@ -647,9 +672,9 @@ class Rollout:
             arguments = payload.action if payload.input is None else payload.input
         tool = name.rpartition(".")[2].rpartition("__")[2]
         purpose = _PURPOSES.get(tool, steps.TOOL)
-        awaited = rows.awaited(tool, arguments)
+        awaited = rows.awaited_execution(tool, arguments)
         if awaited and purpose is steps.JOIN:
-            purpose = steps.TOOL  # waits for a script of its own, and for no agent
+            purpose = steps.TOOL  # it waits for a script and not for an agent
         ref = self._privacy.reference(arguments)
         call = ToolCall(at.time, at.place, 0.0, purpose, answer, masked(call_id), self._run.masked(name), ref)
         self._add(call, at)
@@ -672,12 +697,12 @@ class Rollout:
                 spawn = self._spawns[call_id] = Spawn(call, call_id, steps.mark(text), [name])
                 self.spawns.append(spawn)
             else:
-                self.addressed.append(Addressed(call, name, steps.mark(text) if text else 0))
+                self.agent_calls.append(AgentCall(call, name, steps.mark(text) if text else 0))
         elif rows.asks_for_approval(arguments):
-            self._ask([call], at, len(re.findall(rows.TOOL_CALL, string(arguments))))
+            self._request_approval(call, at, len(re.findall(rows.TOOL_CALL, string(arguments))))
 
     def _end_hosted_call(self, call: ToolCall, status: str, at: Moment) -> None:
-        """End a call by the service while the model answered, whose row is written at its end."""
+        """End a call that the service runs while the model answers, unless its status says that it still runs."""
         if status in _UNFINISHED:
             self._hosted_calls.append(call)
             return
@@ -685,10 +710,10 @@ class Rollout:
         result = ToolResult(at.time, at.place, status=_ERROR if error else _OK, error=error)
         self._add(result, at)
         steps.join(call, result, self._run.report)
-        if not call.id and at.time != NO_TIME:  # else the result says when it was over
+        if not call.id and at.time != NO_TIME:  # with an id, an output of its own may state the end
             call.more = {"t_end": max(at.time, call.time)}
 
-    def _take_output(self, payload: Payload, at: Moment) -> None:
+    def _read_output(self, payload: Payload, at: Moment) -> None:
         self._answer = None
         output = read_output(payload.output)
         status = _ERROR if output.error else _OK
@@ -699,7 +724,8 @@ class Rollout:
         self._results.append((call_id, result, output.run_time, output.command_times))
         calls = self._calls.get(call_id)
         if calls and (output.running or self._awaited):
-            self._running.pop(self._awaited.pop(id(calls[-1]), ""), None)  # it may have waited for what ran before
+            awaited = self._awaited.pop(id(calls[-1]), "")
+            self._running.pop(awaited, None)  # it ran until now; if it still runs, the output says so
             if output.running:
                 self._running[output.running] = calls[-1]
         if call_id in self._spawns:
@@ -709,152 +735,173 @@ class Rollout:
             is_sentence = bool(output.text) and not output.text.lstrip().startswith("{")
             spawn.is_declined = not name and (is_sentence or bool(output.error) or "error" in output.details)
         elif calls and calls[-1].purpose is steps.JOIN:
-            self._take_endings(rows.endings(output.details.get("status")), at)
+            self._add_endings(rows.ended_agents(output.details.get("status")), at)
         if output.error == FORBIDDEN:
             self._add(steps.SafetyEvent(at.time, at.place, error=output.error), at)
 
-    def _take_count(self, details: dict[str, Any], at: Moment) -> bool:
-        """Take a state of the counter of tokens, and return True if it has moved."""
-        if self._model and type(size := details.get("model_context_window")) is int and size > 0:
-            self._run.report.context_windows[self._model] = size
-        stated = details.get("total_token_usage"), details.get("last_token_usage")
-        total, last = read_amounts(stated[0]), read_amounts(stated[1])
-        if total is None and any(map(is_odd, stated)):
+    def _read_count(self, details: dict[str, Any], at: Moment) -> bool:
+        """Read a state of the counter of tokens, and return True if its total has changed."""
+        context_window = details.get("model_context_window")
+        if self._model and type(context_window) is int and context_window > 0:
+            self._run.report.context_windows[self._model] = context_window
+        stated_total, stated_last = details.get("total_token_usage"), details.get("last_token_usage")
+        total, last = read_amounts(stated_total), read_amounts(stated_last)
+        if total is None and (has_invalid_count(stated_total) or has_invalid_count(stated_last)):
             self._run.report.note(Problem.USAGE_NO_NUMBER, str(at.place))
-            self._odd += 1
+            self._invalid_counts += 1
             return False
         if total is None and last is None:
             self._run.report.skip("token_count without usage")
             return False
-        before, last_before = self._before
-        has_moved = last != last_before if total is None else total != before
-        self._before = before if total is None else total, last
-        if total is not None:
-            self._odd = 0
+        previous_total, previous_last = self._last_count
+        if total is None:
+            has_changed = last != previous_last
+            self._last_count = previous_total, last
+        else:
+            has_changed = total != previous_total
+            self._last_count = total, last
+            self._invalid_counts = 0
         answer = self._uncounted
-        if has_moved:
+        if has_changed:
             answer = answer or self._continue_answer(at)
             self._answer = self._uncounted = None
-        self._counts.append(Count(at.row, at.place, total, last, answer, has_moved))
-        return has_moved
+        self._counts.append(Count(at.row, at.place, total, last, answer, has_changed))
+        return has_changed
 
     def leave_out_copies(self, threads: Mapping[str, "Rollout"]) -> None:
         """Leave out history that was copied from another thread, and give the thread's own answers their tokens."""
         meta, run = self.meta, self._run
-        is_child = bool(meta.parent or meta.forked)
-        end = 0
+        is_child = bool(meta.parent or meta.forked_from)
+        end = 0  # the last row of copied history
         if is_child:
-            sources = (threads[other] for other in (meta.forked, meta.parent) if other in threads and other != meta.id)
-            end = self._find_boundary(next(sources, None))
-        counter, spent_before = _Counter(run.report), list[Amounts]()
+            source_ids = [other for other in (meta.forked_from, meta.parent) if other in threads and other != meta.id]
+            end = self._end_of_copy(threads[source_ids[0]] if source_ids else None)
+        counter = _Counter(run.report)
+        copied_amounts: list[Amounts] = []
         for state in self._counts:
             is_copied = state.row <= end
-            spent = counter.take(state, may_inherit=is_child and not spent_before, is_copied=is_copied)
-            if spent is not None and is_copied:
-                spent_before.append(spent)
-            elif spent is not None and state.answer is not None:
-                tokens, before = by_kind(spent), state.answer.spent
-                state.answer.basis, line = _OF_TOTAL if state.total else _OF_LAST
+            amounts = counter.advance(state, may_inherit=is_child and not copied_amounts, is_copied=is_copied)
+            if amounts is not None and is_copied:
+                copied_amounts.append(amounts)
+            elif amounts is not None and state.answer is not None:
+                tokens, spent = by_kind(amounts), state.answer.spent
+                state.answer.basis, line = _BY_TOTAL if state.total else _BY_LAST_ANSWER
                 run.report.enter_all(line, tokens)
-                if before is not None:
-                    tokens = {kind: amount + getattr(before, kind) for kind, amount in tokens.items()}
+                if spent is not None:
+                    tokens = {kind: amount + getattr(spent, kind) for kind, amount in tokens.items()}
                 state.answer.spent = Tokens(**tokens)
-            elif spent is None and not is_copied:
+            elif amounts is None and not is_copied:
                 run.report.enter_all(_SAME_TOTAL, by_kind(state.last) if state.last else {})
-        copied = by_kind(tuple(map(sum, zip(*spent_before, strict=True)))) if spent_before else None
-        if copied is not None:
-            run.report.enter(LedgerLine.COPIED_HISTORY, len(spent_before), **copied)
+        copied_tokens: dict[str, int] | None = None
+        if copied_amounts:
+            copied_tokens = by_kind(tuple(map(sum, zip(*copied_amounts, strict=True))))
+            run.report.enter(LedgerLine.COPIED_HISTORY, len(copied_amounts), **copied_tokens)
         run.missing[Missing.RESTARTS] = run.missing.get(Missing.RESTARTS, 0) + counter.restarts
         if end:
-            self._leave_out(end, copied)
-        calls = [step for step in self.thread.steps if isinstance(step, ModelCall)]
-        last = max((step.order for step in calls if step.spent is not None), default=-1.0)
-        silent = [step for step in calls if step.spent is None]
-        run.cover([step for step in silent if step.order < last])  # the next count has theirs
-        later = [step for step in silent if step.order > last]
-        for call in [*later, *[None] * self._odd][: self._odd]:  # theirs is no number
-            run.miss_number(call)
+            self._leave_out(end, copied_tokens)
+        answers = [step for step in self.thread.steps if isinstance(step, ModelCall)]
+        last_counted = max((answer.order for answer in answers if answer.spent is not None), default=-1.0)
+        uncounted = [answer for answer in answers if answer.spent is None]
+        run.cover([answer for answer in uncounted if answer.order < last_counted])  # the next count includes them
+        later = [answer for answer in uncounted if answer.order > last_counted]
+        for index in range(self._invalid_counts):  # the counts after the last total are no numbers
+            run.miss_number(later[index] if index < len(later) else None)
 
-    def _find_boundary(self, source: "Rollout | None") -> int:
-        """Return the last row of history that was copied, mostly from the parent; 0 if none was."""
-        is_foreign = any(row.kind == "meta" for row in self.trail)
-        own_turn = next((row.row - 1 for row in self.trail if row.kind == "turn"), 0)
-        ends = [0, own_turn if is_foreign else 0]
-        if self.meta.created is not None:  # rows that are older than the thread
-            first = self.meta.created - _EARLIER_SECONDS
-            older = takewhile(lambda row: row.time < first, (row for row in self.trail if row.kind != "meta"))
-            ends += [row.row for row in older]
-        if source is None:  # the first totals, if they move faster than any model answers
-            quick = takewhile(lambda pair: abs(pair[1].time - pair[0].time) <= _BURST_SECONDS, pairwise(self._totals))
-            return max(ends + [row.row for _, row in quick])
-        return max(*ends, self._end_of_common_rows(source), self._end_of_common_totals(source))
+    def _end_of_copy(self, source: "Rollout | None") -> int:
+        """Return the last row of history that was copied, mostly from the parent; 0 if none was.
+
+        The latest of several signs counts; `source` is the thread with the original, if its rollout is at hand.
+        """
+        end = 0
+        own_turns = [row for row in self.trail if row.kind == "turn"]
+        if own_turns and any(row.kind == "meta" for row in self.trail):  # it begins with another thread's rows
+            end = own_turns[0].row - 1
+        if self.meta.created is not None:
+            for row in self.trail:
+                if row.kind == "meta":
+                    continue
+                if row.time >= self.meta.created - _EARLIER_SECONDS:
+                    break
+                end = max(end, row.row)
+        if source is not None:
+            return max(end, self._end_of_common_rows(source), self._end_of_common_totals(source))
+        for previous, current in pairwise(self._trail_counts):
+            if abs(current.time - previous.time) > _BURST_SECONDS:
+                break
+            end = max(end, current.row)
+        return end
 
     @cached_property
-    def _marks(self) -> dict[int, list[int]]:
-        """Return where each mark is on the trail, in order."""
-        places: dict[int, list[int]] = {}
-        for place, row in enumerate(self.trail):
-            places.setdefault(row.mark, []).append(place)
-        return places
+    def _indexes_by_mark(self) -> dict[int, list[int]]:
+        """Return the indexes of each mark on the trail, in rising order."""
+        indexes: dict[int, list[int]] = {}
+        for index, row in enumerate(self.trail):
+            indexes.setdefault(row.mark, []).append(index)
+        return indexes
 
     @cached_property
-    def _totals(self) -> list[Trail]:
+    def _trail_counts(self) -> list[TrailRow]:
         return [row for row in self.trail if row.kind == "count"]
 
     def _end_of_common_rows(self, source: "Rollout") -> int:
-        last, at = 0, -1
+        """Return the last of the first rows that are also on the source's trail, in the same order; 0 for none."""
+        end, last_index = 0, -1
         for row in self.trail:
             if row.kind == "meta":
                 continue
-            places = source._marks.get(row.mark, [])
-            next_place = bisect_right(places, at)
-            if next_place == len(places):
+            indexes = source._indexes_by_mark.get(row.mark, [])
+            position = bisect_right(indexes, last_index)
+            if position == len(indexes):  # the source has no such row after the previous one
                 break
-            at, last = places[next_place], row.row
-        return last
+            end, last_index = row.row, indexes[position]
+        return end
 
     def _end_of_common_totals(self, source: "Rollout") -> int:
-        """Return the row of the last common total; 0 if it may be an accident: one alone, at another time."""
-        own, others = self._totals, source._totals
-        start = next((place for place, row in enumerate(others) if own and row.mark == own[0].mark), None)
-        if start is None:
-            return 0
-        common = list(takewhile(lambda pair: pair[0].mark == pair[1].mark, zip(own, others[start:], strict=False)))
-        is_copied = len(common) > 1 or own[0].time == others[start].time
-        return common[-1][0].row if is_copied else 0
+        """Return the last row of the first totals that the source has, too; 0 for none, or for one at another time.
 
-    def _leave_out(self, end: int, copied: dict[str, int] | None) -> None:
+        A single common total may be an accident.
+        """
+        own, others = self._trail_counts, source._trail_counts
+        start = 0  # the source's first total that this thread begins with
+        while own and start < len(others) and others[start].mark != own[0].mark:
+            start += 1
+        common = list(takewhile(lambda pair: pair[0].mark == pair[1].mark, zip(own, others[start:], strict=False)))
+        if not common or (len(common) == 1 and own[0].time != others[start].time):
+            return 0
+        return common[-1][0].row
+
+    def _leave_out(self, end: int, copied_tokens: dict[str, int] | None) -> None:
         """Leave out the steps of rows up to `end`; their tokens are entered at the first remaining step."""
         thread, counts = self.thread, self._counts
+        copied = [step for step in thread.steps if step.order <= end]
         kept = [step for step in thread.steps if step.order > end]
-        spent = {id(count.answer): count for count in counts if count.row > end and count.answer is not None}
-        for step in thread.steps:
-            if step.order <= end and isinstance(step, steps.ModelCall) and id(step) in spent:
-                count = spent[id(step)]  # its tokens are the thread's own, so it is, too
+        own_counts = {id(count.answer): count for count in counts if count.row > end and count.answer is not None}
+        first_own = kept[0] if kept else None
+        for step in copied:
+            if isinstance(step, steps.ModelCall) and id(step) in own_counts:
+                count = own_counts[id(step)]  # the thread spent its tokens, so the answer is its own
                 step.place, step.order = count.place, float(count.row)
                 kept.append(step)
-        first = min((step.time for step in kept), default=0.0)
-        begin = next((step for step in kept if step.order > end), None)
-        if not self.meta.parent and isinstance(begin, steps.UserInput):
-            before = [step.last_time for step in thread.steps if step.order <= end]
-            begin.since = max(before, default=NO_TIME)
-        for step in thread.steps:
-            if step.order <= end and isinstance(step, steps.ToolResult):
-                step.tool_call = None  # in a circle with its call, it would stay in memory where no collector runs
-        if copied is not None:
-            kept.append(steps.CopiedHistory(first, counts[0].place, 0.0, copied))
+            elif isinstance(step, steps.ToolResult):
+                step.tool_call = None  # without a garbage collector, a result and its call would stay in memory
+        if not self.meta.parent and isinstance(first_own, steps.UserInput):
+            left_out_times = [step.last_time for step in copied if step.order <= end]
+            first_own.since = max(left_out_times, default=NO_TIME)
+        if copied_tokens is not None:
+            begin = min((step.time for step in kept), default=0.0)
+            kept.append(steps.CopiedHistory(begin, counts[0].place, 0.0, copied_tokens))
         thread.steps = kept
         self.spawns = [spawn for spawn in self.spawns if spawn.call.order > end]
-        self.addressed = [addressed for addressed in self.addressed if addressed.call.order > end]
+        self.agent_calls = [agent_call for agent_call in self.agent_calls if agent_call.call.order > end]
         self.endings = [ending for ending in self.endings if ending.step.order > end]
         self.arrivals = [arrival for arrival in self.arrivals if arrival.step.order > end]
-        self.started = {name: start for name, start in self.started.items() if start.concluded.order > end}
+        self.started = {name: start for name, start in self.started.items() if start.inferred_call.order > end}
 
-    def refused(self) -> set[int]:
-        """Return the calls, by `id`, that spawned no agent, as the log says or their output is a sentence."""
+    def refused_calls(self) -> set[int]:
+        """Return the `id` of each call that spawned no agent, by an event of the log or by its output."""
         started = {start.call_id for start in self.started.values()}
-        return {
-            id(spawn.call)
-            for spawn in self.spawns
-            if spawn.call_id in self._failed or (spawn.is_declined and spawn.call_id not in started)
-        }
+        refused: set[int] = set()
+        for spawn in self.spawns:
+            if spawn.call_id in self._failed or (spawn.is_declined and spawn.call_id not in started):
+                refused.add(id(spawn.call))
+        return refused
