@@ -6,12 +6,12 @@ This is its Python interface. Names are imported when they are first used, so th
 
     pool = corpus.load()                     # a Corpus: papers, exclusions, counts, filters, export
     corpus.validate()                        # every problem in the data, as findings
-    corpus.check().exit_code                 # every check of a pull request
-    corpus.claims()                          # whether what the corpus claims about itself holds
-    corpus.candidates()                      # what was found and awaits a decision
-    corpus.diff("HEAD~1", "HEAD").added      # what a change means: papers, tags, counts, claims
+    corpus.check().exit_code                 # the checks that a pull request must pass
+    corpus.claims()                          # the verdict on each claim of the corpus about itself
+    corpus.candidates()                      # papers that were found and await a decision
+    corpus.diff("HEAD~1", "HEAD").added      # a change in meaning: papers, tags, counts, claims
     details = corpus.Details(title="A Team", authors="Doe, Jo", year=2026, venue="Blog")
-    corpus.add(["https://example.org/team"], details, {"rl": "none", ...}, dry_run=True)  # without dry_run, it writes
+    corpus.add(["https://example.org/team"], details, {"rl": "none", ...}, dry_run=True)  # dry_run writes no file
 """
 
 from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any
@@ -51,7 +51,7 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     for module, names in _MODULES.items():
         if name in names:
-            from importlib import import_module  # only here: Python asks for submodules, too, which need none
+            from importlib import import_module  # Python also calls this for submodules, which do not need it
 
             return getattr(import_module(f"orchtrace_corpus.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

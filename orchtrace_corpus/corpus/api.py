@@ -251,7 +251,7 @@ class Corpus:
         """
         from orchtrace_corpus.corpus.analysis.claims import evaluate
         from orchtrace_corpus.corpus.model.candidates import select_proposed
-        from orchtrace_corpus.corpus.model.disputes import as_read
+        from orchtrace_corpus.corpus.model.disputes import disputes_as_read
 
         files = self._files
         if files is None:
@@ -260,7 +260,7 @@ class Corpus:
         findings = (*files.claims.findings, *files.disputes.findings, *awaiting.findings)
         records.raise_findings("the claims have errors:", findings)
         awaited = select_proposed(awaiting.items) if self._is_whole and awaiting.places else None
-        disputes = as_read(files.disputes.items, self._reading)
+        disputes = disputes_as_read(files.disputes.items, self._reading)
         return Verdicts(evaluate(files.claims.claims, self._pool, disputes, awaited))
 
     def to_pandas(self) -> "pandas.DataFrame":
@@ -313,9 +313,9 @@ def load(root: str = "", *, reading: str = "published") -> Corpus:
     name = ReadingName(reading)
     pool = files.with_contested(loaded.pool, name)
     if name is not ReadingName.PUBLISHED:
-        from orchtrace_corpus.corpus.model.disputes import read_by
+        from orchtrace_corpus.corpus.model.disputes import pool_as_read
 
-        pool = read_by(pool, files.disputes.require(), name)
+        pool = pool_as_read(pool, files.disputes.require(), name)
     return Corpus(pool, files, name, is_whole=True)
 
 

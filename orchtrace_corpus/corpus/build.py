@@ -1,8 +1,8 @@
-"""Every generated file of a corpus, as it is and as it should be.
+"""The generated files of a corpus.
 
-`corpus build` writes the files that `generated` returns, and `corpus check` compares them. Nothing in these files
-depends on the clock, the locale or the machine. Modules that only some files need are imported where they are
-made: start-up is most of the time of a command.
+A `Document` has the text of a file as it is (`present`) and as it should be (`wanted`). `corpus build` writes the files
+that `generated` returns, and `corpus check` compares them. Nothing in these files depends on the clock, the locale or
+the machine. Functions import what only they need: start-up is most of the time of a command.
 """
 
 import os
@@ -35,7 +35,7 @@ _GENERATED = "<!-- Generated from data/ by `corpus build`; do not edit. -->\n\n"
 
 
 def data_documents(files: CorpusFiles) -> list[Document]:
-    """Return the data files that have a canonical form, each with that form, and the others with CRLF line ends."""
+    """Return the data files with a canonical form, and other data files that have CRLF line ends."""
     documents = []
     for row in store.DATA_FILES:
         if not row.is_formatted or not (row.required or files.has(row.path)):
@@ -45,16 +45,16 @@ def data_documents(files: CorpusFiles) -> list[Document]:
             documents.append(Document(row.path, file.text, file.text))
         else:
             documents.append(canonical_document(row.path, file, files.style(row.path)))
-    formatted = {document.name for document in documents}
+    canonical_paths = {document.name for document in documents}
     for path in files.paths():
-        text = "" if path in formatted else files.text(path) or ""
-        if "\r\n" in text:
+        text = files.text(path) or ""
+        if path not in canonical_paths and "\r\n" in text:
             documents.append(Document(path, text, with_line_feeds(text)))
     return documents
 
 
 def fixed_documents(files: CorpusFiles, findings: Sequence[Finding]) -> list[Document]:
-    """Return the data files with those findings fixed that have an automatic fix; nothing else in them changes."""
+    """Return the data files in which a program can fix some of the findings; nothing else in them changes."""
     from orchtrace_corpus.base.yamlfile.splice import replace_values
     from orchtrace_corpus.corpus.edit.fixes import changes
 
@@ -65,7 +65,7 @@ def fixed_documents(files: CorpusFiles, findings: Sequence[Finding]) -> list[Doc
 
 
 def arxiv_documents(files: CorpusFiles) -> list[Document]:
-    """Return the file of arXiv's last answers in its canonical form, if the corpus has one."""
+    """Return `data/arxiv.json` in its canonical form; an empty list if it is missing."""
     present = files.text_file(store.ARXIV)
     if present is None:
         return []
@@ -75,68 +75,73 @@ def arxiv_documents(files: CorpusFiles) -> list[Document]:
 
 
 def readme_documents(files: CorpusFiles) -> list[Document]:
-    """Return README.md with its regions made anew, and the pages of its list; nothing where it is missing."""
+    """Return README.md with its regions updated, and the pages of its list; an empty list if there is no README."""
     root = files.root
     present = read_text(root, README)
     if present is None:
         return []
-    made = readme(with_line_feeds(present), README, files.pool, files)
-    pages = [document(root, path, _marked(page)) for path, page in made.pages.items()]
-    outdated = _orphans(root, LIST_FOLDER, ".md", made.pages, lambda _: _GENERATED)
-    return [Document(README, present, made.text), *pages, *outdated]
+    updated = readme(with_line_feeds(present), README, files.pool, files)
+    pages = [document(root, path, _with_note(page)) for path, page in updated.pages.items()]
+    orphans = _find_orphans(root, LIST_FOLDER, ".md", updated.pages, lambda _: _GENERATED)
+    return [Document(README, present, updated.text), *pages, *orphans]
 
 
-def _orphans(
-    root: str, folder: str, ending: str, made: Collection[str], mark: Callable[[str], str]
+def _find_orphans(
+    root: str, folder: str, suffix: str, generated_paths: Collection[str], mark_of: Callable[[str], str]
 ) -> Iterator[Document]:
-    """Yield the generated files in a folder that are no longer `made`, such as those of a renamed term.
+    """Yield the files in a folder that were generated but no longer are, such as the page of a renamed term.
 
-    `mark` returns the text by which a generated file is known, from its name without the ending.
+    `mark_of` returns a text that every generated file contains, by the file's name without the suffix.
     """
-    path = os.path.join(root, folder)
-    for name in sorted(os.listdir(path)) if os.path.isdir(path) else ():
-        below = f"{folder}/{name}"
-        if name.endswith(ending) and below not in made:
-            text = read_text(root, below) or ""
-            if mark(name.removesuffix(ending)) in text:
-                yield Document(below, text, "", is_orphan=True)
+    full_path = os.path.join(root, folder)
+    if not os.path.isdir(full_path):
+        return
+    for name in sorted(os.listdir(full_path)):
+        path = f"{folder}/{name}"
+        if name.endswith(suffix) and path not in generated_paths:
+            text = read_text(root, path) or ""
+            if mark_of(name.removesuffix(suffix)) in text:
+                yield Document(path, text, "", is_orphan=True)
 
 
 def statistics_document(files: CorpusFiles, summary: Summary) -> Document:
-    """Return docs/STATS.md of a summary with unused terms."""
-    return document(files.root, STATISTICS, _marked(statistics.summary_markdown(summary, files.pool.taxonomy.title)))
+    """Return docs/STATS.md; `summary` must contain unused terms."""
+    text = statistics.summary_markdown(summary, files.pool.taxonomy.title)
+    return document(files.root, STATISTICS, _with_note(text))
 
 
 def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> list[Document]:
-    """Return the figures, the page that shows them all, and outdated figures; of `names`, if any, only those figures.
-
-    A generated figure has its own name in its first line.
-    """
+    """Return the figures with some names; without names, all figures, the page that shows them, and orphans."""
     from orchtrace_corpus.corpus.render.figures import plan
     from orchtrace_corpus.corpus.render.figures.pictures import draw
 
     figures = plan.chosen(names, plan.figures_of(source))
-    said = {figure: plan.caption(figure, source) for figure in figures}
-    drawn = [document(root, figure.path, draw(figure, source, said[figure])) for figure in figures]
+    captions = {figure: plan.caption(figure, source) for figure in figures}
+    pictures = [document(root, figure.path, draw(figure, source, captions[figure])) for figure in figures]
     if names:
-        return drawn
-    known = [figure.path for figure in figures]
-    outdated = _orphans(root, plan.FOLDER, ".svg", known, lambda name: f'aria-labelledby="{name}-title {name}-desc"')
-    return [document(root, FIGURES, _marked(plan.page(said))), *drawn, *outdated]
+        return pictures
+    paths = [figure.path for figure in figures]
+    orphans = _find_orphans(
+        root, plan.FOLDER, ".svg", paths, lambda name: f'aria-labelledby="{name}-title {name}-desc"'
+    )
+    return [document(root, FIGURES, _with_note(plan.page(captions))), *pictures, *orphans]
 
 
 def figure_source(files: CorpusFiles, summary: Summary) -> "Source":
-    """Return the values that the figures show."""
-    from orchtrace_corpus.corpus.model.disputes import contested
+    """Return the data that the figures show."""
+    from orchtrace_corpus.corpus.model.disputes import contested_tags
     from orchtrace_corpus.corpus.render.figures.plan import Source, contested_values
 
-    pool, screening = files.pool, None
-    if runs := files.searches.require():
+    pool = files.pool
+    runs = files.searches.require()
+    screening = None
+    if runs:
         from orchtrace_corpus.corpus.analysis import flow
 
         screening = flow.screening(pool, runs, files.candidates.items, files.protocol.require())
-    observations, disputed = files.scale.require(), contested(files.disputes.require())
-    return Source(pool, summary, observations, contested_values(pool, disputed), screening)
+    observations = files.scale.require()
+    contested = contested_values(pool, contested_tags(files.disputes.require()))
+    return Source(pool, summary, observations, contested, screening)
 
 
 def schema_documents(files: CorpusFiles) -> list[Document]:
@@ -150,20 +155,26 @@ def schema_documents(files: CorpusFiles) -> list[Document]:
 
 
 def guide_documents(files: CorpusFiles) -> list[Document]:
-    """Return the pages of the codebook and of the protocol, for each that the corpus has."""
+    """Return the page of the codebook and the page of the protocol, if the corpus has these files."""
     taxonomy = files.pool.taxonomy
-    codings, protocol = files.codebook.require(), files.protocol.require()
+    codings = files.codebook.require()
+    protocol = files.protocol.require()
     if not codings and protocol is None:
         return []
     from orchtrace_corpus.corpus.render import codebook
 
-    pages = {CODEBOOK_PAGE: codebook.codebook_page(codings, taxonomy)} if codings else {}
-    pages |= {PROTOCOL_PAGE: codebook.protocol_page(protocol, taxonomy)} if protocol else {}
-    return [document(files.root, name, _marked(text)) for name, text in pages.items()]
+    documents = []
+    if codings:
+        page = _with_note(codebook.codebook_page(codings, taxonomy))
+        documents.append(document(files.root, CODEBOOK_PAGE, page))
+    if protocol:
+        page = _with_note(codebook.protocol_page(protocol, taxonomy))
+        documents.append(document(files.root, PROTOCOL_PAGE, page))
+    return documents
 
 
 def issue_form_documents(files: CorpusFiles) -> list[Document]:
-    """Return the issue form that suggests a paper; nothing where the corpus has none, which may be empty at first."""
+    """Return the issue form for suggesting a paper; an empty list if the file is missing (at first it can be empty)."""
     present = read_text(files.root, ISSUE_FORM)
     if present is None:
         return []
@@ -173,7 +184,7 @@ def issue_form_documents(files: CorpusFiles) -> list[Document]:
 
 
 def generated(files: CorpusFiles, summary: Summary) -> list[Document]:
-    """Return every generated file of a corpus, by a summary with unused terms."""
+    """Return every generated file of a corpus; `summary` must contain unused terms."""
     source = figure_source(files, summary)
     return [
         *readme_documents(files),
@@ -186,7 +197,7 @@ def generated(files: CorpusFiles, summary: Summary) -> list[Document]:
 
 
 def new_corpus() -> dict[str, str]:
-    """Return the text of every file of a new corpus by its path: the starter files, then those that are generated."""
+    """Return the texts of the files of a new corpus by path: the starter files, then the generated files."""
     from tempfile import TemporaryDirectory
 
     from orchtrace_corpus.corpus.scaffold import scaffold, starter_files
@@ -195,27 +206,36 @@ def new_corpus() -> dict[str, str]:
     with TemporaryDirectory(prefix="corpus-") as folder:
         scaffold(folder, files)
         corpus = store.CorpusFiles(folder)
-        names = dict.fromkeys((*files, *write_stale(folder, generated(corpus, summarise(corpus.pool)))))
-        return {name: read_text(folder, name) or "" for name in names}
+        generated_paths = write_stale(folder, generated(corpus, summarise(corpus.pool)))
+        paths = dict.fromkeys((*files, *generated_paths))
+        return {path: read_text(folder, path) or "" for path in paths}
 
 
 def edited_regions(document: Document) -> list[str]:
-    """Return the names of a README's regions that differ from the data."""
+    """Return the names of a README's regions whose text is not the generated one."""
     if document.present is None:
         return []
-    present, wanted = document.present, document.wanted
-    both = zip(*(regions.find_regions(text, document.name) for text in (present, wanted)), strict=True)
-    return [old.name for old, new in both if present[old.start : old.end] != wanted[new.start : new.end]]
+    present_regions = regions.find_regions(document.present, document.name)
+    wanted_regions = regions.find_regions(document.wanted, document.name)
+    names = []
+    for present, wanted in zip(present_regions, wanted_regions, strict=True):
+        if document.present[present.start : present.end] != document.wanted[wanted.start : wanted.end]:
+            names.append(present.name)
+    return names
 
 
-def _marked(text: str) -> str:
-    """Return a document with a note below its title that it is generated."""
+def _with_note(text: str) -> str:
+    """Return a generated page with a note below its title that says so."""
     title, _, rest = text.partition("\n\n")
     return f"{title}\n\n{_GENERATED}{rest}"
 
 
 def canonical_document(name: str, file: YamlFile, style: "Style") -> Document:
-    """Return a data file with its canonical form, which has no place for some comments, and for errors of syntax."""
+    """Return a data file with its canonical form.
+
+    Raises:
+        DataFileError: The file has errors, or a comment at a place that the canonical form does not have.
+    """
     from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, canonical
 
     try:

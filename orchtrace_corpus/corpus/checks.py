@@ -111,7 +111,7 @@ def check_parts(files: CorpusFiles) -> Iterator[Part]:
     findings = tuple(files.findings(PartName.DATA))
     fixes = fixing_commands(files, findings) if has_errors(findings) else ()
     yield Part(PartName.DATA, exit_code_of(findings), findings, fixes=fixes)
-    parts = {row.part or row.name: row for row in store.DATA_FILES if files.is_there(row)}
+    parts = {row.part or row.name: row for row in store.DATA_FILES if files.has_any(row)}
     parts.pop(PartName.DATA)
     has_arxiv = parts.pop(PartName.ARXIV, None) is not None
     if files.loaded.pool is None or has_errors(findings):

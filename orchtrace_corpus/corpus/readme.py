@@ -245,9 +245,9 @@ class _Regions:
 
     @cached_property
     def contested(self) -> Collection[tuple[str, str]]:
-        from orchtrace_corpus.corpus.model.disputes import contested
+        from orchtrace_corpus.corpus.model.disputes import contested_tags
 
-        return contested(self.files.disputes.require()) if self.files else ()
+        return contested_tags(self.files.disputes.require()) if self.files else ()
 
     @cached_property
     def sections(self) -> tuple[ListSection, ...]:

@@ -225,7 +225,7 @@ def test_every_disagreement_of_the_two_codings_is_on_record(pool: Pool, recorded
 def test_rows_whose_stopping_may_be_learned_are_contested(pool: Pool, recorded: Entries[Dispute]) -> None:
     learned = Corpus(pool).where("stop=explicit,implicit", "added<=2026-05-04").papers
 
-    assert {(paper.key, "stop") for paper in learned} <= disputes.contested(recorded.items)
+    assert {(paper.key, "stop") for paper in learned} <= disputes.contested_tags(recorded.items)
 
 
 # The documents

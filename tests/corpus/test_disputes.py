@@ -85,7 +85,7 @@ def test_a_reading_that_allows_for_what_stands_is_no_alternative() -> None:
 def test_only_open_disputes_are_contested() -> None:
     settled = dispute("long-grass", "size", "large", "large: one, small: two", "  state: settled\n")
 
-    assert core.contested(read(WATER + settled + ROSES).items) == {
+    assert core.contested_tags(read(WATER + settled + ROSES).items) == {
         ("rose-garden", "water"),
         ("rose-garden", "style"),
     }

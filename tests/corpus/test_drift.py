@@ -13,7 +13,7 @@ from orchtrace_corpus.base.findings import RULES, Finding, explanation
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Sequence, YamlFile
 from orchtrace_corpus.corpus.intake.drift import PERSISTENT, Answers, find_drift, plain, propose_changes
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.author_names import Likeness, bibliographic, compare, likeness, rewritten
+from orchtrace_corpus.corpus.model.author_names import Likeness, bibtex_author, compare, likeness, merge_authors
 from orchtrace_corpus.corpus.model.metadata import Metadata
 from orchtrace_corpus.corpus.model.records import Loaded, Paper
 from tests.conftest import ROOT, TOY, run_corpus
@@ -196,7 +196,7 @@ def test_one_person_under_two_names(listed: str, actual: str, expected: Likeness
     ],
 )
 def test_a_new_name_is_split_as_bibtex_would(name: str, written: str) -> None:
-    assert bibliographic(name) == written
+    assert bibtex_author(name) == written
     assert likeness(written, name) is Likeness.SAME
 
 
@@ -207,9 +207,9 @@ NAMES = st.lists(
 
 @given(NAMES, NAMES)
 def test_a_rewritten_list_does_not_differ_any_more(old: list[str], new: list[str]) -> None:
-    listed = tuple(bibliographic(name) for name in old)
+    listed = tuple(bibtex_author(name) for name in old)
 
-    after = rewritten(listed, new)
+    after = merge_authors(listed, new)
 
     assert not any(compare(after, new)[:4])
     assert len(after) == len(new)
@@ -289,7 +289,7 @@ def test_a_collective_is_never_rewritten_and_anonymous_is(tmp_path: Path) -> Non
     assert offered(corpus(tmp_path / "b", authors="[Anonymous]"), answer) == {"authors": ("Müller, Änne",)}
 
 
-def test_a_list_cut_short_is_never_rewritten(tmp_path: Path) -> None:
+def test_a_list_cut_short_is_never_merge_authors(tmp_path: Path) -> None:
     loaded = corpus(tmp_path)
     answer = ROSES._replace(authors=("Tom O'Neill", "Änne Müller", "Zoë Last"))
 

@@ -11,7 +11,7 @@ from orchtrace_corpus.base.errors import CommandUseError, InvalidCorpusError
 from orchtrace_corpus.corpus.analysis.stress import compare_readings
 from orchtrace_corpus.corpus.api import claims, load
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.disputes import State, as_read, read_by
+from orchtrace_corpus.corpus.model.disputes import State, disputes_as_read, pool_as_read
 from orchtrace_corpus.corpus.model.records import ReadingName
 from tests.conftest import ROOT
 from tests.corpus.files import run_in, write_data
@@ -74,14 +74,18 @@ def test_the_corpus_as_readers_of_its_sources_read_it(root: Path) -> None:
     assert pool is not None
     disputes = store.CorpusFiles(str(root)).disputes.items
 
-    read = read_by(pool, disputes, ReadingName.SOURCES)
+    read = pool_as_read(pool, disputes, ReadingName.SOURCES)
 
     assert read.papers[0].tags == {**pool.papers[0].tags, "style": "cottage", "care": {"prune": "weekly"}}
     assert read.papers[1:] == pool.papers[1:]
-    assert read_by(pool, disputes, ReadingName.PUBLISHED) == pool
-    assert [one.stands for one in as_read(disputes, ReadingName.SOURCES)] == ["cottage", "none", "small"]
-    assert [one.alternatives for one in as_read(disputes, ReadingName.SOURCES)] == [("formal",), ("daily",), ("large",)]
-    assert as_read(disputes, ReadingName.PUBLISHED) == disputes
+    assert pool_as_read(pool, disputes, ReadingName.PUBLISHED) == pool
+    assert [one.stands for one in disputes_as_read(disputes, ReadingName.SOURCES)] == ["cottage", "none", "small"]
+    assert [one.alternatives for one in disputes_as_read(disputes, ReadingName.SOURCES)] == [
+        ("formal",),
+        ("daily",),
+        ("large",),
+    ]
+    assert disputes_as_read(disputes, ReadingName.PUBLISHED) == disputes
 
 
 def test_the_interface_has_both_readings(root: Path) -> None:

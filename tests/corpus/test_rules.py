@@ -14,7 +14,7 @@ from orchtrace_corpus.base.identifiers import arxiv_year, recognise, recognise_u
 from orchtrace_corpus.corpus import rules
 from orchtrace_corpus.corpus.api import validate
 from orchtrace_corpus.corpus.model.fields import url_problem
-from orchtrace_corpus.corpus.model.records import address, folded_title
+from orchtrace_corpus.corpus.model.records import folded_title, folded_url
 from orchtrace_corpus.corpus.rules import CHECKS
 from orchtrace_corpus.corpus.rules.texts import _MARKUP, LATEX
 from tests.conftest import TOY
@@ -173,8 +173,8 @@ def test_the_year_of_an_arxiv_id(arxiv_id: str, year: int) -> None:
 
 
 def test_spellings_of_one_url_and_of_one_title() -> None:
-    assert len({address(url) for url in ("http://www.Example.org/a/", "https://example.org/a")}) == 1
-    assert len({address(url) for url in ("https://example.org/a", "https://example.org/A")}) == 2
+    assert len({folded_url(url) for url in ("http://www.Example.org/a/", "https://example.org/a")}) == 1
+    assert len({folded_url(url) for url in ("https://example.org/a", "https://example.org/A")}) == 2
     assert len({folded_title(title) for title in ("Röses: A Garden", "roses - a GARDEN", "Roses, a garden!")}) == 1
     assert folded_title("李明") == "李明"
 

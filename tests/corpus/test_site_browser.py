@@ -18,7 +18,7 @@ from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.search import search
 from orchtrace_corpus.corpus.api import Corpus, load
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.disputes import contested
+from orchtrace_corpus.corpus.model.disputes import contested_tags
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.site.papers import Field, read_fields
 from orchtrace_corpus.corpus.site.source import Place
@@ -300,7 +300,7 @@ def test_a_contested_tag_leads_to_who_reads_what(site: Path, browser: Browser) -
 
 def test_contested_tags_are_a_filter_a_column_and_a_word_to_search(site: Path, browser: Browser) -> None:
     corpus = load(str(ROOT))
-    tags = contested(store.CorpusFiles(str(ROOT)).disputes.require())
+    tags = contested_tags(store.CorpusFiles(str(ROOT)).disputes.require())
     wanted = {tag: [paper.key for paper in corpus.papers if (paper.key, tag) in tags] for tag in ("stop", "topology")}
     either = [paper.key for paper in corpus.papers if any((paper.key, tag) in tags for _, tag in tags)]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.corpus.api import Corpus, load
 from orchtrace_corpus.corpus.cli.facets import format_tag
-from orchtrace_corpus.corpus.model.tagging import joined, read_tag
+from orchtrace_corpus.corpus.model.tagging import join_tags, read_tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind
 from tests.conftest import TOY
 
@@ -66,22 +66,22 @@ def test_what_is_not_in_the_taxonomy_is_refused_with_what_is(field: str, text: s
 def test_levels_given_one_by_one_come_together_and_must_not_contradict() -> None:
     care = FACETS["care"]
 
-    assert joined(care, {"prune": "weekly"}, {"water": "daily"}) == {"water": "daily", "prune": "weekly"}
-    assert joined(care, {"water": "daily"}, {"water": "daily"}) == {"water": "daily"}
-    assert joined(care, None, {"water": "daily"}) == {"water": "daily"}
+    assert join_tags(care, {"prune": "weekly"}, {"water": "daily"}) == {"water": "daily", "prune": "weekly"}
+    assert join_tags(care, {"water": "daily"}, {"water": "daily"}) == {"water": "daily"}
+    assert join_tags(care, None, {"water": "daily"}) == {"water": "daily"}
     with pytest.raises(CommandUseError, match="water of care is given twice: daily and weekly"):
-        joined(care, {"water": "daily"}, {"water": "weekly"})
+        join_tags(care, {"water": "daily"}, {"water": "weekly"})
 
 
 def test_a_tag_given_twice_is_one_only_where_there_can_be_several() -> None:
     style, tools = FACETS["style"], FACETS["tools"]
 
-    assert joined(style, "formal", "formal") == "formal"
-    assert joined(tools, ("spade",), ("rake", "spade")) == ("spade", "rake")
+    assert join_tags(style, "formal", "formal") == "formal"
+    assert join_tags(tools, ("spade",), ("rake", "spade")) == ("spade", "rake")
     with pytest.raises(CommandUseError, match="style is given twice: formal and cottage"):
-        joined(style, "formal", "cottage")
+        join_tags(style, "formal", "cottage")
     with pytest.raises(CommandUseError, match="tools is given twice: spade and NA"):
-        joined(tools, ("spade",), ("NA",))
+        join_tags(tools, ("spade",), ("NA",))
 
 
 @given(st.data())

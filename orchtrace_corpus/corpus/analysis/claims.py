@@ -200,8 +200,8 @@ def candidate_members(
             continue
         undecided.append([])
         for reading in candidate.readings:
-            if names.isdisjoint(candidate.open_after(reading, known)):
-                paper = candidate.read_by(reading, known)
+            if names.isdisjoint(candidate.open_tags_without(reading, known)):
+                paper = candidate.paper_as_read(reading, known)
                 part = wanted.part(paper)
                 if part is not None and part.counted:
                     undecided[-1].append(Member(paper, wanted, part.selected))

@@ -7,7 +7,7 @@ from functools import lru_cache
 from orchtrace_corpus.base.identifiers import recognise_url
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
-from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, address, identities
+from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, folded_url, identities
 from orchtrace_corpus.corpus.model.taxonomy import Standing, Taxonomy
 
 _VERDICTS = tuple(EvidenceVerdict)
@@ -57,7 +57,7 @@ class EvidenceCoverage(NamedTuple):
 
 def is_own(paper: Paper, item: Evidence) -> bool:
     """Return True if the source of an item of evidence is the paper itself or a copy of it."""
-    if item.copy or address(item.source) in map(address, paper.urls):
+    if item.copy or folded_url(item.source) in map(folded_url, paper.urls):
         return True
     return recognise_url(item.source) in {identifier for identifier, _ in identities(paper)}
 
@@ -129,7 +129,7 @@ def _standing(level: str, taxonomy: Taxonomy) -> Standing:
 def _is_survey(source: str, taxonomy: Taxonomy) -> bool:
     survey = _identifier(taxonomy.source)
     if survey is None:
-        return bool(taxonomy.source) and address(source) == address(taxonomy.source)
+        return bool(taxonomy.source) and folded_url(source) == folded_url(taxonomy.source)
     return survey.value.lower() in source.lower() and recognise_url(source) == survey
 
 

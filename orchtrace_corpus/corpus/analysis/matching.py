@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recognise, recognise_url
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.corpus.model.records import Paper, Record, address, folded_title, identities
+from orchtrace_corpus.corpus.model.records import Paper, Record, folded_title, folded_url, identities
 
 SAME_TITLE_PERCENT = 90
 """The similarity from which two titles are the same: rapidfuzz's `ratio`, twice the length of their longest common
@@ -61,7 +61,7 @@ class RecordIndex:
             self._by_identifier.setdefault(identifier, place)
         url = next(iter(record.urls), "") if isinstance(record, Paper) else record.url
         if url:
-            self._by_address.setdefault(address(url), place)
+            self._by_address.setdefault(folded_url(url), place)
 
     def find(self, paper: Paper, *, by_title: bool = True) -> Match | None:
         """Return the record that seems to be the same paper, by the surest sign; `by_title` allows similar titles."""
@@ -70,7 +70,7 @@ class RecordIndex:
             record = self.records[min(places)]
             shared = next(identifier for identifier in identifiers_of(record) if identifier in wanted)
             return Match(record, Sign.IDENTIFIER, f"{_REGISTRIES[shared.kind]}:{shared.value}")
-        place = self._by_address.get(address(paper.urls[0])) if paper.urls else None
+        place = self._by_address.get(folded_url(paper.urls[0])) if paper.urls else None
         if place is not None:
             record = self.records[place]
             return Match(record, Sign.ADDRESS, record.urls[0] if isinstance(record, Paper) else record.url)
@@ -81,8 +81,8 @@ class RecordIndex:
         identifier = recognise_url(name) if "://" in name else recognise(name)
         if identifier is not None and identifier in self._by_identifier:
             return self.records[self._by_identifier[identifier]]
-        if "://" in name and address(name) in self._by_address:
-            return self.records[self._by_address[address(name)]]
+        if "://" in name and folded_url(name) in self._by_address:
+            return self.records[self._by_address[folded_url(name)]]
         folded = folded_title(name)
         return next((record for record in self.records if folded and folded_title(record.title) == folded), None)
 

@@ -23,7 +23,7 @@ from orchtrace_corpus.base.yamlfile.reader import YamlFile
 from orchtrace_corpus.base.yamlfile.record import values
 from orchtrace_corpus.base.yamlfile.writer import comments
 from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, PAPER_FIELDS, ReviewTopic
-from orchtrace_corpus.corpus.model.records import Pool, address, folded_title
+from orchtrace_corpus.corpus.model.records import Pool, folded_title, folded_url
 
 Value: TypeAlias = Any
 """A text, a list of values, or values by name."""
@@ -333,7 +333,7 @@ def signs(record: Value) -> list[Hashable]:
     signs: list[Hashable] = [Identifier(kind, texts[kind.value]) for kind in IdentifierKind if kind.value in texts]
     identifiers = (recognise(texts.get("identifier", "")), *map(recognise_url, urls))
     signs += [identifier for identifier in identifiers if identifier is not None]
-    return [*signs, *filter(None, (address(urls[0]), folded_title(texts.get("title", ""))))]
+    return [*signs, *filter(None, (folded_url(urls[0]), folded_title(texts.get("title", ""))))]
 
 
 def _share(old: Value, new: Value) -> float:

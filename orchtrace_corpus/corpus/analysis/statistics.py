@@ -239,7 +239,7 @@ def fills(
     for candidate in candidates:
         decided = [axis.values(candidate.paper) for axis in (rows, columns)]
         possible = [
-            (*values, *(candidate.read_values(axis.name) if candidate.is_open(axis.name) else ()))
+            (*values, *(candidate.values_in_readings(axis.name) if candidate.is_open(axis.name) else ()))
             for values, axis in zip(decided, (rows, columns), strict=True)
         ]
         for row, column in dict.fromkeys(product(*possible)):

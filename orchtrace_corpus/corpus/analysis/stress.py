@@ -26,7 +26,7 @@ from orchtrace_corpus.corpus.analysis.statistics import ABSENT
 from orchtrace_corpus.corpus.model import claim_file
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.claim_file import Claim, Over, PoolName
-from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, read_by, with_value
+from orchtrace_corpus.corpus.model.disputes import Dispute, State, disputable, pool_as_read, with_value
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, ReadingName, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
@@ -444,7 +444,7 @@ class ReadingVerdict(NamedTuple):
 
 def compare_readings(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute]) -> Mapping[str, ReadingVerdict]:
     """Return for each claim's id the verdicts as published and with the tags that readers of the sources agree on."""
-    published, sources = Judge(pool), Judge(read_by(pool, disputes, ReadingName.SOURCES))
+    published, sources = Judge(pool), Judge(pool_as_read(pool, disputes, ReadingName.SOURCES))
     verdicts = {}
     for claim in claims:
         holds = published.verdict(claim).holds
@@ -454,7 +454,7 @@ def compare_readings(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dis
             tags = published.filters(claim)[Over.PAPERS].disputed_tags(disputable(pool.taxonomy))
             for dispute in disputes:
                 if dispute.agreed is not None and dispute.tag in tags:
-                    judge = Judge(read_by(pool, (*harmless, dispute), ReadingName.SOURCES))
+                    judge = Judge(pool_as_read(pool, (*harmless, dispute), ReadingName.SOURCES))
                     group = harmless if judge.verdict(claim).holds else breaking
                     group.append(dispute)
         verdicts[claim.id] = ReadingVerdict(holds, tuple(breaking))
@@ -501,7 +501,7 @@ def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candida
                 if settled := attributes[tag].values(candidate.paper):
                     values[tag] = settled
                 elif candidate.is_open(tag):
-                    values[tag] = candidate.read_values(tag)
+                    values[tag] = candidate.values_in_readings(tag)
             sources: dict[str, None] = {}
             copies = []
             for reading in candidate.readings:

@@ -83,8 +83,8 @@ def claims(
         from orchtrace_corpus.corpus.analysis.stress import compare_readings
 
         compared = compare_readings(chosen, pool, dispute_file.require())
-    pool = disputes.read_by(pool, dispute_file.items, reading)
-    recorded = disputes.as_read(dispute_file.items, reading)
+    pool = disputes.pool_as_read(pool, dispute_file.items, reading)
+    recorded = disputes.disputes_as_read(dispute_file.items, reading)
     awaiting = files.candidates
     if with_records and awaiting.places is None:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "docs/data.md of orchtrace-corpus describes it.")

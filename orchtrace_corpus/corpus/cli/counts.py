@@ -22,7 +22,7 @@ from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import Caption, Reading, Where, With, argument, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession, check_caption, paper_query
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.disputes import contested_among
+from orchtrace_corpus.corpus.model.disputes import count_contested
 from orchtrace_corpus.corpus.model.records import Pool, ReadingName
 from orchtrace_corpus.corpus.model.taxonomy import Kind
 from orchtrace_corpus.corpus.render import statistics
@@ -167,7 +167,7 @@ def stats(
 def _contested_note(session: CorpusSession, pool: Pool, names: Sequence[str], query: Query) -> str:
     """Return a note on the papers that are counted or filtered by a contested tag; empty if there are none."""
     fields = {*names, *(condition.attribute.name for condition in query.filters)}
-    contested = contested_among(pool.papers, session.files.open_tags(), fields, pool.taxonomy)
+    contested = count_contested(pool.papers, session.files.open_tags(), fields, pool.taxonomy)
     return statistics.contested_text(*contested, len(pool.papers), pool.taxonomy.noun)
 
 

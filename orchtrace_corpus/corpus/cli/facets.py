@@ -22,7 +22,7 @@ from orchtrace_corpus.corpus.model.disputes import NOT_ARISING
 from orchtrace_corpus.corpus.model.field_table import FieldKind, FieldValue, RecordField
 from orchtrace_corpus.corpus.model.records import Tag, evidence_facets
 from orchtrace_corpus.corpus.model.store import CorpusFiles
-from orchtrace_corpus.corpus.model.tagging import assign, drop_not_arising, mistakes, read_value
+from orchtrace_corpus.corpus.model.tagging import assign_tag, drop_not_arising, errors_by_part, read_value
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term, decode_taxonomy
 
 _EVIDENCE = "evidence_"
@@ -144,7 +144,7 @@ def read_coding(
         with collect(problems, name if name in fields else ""):
             if not equals:
                 raise CommandUseError(f"--tag {quote(text)} names no value", "Write --tag FIELD=VALUE.")
-            if not assign(tags, facets, name, value):
+            if not assign_tag(tags, facets, name, value):
                 raise CommandUseError(f"unknown axis or facet {quote(name)}{suggestion(name, fields)}")
     coding = {field: tags[field] for field in fields if field in tags}
     return Coding(coding, {field: drop_not_arising(tag) for field, tag in evidence.items()})
@@ -158,9 +158,9 @@ def _read_tags(
     for name, facet, _ in _settable(facets):
         for text in options.get(f"facet_{prefix}{name}", ()):
             try:
-                assign(tags, (facet,), name, text)
+                assign_tag(tags, (facet,), name, text)
             except CommandUseError as error:
-                errors = [error] if name != facet.field else mistakes(facet, text, error)
+                errors = [error] if name != facet.field else errors_by_part(facet, text, error)
                 problems.extend(TagProblem(facet.field, each) for each in errors)
     return tags
 

@@ -45,7 +45,14 @@ from orchtrace_corpus.corpus.model.field_table import FieldValue, RecordField, f
 from orchtrace_corpus.corpus.model.fields import is_key, url_problem
 from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Tag
 from orchtrace_corpus.corpus.model.store import CorpusFiles
-from orchtrace_corpus.corpus.model.tagging import drop_not_arising, in_order, read_level, read_tag, read_value, sentence
+from orchtrace_corpus.corpus.model.tagging import (
+    drop_not_arising,
+    read_level,
+    read_tag,
+    read_value,
+    sentence,
+    sort_levels,
+)
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 Answer = TypeVar("Answer")
@@ -235,7 +242,7 @@ class Questions:
             self._note(f"evidence_{facet.field}" if is_evidence else facet.field, format_tag(tag))
         if isinstance(tag, Mapping):
             settled = candidate.settled_levels(facet) if candidate else {}
-            return drop_not_arising(in_order(facet, {**settled, **tag}))
+            return drop_not_arising(sort_levels(facet, {**settled, **tag}))
         return tag
 
     def _say_readings(self, candidate: Candidate | None, tags: Iterable[str]) -> None:
@@ -258,7 +265,7 @@ class Questions:
         self._say(numbered(names))
         levels = {}
         for term in (term for term in facet.terms if candidate is None or candidate.is_open(term.id)):
-            is_read = candidate is not None and bool(candidate.readers_of(term.id))
+            is_read = candidate is not None and bool(candidate.values_with_readers(term.id))
             needed = f"Readers have read it, so an answer is needed: a level, or {NOT_ARISING}." if is_read else ""
             code = f" ({term.code})" if term.code else ""
             prompt = f"  {term.id}{code}{'' if is_read else ' [does not arise]'}"

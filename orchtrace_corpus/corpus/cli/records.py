@@ -23,7 +23,7 @@ from orchtrace_corpus.corpus.cli import offers, options
 from orchtrace_corpus.corpus.cli.options import Caption, Columns, Reading, Sort, Where, argument
 from orchtrace_corpus.corpus.cli.session import CorpusSession, check_caption, paper_query
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.disputes import changes, read_by
+from orchtrace_corpus.corpus.model.disputes import pool_as_read, tag_changes
 from orchtrace_corpus.corpus.model.records import ReadingName, Record
 from orchtrace_corpus.corpus.render.records import captioned, listing, whole_mapping, with_matches, with_published
 
@@ -101,7 +101,7 @@ def list_records(
     is_marked = not exclusions and (bool(filtered) or is_data or columns == "all")
     pool = session.read_by(as_published, reading, columns, sort, *((CONTESTED,) if is_marked else ()))
     if shows_changes:  # contested are the published tags, also those on which the readers agree
-        pool = read_by(session.files.with_contested(as_published), session.files.disputes.require(), reading)
+        pool = pool_as_read(session.files.with_contested(as_published), session.files.disputes.require(), reading)
     has_contested = not is_for_people and any(paper.contested for paper in pool.papers)
     names = (*dict.fromkeys((*names, *filtered, *((CONTESTED,) if has_contested else ()))), "title")
     names += ("reason",) if exclusions else ()
@@ -121,7 +121,7 @@ def list_records(
         marked = [attribute.name for attribute in shown] if is_for_people and filtered else ()
         table = listing("exclusions" if exclusions else "papers", records, shown, marked=marked)
         if shows_changes and is_for_people:
-            changed = changes(as_published, session.files.disputes.require())
+            changed = tag_changes(as_published, session.files.disputes.require())
             table = with_published(table, [record.name for record in records], changed)
         session.show_tables(captioned([table._replace(wrapped="reason")], query, caption), "list", output_format)
         if output_format is Format.TABLE and len(shown) * 6 > (session.output.width or len(shown) * 6):
@@ -165,7 +165,7 @@ def readings(
     pool = session.read_by(as_published, ReadingName.PUBLISHED, *(where or ()))
     query = paper_query(where or [], pool.taxonomy)
     selected = pool._replace(papers=find_papers(pool, keys) if keys else query.select(pool.papers))
-    changed = changes(selected, session.files.disputes.require())
+    changed = tag_changes(selected, session.files.disputes.require())
     table = Table("readings", "", ("paper", "field", "published", "sources"), tuple(map(tuple, changed)), whole="paper")
     table = arranged(table, (), sort)
     session.show_tables(captioned([table], query), "readings", output_format)

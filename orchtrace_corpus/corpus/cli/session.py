@@ -88,9 +88,9 @@ class CorpusSession(Session):
             pool = self.files.with_contested(pool, reading)
         if reading is ReadingName.PUBLISHED:
             return pool
-        from orchtrace_corpus.corpus.model.disputes import read_by
+        from orchtrace_corpus.corpus.model.disputes import pool_as_read
 
-        return read_by(pool, self.files.disputes.require(), reading)
+        return pool_as_read(pool, self.files.disputes.require(), reading)
 
     def note_no_paper(self, query: "Query", pool: "Pool", reading: ReadingName) -> None:
         """Report that no paper passes the filters, and how many pass by the other reading or are candidates."""

@@ -64,7 +64,7 @@ def changes(files: CorpusFiles, findings: Iterable[Finding]) -> abc.Mapping[str,
         return fixed
     terms = _spellings(files.taxonomy)
     paths = {location.path for location in fixable}
-    for path in [row.path for row in store.DATA_FILES if files.shown_path(row.path) in paths]:
+    for path in [row.path for row in store.DATA_FILES if files.display_path(row.path) in paths]:
         file = _read_again(files, path)
         for field, scalar in _scalars(file.records()):
             code, text = fixable.get(file.location(scalar.at)), None

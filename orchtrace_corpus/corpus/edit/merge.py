@@ -23,7 +23,7 @@ from orchtrace_corpus.corpus.model.decode import decode_papers, paper_schema
 from orchtrace_corpus.corpus.model.fields import is_cite_key, is_key
 from orchtrace_corpus.corpus.model.record_fields import Value, paper_style, tag_value
 from orchtrace_corpus.corpus.model.records import Tag
-from orchtrace_corpus.corpus.model.tagging import assign, read_level, read_term
+from orchtrace_corpus.corpus.model.tagging import assign_tag, read_level, read_term
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
 
 
@@ -130,7 +130,7 @@ def coding_of_new(item: Item, taxonomy: Taxonomy) -> tuple[dict[str, Value], lis
     try:
         for keyword in item.keywords:
             name, _, text = keyword.partition("=")
-            assign(tags, taxonomy.papers, name.strip(), text)
+            assign_tag(tags, taxonomy.papers, name.strip(), text)
     except CommandUseError as error:
         return {}, [f"its keywords: {error}"]
     coding = {field: tag_value(tag) for field, tag in tags.items()}

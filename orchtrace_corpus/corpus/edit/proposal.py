@@ -218,7 +218,9 @@ def _without_candidates(
     if not decided:
         return proposal
     tags = disputes.disputable(corpus.pool.taxonomy)
-    new = [dispute_fields(dispute) for was, paper in decided if paper for dispute in was.disputed(paper, tags)]
+    new = [
+        dispute_fields(dispute) for was, paper in decided if paper for dispute in was.remaining_disputes(paper, tags)
+    ]
     texts = dict(proposal.texts)
     if new:
         texts[store.DISPUTES] = edit_file(corpus, store.DISPUTES, added=new)

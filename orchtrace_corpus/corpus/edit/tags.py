@@ -42,7 +42,7 @@ from orchtrace_corpus.corpus.model.record_fields import (
 )
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper
 from orchtrace_corpus.corpus.model.store import CorpusFiles
-from orchtrace_corpus.corpus.model.tagging import in_order, read_level, read_tag, read_value, settable_fields
+from orchtrace_corpus.corpus.model.tagging import read_level, read_tag, read_value, settable_fields, sort_levels
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 _TEXTS = {
@@ -176,7 +176,7 @@ def _read_assignments(
             if value:
                 with _explain(facet.levels):
                     levels[attribute.name] = read_level(facet, value)
-            tags[facet.field] = tag_value(in_order(facet, levels))
+            tags[facet.field] = tag_value(sort_levels(facet, levels))
         elif value:
             with _explain(facet.terms):
                 tags[facet.field] = tag_value(read_tag(facet, value))

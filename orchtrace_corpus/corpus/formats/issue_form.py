@@ -17,7 +17,7 @@ from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.model.field_table import FieldKind, FieldValue, RecordField, Section, field_label
 from orchtrace_corpus.corpus.model.fields import ACTIVE_ELEMENTS, PLAIN_ELEMENTS
 from orchtrace_corpus.corpus.model.records import Tag
-from orchtrace_corpus.corpus.model.tagging import joined, read_level, read_tag, read_value
+from orchtrace_corpus.corpus.model.tagging import join_tags, read_level, read_tag, read_value
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 NO_ANSWER = "_No response_"
@@ -157,7 +157,7 @@ def read(body: str, taxonomy: Taxonomy) -> Form:
                 tag = _tag(question, question.facet, answer)
                 facet_tags = evidence if question.is_evidence else tags
                 # A facet of kind `levels` has several questions, whose answers make up one tag.
-                facet_tags[question.facet.field] = joined(question.facet, facet_tags.get(question.facet.field), tag)
+                facet_tags[question.facet.field] = join_tags(question.facet, facet_tags.get(question.facet.field), tag)
             elif question.field is not None and question.field.is_settable:
                 values[question.name] = read_value(question.field, question.options.get(answer, answer))
             else:

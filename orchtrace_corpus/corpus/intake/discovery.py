@@ -25,7 +25,7 @@ from orchtrace_corpus.corpus.formats import Item
 from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.intake.lookup import similar_title_remarks
 from orchtrace_corpus.corpus.model import store
-from orchtrace_corpus.corpus.model.author_names import bibliographic, people
+from orchtrace_corpus.corpus.model.author_names import bibtex_author, without_separators
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision, screening_facets
 from orchtrace_corpus.corpus.model.codebook import Protocol
 from orchtrace_corpus.corpus.model.metadata import Metadata, encode, merge
@@ -350,6 +350,6 @@ def _follow_citations(
         if len(work.cited_by) >= minimum:
             reasons += (f"cited by {key}" for key in work.cited_by)
         if reasons:
-            authors = [bibliographic(intake.plain(name)) for name in people(work.values["authors"])]
+            authors = [bibtex_author(intake.plain(name)) for name in without_separators(work.values["authors"])]
             works.append((intake.from_fields({**work.values, "authors": authors}), tuple(reasons)))
     return works

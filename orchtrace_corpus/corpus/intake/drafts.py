@@ -28,7 +28,7 @@ from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Pool, Tag, c
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.tagging import drop_not_arising, read_tag
 from orchtrace_corpus.corpus.model.taxonomy import ANY_EVIDENCE, Facet, Kind, Role, Taxonomy
-from orchtrace_corpus.corpus.rules.consistency import named_years
+from orchtrace_corpus.corpus.rules.consistency import years_in
 
 
 class Details(NamedTuple):
@@ -290,7 +290,7 @@ def complete_papers(
         if ask is not None:
             draft = ask(draft, used_keys)
         # The venue of a preprint that appeared later can name another year, such as `ICML 2025`. Citations use it.
-        paper, years = draft.paper, set(named_years(draft.paper.venue))
+        paper, years = draft.paper, set(years_in(draft.paper.venue))
         if paper.year and not paper.venue_year and len(years) == 1 and str(paper.year) not in years:
             draft = draft._replace(paper=paper._replace(venue_year=int(years.pop())))
         paper = draft.complete(details.supported, pool.taxonomy)
@@ -383,5 +383,7 @@ def _facet_gaps(
             gaps.append(Gap(f"{prefix}{facet.field}", facet))
             continue
         names = [term.id for term in facet.terms] if facet.kind is Kind.LEVELS else [facet.field]
-        gaps += [Gap(name, facet, readings=candidate.readers_of(name)) for name in names if candidate.is_open(name)]
+        gaps += [
+            Gap(name, facet, readings=candidate.values_with_readers(name)) for name in names if candidate.is_open(name)
+        ]
     return gaps

@@ -15,7 +15,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.intake.papers import spell_greek
-from orchtrace_corpus.corpus.model import author_names as people
+from orchtrace_corpus.corpus.model import author_names
 from orchtrace_corpus.corpus.model.fields import OTHERS
 from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
 from orchtrace_corpus.corpus.model.records import Loaded, Paper, folded_title
@@ -70,7 +70,7 @@ def propose_changes(paper: Paper, answer: Metadata, codes: Collection[str]) -> d
         changed["title"] = title
     has_people = any("," in name for name in paper.authors) or paper.authors == ("Anonymous",)
     if "A105" in codes and has_people and OTHERS not in paper.authors:
-        changed["authors"] = people.rewritten(paper.authors, [plain(name) for name in answer.authors])
+        changed["authors"] = author_names.merge_authors(paper.authors, [plain(name) for name in answer.authors])
     if "A111" in codes and paper.doi is None and answer.doi and is_normal(IdentifierKind.DOI, answer.doi):
         changed["doi"] = answer.doi
     return changed
@@ -117,25 +117,25 @@ def _differences(paper: Paper, answers: Answers, previous: Mapping[str, Metadata
 def _author_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
     """Yield at most one difference: between the lists of authors, or if they agree, between the forms of names."""
     names = [plain(name) for name in answer.authors]
-    comparison = people.compare(paper.authors, names)
-    if not paper.authors or not people.people(names):
+    comparison = author_names.compare(paper.authors, names)
+    if not paper.authors or not author_names.without_separators(names):
         return
     parts = []
-    if comparison.foreign:
-        parts.append(f"arXiv does not list {_quote_some([name for _, name in comparison.foreign])}")
+    if comparison.unlisted:
+        parts.append(f"arXiv does not list {_quote_some([name for _, name in comparison.unlisted])}")
     if comparison.absent:
         parts.append(f"arXiv adds {_quote_some(comparison.absent)}")
-    if comparison.nobody:
-        parts.append(f"{quote(OTHERS)} stands for nobody: arXiv lists {len(people.people(names))}")
-    if comparison.reordered:
-        parts.append(f"the order on arXiv is {_quote_some(people.people(names))}")
+    if comparison.has_needless_others:
+        parts.append(f"{quote(OTHERS)} stands for nobody: arXiv lists {len(author_names.without_separators(names))}")
+    if comparison.is_reordered:
+        parts.append(f"the order on arXiv is {_quote_some(author_names.without_separators(names))}")
     if parts:
-        path = ("authors", comparison.foreign[0][0]) if comparison.foreign else ("authors",)
+        path = ("authors", comparison.unlisted[0][0]) if comparison.unlisted else ("authors",)
         yield "A105", f"the authors differ: {'; '.join(parts)}", *path
-    elif comparison.forms:
-        pairs = [f"{quote(paper.authors[index])} is {quote(name)}" for index, name in comparison.forms]
+    elif comparison.respelled:
+        pairs = [f"{quote(paper.authors[index])} is {quote(name)}" for index, name in comparison.respelled]
         some = first_names_and_more(pairs, 3, " and {} more")
-        yield "A106", f"given names are written otherwise on arXiv: {some}", "authors", comparison.forms[0][0]
+        yield "A106", f"given names are written otherwise on arXiv: {some}", "authors", comparison.respelled[0][0]
 
 
 def _other_field_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
@@ -187,7 +187,7 @@ def _is_other_work(paper: Paper, answer: Metadata) -> bool:
     names = [name for name in paper.authors if name != OTHERS]
     if not any("," in name for name in names):  # no person to compare: only titles with very few common words differ
         return similarity < 0.15
-    return similarity < 0.5 and not people.share_somebody(names, [plain(name) for name in answer.authors])
+    return similarity < 0.5 and not author_names.have_common_author(names, [plain(name) for name in answer.authors])
 
 
 def _comparable(text: str) -> str:

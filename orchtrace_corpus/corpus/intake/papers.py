@@ -27,7 +27,7 @@ from orchtrace_corpus.corpus.analysis.matching import LONGEST_NAME, Match, Sign,
 from orchtrace_corpus.corpus.analysis.query import parse_conditions
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.formats import Item, complete_item
-from orchtrace_corpus.corpus.model.author_names import bibliographic, people
+from orchtrace_corpus.corpus.model.author_names import bibtex_author, without_separators
 from orchtrace_corpus.corpus.model.fields import is_cite_key, is_key, url_problem
 from orchtrace_corpus.corpus.model.metadata import Metadata, suspected_withdrawal
 from orchtrace_corpus.corpus.model.record_fields import Value
@@ -54,7 +54,7 @@ def from_metadata(metadata: Metadata) -> Paper:
     doi = recognise(metadata.doi) if metadata.doi else None
     return Paper(
         title=plain(metadata.title),
-        authors=tuple(bibliographic(plain(name)) for name in people(metadata.authors)),
+        authors=tuple(bibtex_author(plain(name)) for name in without_separators(metadata.authors)),
         year=max(int(metadata.published[:4]), arxiv_year(metadata.arxiv_id)),
         venue=PREPRINT,
         arxiv_id=metadata.arxiv_id,

@@ -1,7 +1,7 @@
 """Candidates, which await a decision, decoded from `data/candidates.yaml`.
 
-A candidate is a record of a paper with a proposed decision and with the readings of its sources. The record has the
-tags that readers agree on. Other tags are open, and break no claim.
+A candidate is a paper with a proposed decision and with the readings of its sources. The paper has the tags on which
+readers agree. The other tags are open; an open tag cannot make a claim fail.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,16 +20,17 @@ from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute, Reading
 from orchtrace_corpus.corpus.model.field_table import CANDIDATE_FIELDS, FieldKind
 from orchtrace_corpus.corpus.model.fields import field_decoder
 from orchtrace_corpus.corpus.model.records import Entries, Evidence, EvidenceVerdict, Paper, Places, Tag
-from orchtrace_corpus.corpus.model.tagging import drop_not_arising, in_order
+from orchtrace_corpus.corpus.model.tagging import drop_not_arising, sort_levels
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term, facet_decoder
 
-_VERDICTS = {
+_COMPARISONS_BY_VERDICT = {
     EvidenceVerdict.SUPPORTED: {True},
     EvidenceVerdict.PARTLY: {True, False},
     EvidenceVerdict.CONTRADICTED: {False},
 }
-"""The verdict of a reading on a facet, by the results of comparing its tags with those of the record."""
+"""A reading's verdict on a facet: are the tags that it gives for the facet equal to those of the paper?"""
 
+# Texts of the disputes that remain when a candidate is included.
 _DECISION = "the decision to take it in"
 _CHOSEN = (
     "Chosen when the candidate was taken in; a reader of its sources reads otherwise. Not decided by the codebook."
@@ -46,24 +47,25 @@ class Decision(StrEnum):
     UNREAD = "unread"
 
 
-READ = tuple(decision for decision in Decision if decision is not Decision.UNREAD)
+READER_DECISIONS = tuple(decision for decision in Decision if decision is not Decision.UNREAD)
 """The decisions that a reader can propose."""
 
-UNDECIDED = Term(NOT_ARISING, "None", "The term does not arise; one that is absent is open.")
-"""The level of a term that does not arise in a candidate."""
+NOT_ARISING_LEVEL = Term(NOT_ARISING, "None", "The term does not arise; one that is absent is open.")
+"""The level that candidates write for a term that the paper does not have, because an absent term is open."""
 
 
 class SourceReading(NamedTuple):
-    """The reading of the sources of a candidate by one reader.
+    """What one reader reads in the sources of a candidate.
 
     Attributes:
+        by: The reader.
         note: The content of the sources, in the reader's own words.
         level, confidence: Terms of the taxonomy's facets of evidence.
         inclusion: The decision that this reader proposes, if any.
         tags: The value of every tag that was read: a term, or the level of a term such as `stop`, or `NOT_ARISING`.
-        sources: The addresses that were read.
-        location: The place in them, or a source without an address.
-        copy: Whether a hosted copy of the record's own work was read.
+        sources: The URLs that were read.
+        location: The place in the sources, or a source without a URL.
+        copy: Whether a copy of the paper itself on another host was read.
     """
 
     by: str
@@ -78,16 +80,16 @@ class SourceReading(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A paper that was found and is not decided.
+    """A paper that was found, and on which nobody has decided.
 
     Attributes:
-        paper: The record, with the settled tags.
+        paper: The paper, with the settled tags.
         proposal: The proposed decision, for a `reason`.
         found: The day of the search that found it, as `YYYY-MM-DD`.
         found_by: The names of queries, `cites KEY`, `cited by KEY`, or a file.
-        screened: The day on which a person decided to include it, while tags are open.
+        screened: The day on which a person decided to include it although tags were open, as `YYYY-MM-DD`.
         screening: Facets of exclusions that are known already, such as the family of the query.
-        open_tags: The names of the open tags: facets, and terms of a facet of levels together with that facet.
+        open_tags: The open tags: facets, and terms of a facet with levels. The facet of an open term is open, too.
     """
 
     paper: Paper
@@ -115,86 +117,99 @@ class Candidate(NamedTuple):
         return tag in self.open_tags
 
     def paper_with_evidence(self, tags: Mapping[str, Tag], facets: Mapping[str, Facet]) -> Paper:
-        """Return the paper with some tags, and with the readings of the tags in `facets` as items of evidence.
+        """Return the paper with `tags`, and with the readings of disputable tags as items of evidence.
 
-        A reading supports a facet if the record has every tag that the reading gives for it, contradicts the facet if
-        the record has none of them, and supports it partly in between.
+        `facets` are those of `disputable`. A reading supports a facet if the paper has every tag that the reading gives
+        for it, contradicts the facet if the paper has none of them, and supports it partly in between.
         """
-        paper, items = self.paper._replace(tags=tags), []
+        paper = self.paper._replace(tags=tags)
+        items = []
         for reading in self.readings:
-            same: dict[str, set[bool]] = {}
+            comparisons: dict[str, set[bool]] = {}
             for tag, value in reading.tags.items():
-                if tag in facets and facets[tag].field in tags:
-                    same.setdefault(facets[tag].field, set()).add(value_of(paper, facets[tag], tag) == value)
-            fields = {
-                verdict: tuple([field for field, agreed in same.items() if agreed == agreements])
-                for verdict, agreements in _VERDICTS.items()
-            }
-            for source, (verdict, names) in product(reading.sources, fields.items()):
+                facet = facets.get(tag)
+                if facet is not None and facet.field in tags:
+                    comparisons.setdefault(facet.field, set()).add(value_of(paper, facet, tag) == value)
+            for source, (verdict, expected) in product(reading.sources, _COMPARISONS_BY_VERDICT.items()):
+                names = tuple([field for field, results in comparisons.items() if results == expected])
                 if names:
                     item = Evidence(names, reading.note, source, reading.level, reading.confidence, verdict=verdict)
                     items.append(item._replace(location=reading.location, copy=reading.copy))
         return paper._replace(evidence=(*self.paper.evidence, *items))
 
-    def disputed(self, paper: Paper, facets: Mapping[str, Facet]) -> tuple[Dispute, ...]:
-        """Return an open dispute for each tag in `facets` that a reader reads differently from the included paper."""
-        disputes_left = []
+    def remaining_disputes(self, paper: Paper, facets: Mapping[str, Facet]) -> tuple[Dispute, ...]:
+        """Return an open dispute for each tag on which a reading differs from the paper that was included.
+
+        `facets` are those of `disputable`.
+        """
+        remaining = []
         for tag, facet in facets.items():
             stands = value_of(paper, facet, tag)
             readings = [reading for reading in self.readings if tag in reading.tags]
-            readers: dict[str, list[str]] = {stands: []}
+            readers_by_value: dict[str, list[str]] = {stands: []}
+            places: dict[str, None] = {}
             for reading in readings:
-                readers.setdefault(reading.tags[tag], []).append(reading.by)
-            if stands and len(readers) > 1:
-                by = (Reading((value,), " and ".join(names) or _DECISION) for value, names in readers.items())
-                places = [place for reading in readings for place in reading.sources or (reading.location or "",)]
-                source = " ; ".join(dict.fromkeys(filter(None, places))) or _NO_PLACE
-                disputes_left.append(Dispute(paper.key, tag, stands, tuple(by), _CHOSEN, source))
-        return tuple(disputes_left)
+                readers_by_value.setdefault(reading.tags[tag], []).append(reading.by)
+                places.update(dict.fromkeys(reading.sources or (reading.location or "",)))
+            if stands and len(readers_by_value) > 1:
+                values = [
+                    Reading((value,), " and ".join(readers) or _DECISION) for value, readers in readers_by_value.items()
+                ]
+                source = " ; ".join(filter(None, places)) or _NO_PLACE
+                remaining.append(Dispute(paper.key, tag, stands, tuple(values), _CHOSEN, source))
+        return tuple(remaining)
 
     def settled_levels(self, facet: Facet) -> dict[str, str]:
-        """Return the settled terms of a facet of levels, each with its level or `NOT_ARISING`."""
-        held = self.paper.tags.get(facet.field)
-        levels = held if isinstance(held, Mapping) else {}
-        return {term.id: levels.get(term.id, NOT_ARISING) for term in facet.terms if term.id not in self.open_tags}
+        """Return the settled terms of a facet with levels, each with its level or `NOT_ARISING`."""
+        settled_terms = [term.id for term in facet.terms if term.id not in self.open_tags]
+        return {term: value_of(self.paper, facet, term) for term in settled_terms}
 
     def settle(self, new_tags: Mapping[str, Tag], taxonomy: Taxonomy) -> "Candidate":
-        """Return the candidate with the given tags, which are settled now.
+        """Return the candidate with new tags, which are settled now.
 
-        A level settles its own term only; `{}`, by which no term arises, settles all open terms of the facet.
+        A mapping of levels settles the terms that it names. An empty mapping says that the paper has no term of the
+        facet, and settles all.
         """
-        tags, open_tags = dict(self.paper.tags), set(self.open_tags)
+        tags = dict(self.paper.tags)
+        open_tags = set(self.open_tags)
         for facet in taxonomy.papers:
             tag = new_tags.get(facet.field)
             if facet.kind is Kind.LEVELS and isinstance(tag, Mapping):
-                every, held = {term.id for term in facet.terms}, tags.get(facet.field)
-                open_tags -= tag.keys() or every
-                open_tags -= {facet.field} if open_tags.isdisjoint(every) else set()
-                levels = {**(held if isinstance(held, Mapping) else {}), **tag}
-                tags[facet.field] = drop_not_arising(in_order(facet, levels))
+                term_ids = {term.id for term in facet.terms}
+                open_tags -= tag.keys() or term_ids
+                if open_tags.isdisjoint(term_ids):
+                    open_tags.discard(facet.field)
+                levels = dict(tag)
+                old_tag = tags.get(facet.field)
+                if isinstance(old_tag, Mapping):
+                    levels = {**old_tag, **tag}
+                tags[facet.field] = drop_not_arising(sort_levels(facet, levels))
             elif tag is not None:
                 tags[facet.field] = tag
                 open_tags.discard(facet.field)
         return self._replace(paper=self.paper._replace(tags=tags), open_tags=frozenset(open_tags))
 
-    def readers_of(self, tag: str) -> tuple[tuple[str, str], ...]:
-        """Return the values of a tag that were read, each with its reader."""
+    def values_with_readers(self, tag: str) -> tuple[tuple[str, str], ...]:
+        """Return the value of a tag in each reading that has one, with the reader."""
         return tuple((reading.tags[tag], reading.by) for reading in self.readings if tag in reading.tags)
 
-    def read_values(self, tag: str) -> tuple[str, ...]:
-        """Return the values of a tag that were read, in their order."""
-        return tuple(dict.fromkeys(value for value, _ in self.readers_of(tag)))
+    def values_in_readings(self, tag: str) -> tuple[str, ...]:
+        """Return the different values of a tag in the readings."""
+        return tuple(dict.fromkeys(value for value, _ in self.values_with_readers(tag)))
 
-    def open_after(self, reading: SourceReading, facets: Mapping[str, Facet]) -> frozenset[str]:
-        """Return the tags that one reading leaves open; a facet of levels is open until all its terms are read."""
+    def open_tags_without(self, reading: SourceReading, facets: Mapping[str, Facet]) -> frozenset[str]:
+        """Return the open tags that a reading does not have; a facet with levels counts until all its terms are read.
+
+        `facets` are those of `disputable`.
+        """
         open_tags = self.open_tags - reading.tags.keys()
         for facet in facets.values():
             if facet.kind is Kind.LEVELS and open_tags.isdisjoint(term.id for term in facet.terms):
                 open_tags -= {facet.field}
         return open_tags
 
-    def read_by(self, reading: SourceReading, facets: Mapping[str, Facet]) -> Paper:
-        """Return the paper with those open tags that a reader reads."""
+    def paper_as_read(self, reading: SourceReading, facets: Mapping[str, Facet]) -> Paper:
+        """Return the paper with its open tags as in a reading; `facets` are those of `disputable`."""
         paper = self.paper
         for tag, value in reading.tags.items():
             if tag in self.open_tags:
@@ -208,93 +223,98 @@ def select_proposed(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
 
 
 def candidate_schema(taxonomy: Taxonomy) -> Schema:
-    """Return the fields of a candidate: those of a paper but the day of its addition, the proposal and the readings."""
-    evidence = {facet.field: facet_decoder(facet) for facet in taxonomy.evidence}
+    """Return the schema of a candidate, with the fields of `candidate_field_names`."""
+    evidence_decoders = {facet.field: facet_decoder(facet) for facet in taxonomy.evidence}
     reading = decoders.schema_of(
         SourceReading,
         "a reading",
-        level=evidence.get("level", decoders.text("level")),
-        confidence=evidence.get("confidence", decoders.text("confidence")),
-        inclusion=fields.terms("inclusion", "inclusion", READ),
+        level=evidence_decoders.get("level", decoders.text("level")),
+        confidence=evidence_decoders.get("confidence", decoders.text("confidence")),
+        inclusion=fields.terms("inclusion", "inclusion", READER_DECISIONS),
         tags=_read_tags(taxonomy),
         sources=fields.url_list("sources"),
-        copy=fields.mark("copy"),
+        copy=fields.yes("copy"),
     )
-    decoded = dict(paper_schema(taxonomy).decoders)
-    decoded |= {facet.field: facet_decoder(facet) for facet in (*open_facets(taxonomy), *screening_facets(taxonomy))}
-    decoded |= {field.name: field_decoder(field) for field in CANDIDATE_FIELDS if field.kind is not FieldKind.PARTS}
-    decoded["proposal"] = decoders.choice("proposal", Decision)
-    decoded["readings"] = decoders.record_list("readings", reading, SourceReading)
+    by_name = dict(paper_schema(taxonomy).decoders)
+    by_name |= {facet.field: facet_decoder(facet) for facet in (*open_facets(taxonomy), *screening_facets(taxonomy))}
+    by_name |= {field.name: field_decoder(field) for field in CANDIDATE_FIELDS if field.kind is not FieldKind.PARTS}
+    by_name["proposal"] = decoders.choice("proposal", Decision)
+    by_name["readings"] = decoders.record_list("readings", reading, SourceReading)
+    decoders_in_order = {name: by_name[name] for name in candidate_field_names(taxonomy)}
     required = ("key", "title", *(field.name for field in CANDIDATE_FIELDS if field.required))
-    return Schema("a candidate", "key", {name: decoded[name] for name in candidate_field_names(taxonomy)}, required)
+    return Schema("a candidate", "key", decoders_in_order, required)
 
 
 def candidate_field_names(taxonomy: Taxonomy) -> tuple[str, ...]:
     """Return the names of a candidate's fields and tags in canonical order; waivers come last."""
-    of_papers = (field for field in taxonomy.paper_fields if field.in_candidates and field.name != "waive")
-    own_names = field_names(CANDIDATE_FIELDS, screening_facets(taxonomy))
-    return (*field_names(of_papers, taxonomy.papers), *own_names, "waive")
+    paper_fields = (field for field in taxonomy.paper_fields if field.in_candidates and field.name != "waive")
+    paper_names = field_names(paper_fields, taxonomy.papers)
+    candidate_names = field_names(CANDIDATE_FIELDS, screening_facets(taxonomy))
+    return (*paper_names, *candidate_names, "waive")
 
 
 def screening_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
-    """Return the facets of exclusions that a candidate can have: those whose name is no facet of papers."""
+    """Return the facets of exclusions that a candidate can have: those that are not facets of papers, too."""
     paper_fields = {facet.field for facet in taxonomy.papers}
     return tuple(facet for facet in taxonomy.exclusions if facet.field not in paper_fields)
 
 
 def open_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
-    """Return the facets of levels with the level of terms that do not arise, since an absent term is open."""
+    """Return the facets with levels, with `NOT_ARISING_LEVEL` added to their levels."""
     with_levels = (facet for facet in taxonomy.papers if facet.kind is Kind.LEVELS)
-    return tuple(facet._replace(levels=(*facet.levels, UNDECIDED)) for facet in with_levels)
+    return tuple(facet._replace(levels=(*facet.levels, NOT_ARISING_LEVEL)) for facet in with_levels)
 
 
 def decode_candidates(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Candidate]:
-    """Decode a list of candidates, if there is one; problems become findings. What cannot be decoded is left out."""
+    """Decode the candidates; a field with an error is left out."""
     if file is None:
         return Entries("the candidates have")
-    schema, report = candidate_schema(taxonomy), Report(file)
-    screening = [facet.field for facet in screening_facets(taxonomy)]
+    schema = candidate_schema(taxonomy)
+    report = Report(file)
+    tag_names = [facet.field for facet in taxonomy.papers]
+    screening_names = [facet.field for facet in screening_facets(taxonomy)]
+    candidate_names = [field.name for field in CANDIDATE_FIELDS]
     candidates, starts = [], []
     for node in file.records():
         report.record = ""
         values = decode_record(node, schema, report)
         if values is None:
             continue
-        members = {name: value for name, value in values.items() if value is not None}
-        tags = {facet.field: members.pop(facet.field) for facet in taxonomy.papers if facet.field in members}
-        screened = {name: members.pop(name) for name in screening if name in members}
-        own_members = {field.name: members.pop(field.name) for field in CANDIDATE_FIELDS if field.name in members}
-        proposal = own_members.setdefault("proposal", Decision.UNCLEAR)
+        valid = {name: value for name, value in values.items() if value is not None}
+        tags = {name: valid.pop(name) for name in tag_names if name in valid}
+        screening = {name: valid.pop(name) for name in screening_names if name in valid}
+        candidate_values = {name: valid.pop(name) for name in candidate_names if name in valid}
+        proposal = candidate_values.setdefault("proposal", Decision.UNCLEAR)
         if proposal is not Decision.UNREAD and "reason" not in values and node.at != file.cut_off:
             report.add("F101", node.at, "missing field 'reason'")
-        paper = Paper(tags={field: drop_not_arising(tag) for field, tag in tags.items()}).with_values(members)
+        paper = Paper(tags={name: drop_not_arising(tag) for name, tag in tags.items()}).with_values(valid)
         open_tags = _open_tags(tags, taxonomy.papers)
-        candidates.append(Candidate(paper, screening=screened, open_tags=open_tags, **own_members))
+        candidates.append(Candidate(paper, screening=screening, open_tags=open_tags, **candidate_values))
         starts.append(node.at)
     return Entries("the candidates have", candidates, Places(file, starts), file.findings)
 
 
 def _open_tags(tags: Mapping[str, Any], facets: Iterable[Facet]) -> frozenset[str]:
-    """Return the required facets without a tag, and the terms without a level, each with its facet."""
+    """Return the required facets without a tag, the terms without a level, and the facets of these terms."""
     open_tags: set[str] = set()
     for facet in facets:
         tag = tags.get(facet.field)
-        absent: list[str] = []
+        absent_terms: list[str] = []
         if facet.kind is Kind.LEVELS:
-            absent = [term.id for term in facet.terms if term.id not in (tag or {})]
-        open_tags.update(absent)
-        if absent or (tag is None and facet.required):
+            levels = tag or {}
+            absent_terms = [term.id for term in facet.terms if term.id not in levels]
+        open_tags.update(absent_terms)
+        if absent_terms or (tag is None and facet.required):
             open_tags.add(facet.field)
     return frozenset(open_tags)
 
 
 def _read_tags(taxonomy: Taxonomy) -> Decoder:
-    decoders_by_tag = {
-        tag: fields.terms(
-            tag, f"value of {tag}", disputes.values_for(facet), codes={} if facet.kind is Kind.LEVELS else facet.codes
-        )
-        for tag, facet in disputable(taxonomy).items()
-    }
+    """Return the decoder of `SourceReading.tags`."""
+    decoders_by_tag = {}
+    for tag, facet in disputable(taxonomy).items():
+        codes = {} if facet.kind is Kind.LEVELS else facet.codes
+        decoders_by_tag[tag] = fields.terms(tag, f"value of {tag}", disputes.values_for(facet), codes=codes)
 
     def decode(node: Node, report: Report) -> dict[str, str] | None:
         if type(node) is not reader.Mapping:
@@ -305,7 +325,9 @@ def _read_tags(taxonomy: Taxonomy) -> Decoder:
         for tag, (key_at, value) in node.entries.items():
             if tag not in decoders_by_tag:
                 report.add("V101", key_at, f"unknown tag {quote(tag)}{suggestion(tag, list(decoders_by_tag))}")
-            elif (text := decoders_by_tag[tag](value, report)) is not None:
+                continue
+            text = decoders_by_tag[tag](value, report)
+            if text is not None:
                 values[tag] = text
         return values if len(values) == len(node.entries) else None
 

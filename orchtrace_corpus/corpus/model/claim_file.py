@@ -1,5 +1,6 @@
 """The claims of a corpus about itself, decoded from `data/claims.yaml`; `analysis.claims` evaluates them."""
 
+import re
 from collections.abc import Callable
 from collections.abc import Mapping as MappingType
 from enum import StrEnum
@@ -28,15 +29,16 @@ class Over(StrEnum):
 
 
 class PoolName(StrEnum):
-    """The pools that a claim can be judged over; the last is that of today with candidates proposed for inclusion."""
+    """A pool over which a claim can be evaluated."""
 
     PUBLISHED = "published"
     TODAY = "today"
     CANDIDATES = "candidates"
+    """The pool of today, and the candidates that are proposed for inclusion."""
 
 
 class Strength(StrEnum):
-    """The weight of counter-evidence."""
+    """How strongly counter-evidence speaks against a claim."""
 
     WEAK = "weak"
     MODERATE = "moderate"
@@ -44,56 +46,59 @@ class Strength(StrEnum):
 
 
 class Bounds(NamedTuple):
-    """The bounds of a number, both included; None leaves an end open."""
+    """The smallest and the largest allowed number; None means no bound."""
 
     low: int | None = None
     high: int | None = None
 
 
 class Number(NamedTuple):
-    """A number of records."""
+    """The expectation that the number of records is within bounds."""
 
     bounds: Bounds
 
 
 class Share(NamedTuple):
-    """A share of the records that pass the filters `of`. Bounds are in hundredths of a per cent."""
+    """The expectation that a share is within bounds, which are in hundredths of a per cent.
+
+    The share is that of the claim's records among the records that pass the filters `of`.
+    """
 
     bounds: Bounds
     of: tuple[Condition, ...] = ()
 
 
 class Keys(NamedTuple):
-    """Exactly these records, by key or id."""
+    """The expectation that the records are exactly these, by key or id."""
 
     keys: tuple[str, ...]
 
 
 class Counts(NamedTuple):
-    """A number of records for each of some values of a field."""
+    """The expectation of a number of records for each value of the field `by` in `counts`."""
 
     by: str
     counts: MappingType[str, int]
 
 
 class Values(NamedTuple):
-    """These records, each with its value of a field."""
+    """The expectation of these records, each with its value of the field `by`."""
 
     by: str
     values: MappingType[str, str]
 
 
 class AuditSheet(NamedTuple):
-    """A coding sheet by its path below the corpus's folder, and its text; None where it cannot be read."""
+    """A coding sheet: its path below the corpus's folder, and its text (None if it cannot be read)."""
 
     path: str
     text: str | None = None
 
 
 class Agreement(NamedTuple):
-    """The agreement of two readers; with one sheet, the corpus is the other reader.
+    """The expectation of an agreement between two readers; with one sheet, the corpus is the second reader.
 
-    `agreement` has the numbers of equal and of all cells by column, or under the empty text over all columns.
+    `agreement` has pairs, the number of equal cells and of all cells, by column. Its key `""` means all columns.
     """
 
     sheets: tuple[AuditSheet, ...]
@@ -104,7 +109,7 @@ Expectation = Number | Share | Keys | Counts | Values | Agreement
 
 
 class NarrowReading(NamedTuple):
-    """The records of a claim that a stricter reading counts, with its reason."""
+    """A stricter reading of a claim: the records that it counts, and its reason."""
 
     name: str
     keys: tuple[str, ...]
@@ -112,7 +117,7 @@ class NarrowReading(NamedTuple):
 
 
 class Counter(NamedTuple):
-    """Counter-evidence to a claim: a note with its source, and the records concerned, if any."""
+    """Counter-evidence to a claim: a note with its source, and the keys or ids of the records that it is about."""
 
     note: str
     strength: Strength
@@ -127,12 +132,15 @@ class Claim(NamedTuple):
         id: The claim's name, unique among claims.
         claim: The sentence.
         expect: The expectation about the records that pass `where`.
-        boundary: What the sentence does not say.
-        source: Where the claim was made, or what it rests on.
-        scope: Filters that select the records that the claim is about, such as those of the published pool.
-        where: Filters that select among the records in `scope`.
-        only: The one pool over which the sentence makes sense, such as that of a count; None if it does over each.
-        observations: The observations of a claim over scale.
+        boundary: A caveat, such as "A count of what was retained, not of the field."
+        source: Where the claim was made, or the data for it.
+        over: The kinds of records that the claim is about.
+        scope: Filters for the records that the claim is about, such as those of the published pool.
+        where: Further filters among the records in `scope`.
+        readings: Stricter readings of the sentence.
+        counter: The counter-evidence.
+        only: The only pool over which the sentence makes sense, such as a count; None if it makes sense over all.
+        observations: The observations of `data/scale.yaml`, if the claim is over scale.
     """
 
     id: str
@@ -150,16 +158,18 @@ class Claim(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Return True if the claim counts or names its records exactly, so that any addition outdates it."""
-        bounds = self.expect.bounds if isinstance(self.expect, Number) else Bounds()
-        return isinstance(self.expect, (Keys, Counts)) or bounds.low == bounds.high not in (None, 0)
+        """True if the claim counts or names its records exactly, so that any new record outdates it."""
+        if isinstance(self.expect, Number):
+            low, high = self.expect.bounds
+            return low == high and low not in (None, 0)
+        return isinstance(self.expect, (Keys, Counts))
 
 
 class ClaimFile(NamedTuple):
-    """The claims of a corpus as read: those without mistakes, their places, and the mistakes.
+    """The claims of a corpus without errors, their places, and the findings of the file.
 
-    `unread` has the ids of claims with mistakes, as they are written; an empty text for a claim without an id. Such a
-    claim is not judged: without a filter whose name is misspelt, it would look for all records.
+    `unread` has the ids of the claims with errors; an empty text for one without an id. These claims are not evaluated:
+    without a filter that could not be read, a claim would be about too many records.
     """
 
     claims: tuple[Claim, ...] = ()
@@ -168,7 +178,7 @@ class ClaimFile(NamedTuple):
     unread: tuple[str, ...] = ()
 
     def locate(self, index: int, *path: str | int) -> Location:
-        """Return the place of a value in the claim at an index."""
+        """Return the place of a value in the claim at an index of `claims`."""
         if self.places is None:
             raise IndexError(index)
         return self.places.locate(index, *path)
@@ -177,23 +187,24 @@ class ClaimFile(NamedTuple):
 def decode_claims(
     file: YamlFile | None, read_sheet: Callable[[str], str | None], scale: "Entries[Observation]"
 ) -> ClaimFile:
-    """Decode a list of claims, if there is one; `read_sheet` and `scale` give the data that some of them rest on."""
+    """Decode the claims; `read_sheet` and `scale` give the coding sheets and observations that claims compare."""
     if file is None:
         return ClaimFile()
     report = Report(file)
-    read_once = cache(read_sheet)
+    read_once = cache(read_sheet)  # several claims can name one sheet
     claims, starts, unread = [], [], []
     ids: set[str] = set()
-    reported = len(file.findings)
+    count_before = len(file.findings)
     for node in file.records():
         report.record = ""
         values = decode_record(node, _CLAIM, report) or {}
-        name = values.get("id")
-        if name in ids and type(node) is Mapping:
-            report.add("C105", node.entries["id"][1].at, f"claim id {quote(name)} is used twice; give each its own")
-        ids.update(() if name is None else (name,))
+        claim_id = values.get("id")
+        if claim_id in ids and type(node) is Mapping:
+            report.add("C105", node.entries["id"][1].at, f"claim id {quote(claim_id)} is used twice; give each its own")
+        if claim_id is not None:
+            ids.add(claim_id)
         is_whole = values.keys() >= set(_CLAIM.required) and None not in values.values() and node.at != file.cut_off
-        if is_whole and len(file.findings) == reported:
+        if is_whole and len(file.findings) == count_before:
             claim = Claim(**values)
             if Over.SCALE in claim.over:
                 claim = claim._replace(observations=scale.items)
@@ -204,11 +215,12 @@ def decode_claims(
             starts.append(node.at)
         else:
             unread.append(report.record)
-        reported = len(file.findings)
+        count_before = len(file.findings)
     return ClaimFile(tuple(claims), Places(file, starts), tuple(file.findings), tuple(unread))
 
 
 def _over(node: Node, report: Report) -> Any:
+    """Decode one kind of record, or a list of kinds."""
     decode_kind = fields.terms("over", "kind of record", tuple(Over), code="C102")
     if type(node) is Scalar:
         kind = decode_kind(node, report)
@@ -222,40 +234,42 @@ def _expectation(node: Node, report: Report) -> Expectation | None:
     if type(node) is not Mapping:
         report.add("F103", node.at, f"'expect' must be {_FORMS}, not {decoders.kind_of(node)}")
         return None
-    form = _BY_FIELDS.get(frozenset(node.entries))
+    form = _FORMS_BY_FIELDS.get(frozenset(node.entries))
     if form is None:
         names = ", ".join(quote(name) for name in node.entries)
         report.add("C102", node.at, f"'expect' must be {_FORMS}, not a mapping of {names or 'nothing'}")
         return None
     schema, build = form
-    values = decode_record(node, schema, report)
-    return None if values is None or None in values.values() else build(**values)
+    expectation: Expectation | None = decoders.decode_value(node, schema, build, report)
+    return expectation
 
 
 def _parse_ratio(text: str) -> tuple[int, int]:
-    equal, _, total = text.partition(" of ")
-    if all(part.isascii() and part.isdigit() and len(part) < 10 for part in (equal, total)):
-        return int(equal), int(total)
-    raise ValueError(f"{quote(text)} says no agreement: write 31 of 32")
+    ratio = re.fullmatch(r"(\d{1,9}) of (\d{1,9})", text, re.ASCII)
+    if ratio is None:
+        raise ValueError(f"{quote(text)} says no agreement: write 31 of 32")
+    return int(ratio[1]), int(ratio[2])
 
 
 def _parse_percentage(text: str) -> int:
     """Return a percentage with at most two decimals in hundredths of a per cent."""
-    whole, _, decimals = text.removesuffix("%").strip().partition(".")
-    digits = whole + decimals
-    if text.endswith("%") and whole and len(decimals) < 3 and digits.isascii() and digits.isdigit():
-        hundredths = int(whole) * 100 + int((decimals + "00")[:2])
+    percentage = re.fullmatch(r"\s*(\d+)(?:\.(\d{0,2}))?\s*%", text, re.ASCII)
+    if percentage is not None:
+        decimals = percentage[2] or ""
+        hundredths = int(percentage[1]) * 100 + int(decimals.ljust(2, "0"))
         if hundredths <= 10_000:
             return hundredths
     raise ValueError(f"{quote(text)} is not a percentage: write 10%, or 2.5%")
 
 
+# Each returns the decoder of a field, by its name: `_natural("count")` decodes the field `count`.
 _natural = partial(fields.natural, code="C102", problem="{} is not a number of records: write digits")
 _ratio = partial(decoders.parsed, code="C102", parse=_parse_ratio)
 _percent = partial(decoders.parsed, code="C102", parse=_parse_percentage)
 
 
 def _agreement(node: Node, report: Report) -> dict[str, tuple[int, int]] | None:
+    """Decode `Agreement.agreement`: a ratio over all columns, or a mapping from columns to ratios."""
     if type(node) is Scalar:
         overall = _ratio("agreement")(node, report)
         return None if overall is None else {"": overall}
@@ -270,10 +284,10 @@ def _sheets(node: Node, report: Report) -> tuple[AuditSheet, ...] | None:
     if len(paths) > 2:
         report.add("C102", node.at, "agreement is between two readers: name one sheet, or two")
         return None
-    wrong = [path for path in paths if path.startswith("/") or ".." in path.split("/")]
-    if wrong:
-        report.add("C102", node.at, f"{quote(wrong[0])} is not a path below the corpus, such as data/audits/one.csv")
-        return None
+    for path in paths:
+        if path.startswith("/") or ".." in path.split("/"):
+            report.add("C102", node.at, f"{quote(path)} is not a path below the corpus, such as data/audits/one.csv")
+            return None
     return tuple(map(AuditSheet, paths))
 
 
@@ -294,6 +308,7 @@ _FORMS = (
 _SHARE = Schema(
     "a share", "", {"at_least": _percent("at_least"), "at_most": _percent("at_most"), "of": conditions("of")}, ()
 )
+# Fields of `expect` with their decoders, and the function that makes the expectation of their values.
 _EXPECTATIONS: tuple[tuple[dict[str, Decoder], Callable[..., Expectation]], ...] = (
     ({"count": _natural("count")}, lambda count: Number(Bounds(count, count))),
     ({"at_least": _natural("at_least")}, lambda at_least: Number(Bounds(at_least, None))),
@@ -308,7 +323,7 @@ _EXPECTATIONS: tuple[tuple[dict[str, Decoder], Callable[..., Expectation]], ...]
     ({"by": decoders.text("by"), "values": decoders.by_name("values", decoders.text("a value"))}, Values),
     ({"sheets": _sheets, "agreement": _agreement}, Agreement),
 )
-_BY_FIELDS = {
+_FORMS_BY_FIELDS = {
     frozenset(decoders): (Schema("an expectation", "", decoders, tuple(decoders)), build)
     for decoders, build in _EXPECTATIONS
 }
@@ -328,7 +343,7 @@ _CLAIM = decoders.schema_of(
         "an item of counter-evidence",
         strength=decoders.choice("strength", Strength, code="C102"),
     ),
-    # Every claim makes sense over the pool of today that makes none over another.
+    # Claims that make sense over a later pool make sense over all, so `published` is the only choice.
     only=fields.terms("only", "pool", (PoolName.PUBLISHED,), code="C102"),
-    observations=None,
+    observations=None,  # no field of the file
 )

@@ -18,7 +18,7 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 
 class Case(NamedTuple):
-    """A record that shows how a tag is coded; the value `none` says that a decision does not arise in it."""
+    """A paper that shows how a tag is coded; the value `none` means that it does not have a term with levels."""
 
     record: str
     value: str
@@ -29,10 +29,10 @@ class Coding(NamedTuple):
     """The coding rules of one tag: a facet of papers, or a term of a facet of kind `levels`, such as `stop`.
 
     Attributes:
-        rules: The rules that decide, in their order.
-        include: What counts.
-        exclude: What does not count, though it looks similar.
-        cases: Records that show it.
+        rules: The rules, in the order in which they are applied.
+        include: Descriptions of what counts.
+        exclude: Descriptions of what looks similar but does not count.
+        cases: Examples.
     """
 
     tag: str
@@ -43,7 +43,7 @@ class Coding(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A reason to take a paper in, or to leave it out."""
+    """A reason to include or to exclude a paper."""
 
     id: str
     rule: str
@@ -65,13 +65,13 @@ class Origin(StrEnum):
 
 
 class Query(NamedTuple):
-    """A query, by the name that records of exclusions and candidates have.
+    """A query; exclusions and candidates record the name of the query that found them.
 
     Attributes:
         name: A term of the protocol's `query_field`.
-        family: The id of the published family that it belongs to.
-        query: In the search syntax of arXiv's API.
-        by: Whose query string it is.
+        family: The id of the `Family` that it belongs to.
+        query: The query string, in the search syntax of arXiv's API.
+        by: The author of the query string.
     """
 
     name: str
@@ -81,14 +81,14 @@ class Query(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """The reasons to exclude a paper at a stage of screening, a term of the protocol's `stage_field`."""
+    """The rule by which papers are excluded at a stage, a term of the protocol's `stage_field`."""
 
     stage: str
     rule: str
 
 
 class Carries(NamedTuple):
-    """The claims that a kind of source can carry."""
+    """The statements for which a kind of source counts as evidence."""
 
     kind: str
     carries: str
@@ -98,10 +98,11 @@ class Protocol(NamedTuple):
     """The protocol of searching, screening and updating; the attributes are the fields of the file.
 
     Attributes:
-        search_from: The first day that searches are about, where no run says otherwise.
-        search_categories: The categories of arXiv that are searched; all without any.
-        citing: Filters on the papers whose citations are followed; none are without any.
-        citing_least: How many of these papers a work must cite, or be cited by, to be a candidate.
+        query_field, stage_field: Facets of exclusions whose terms are the names of queries and of stages.
+        search_from: The first day for which a query is searched that no run has searched before.
+        search_categories: The categories of arXiv that are searched; empty for all.
+        citing: Filters for the papers whose citations are followed; empty for no papers.
+        citing_least: The number of these papers that a work must cite, or be cited by, to become a candidate.
     """
 
     kind: str
@@ -124,44 +125,44 @@ class Protocol(NamedTuple):
 
 
 class ProtocolFile(NamedTuple):
-    """The protocol as read; None if there is none, or it has mistakes."""
+    """The protocol, None if it is missing or has errors, and the findings of its file."""
 
     protocol: Protocol | None = None
     findings: tuple[Finding, ...] = ()
 
     @property
     def total(self) -> int:
-        """Return the number of queries."""
+        """The number of queries."""
         return len(self.protocol.queries) if self.protocol else 0
 
     def require(self) -> Protocol | None:
-        """Return the protocol, None if the corpus has none; raise `InvalidCorpusError` if it has mistakes."""
+        """Return the protocol, None if it is missing; raise `InvalidCorpusError` if it has errors."""
         raise_findings("the protocol has errors:", self.findings)
         return self.protocol
 
 
-def decode_codebook(file: YamlFile | None, pool: Pool, is_sound: bool = True) -> Entries[Coding]:
-    """Decode a list of entries, if there is one; compare its cases with the papers, if these are sound."""
+def decode_codebook(file: YamlFile | None, pool: Pool, are_records_sound: bool = True) -> Entries[Coding]:
+    """Decode the codebook, and compare its cases with the papers unless these have errors."""
     if file is None:
         return Entries("the codebook has")
-    tags = {facet.field: facet for facet in pool.taxonomy.papers} | disputable(pool.taxonomy)
+    facets_by_tag = {facet.field: facet for facet in pool.taxonomy.papers} | disputable(pool.taxonomy)
     schema = decoders.schema_of(
         Coding,
         "an entry of the codebook",
         "tag",
-        tag=fields.terms("tag", "axis or facet", tuple(tags), code="V101"),
+        tag=fields.terms("tag", "axis or facet", tuple(facets_by_tag), code="V101"),
         cases=records_of("cases", Case, "a case", record=fields.key("record")),
     )
-    coded: set[str] = set()
+    tags_before: set[str] = set()
 
     def check(coding: Coding, node: Mapping, report: Report) -> bool:
-        if coding.tag in coded:
+        if coding.tag in tags_before:
             report.add("B101", node.entries["tag"][1].at, f"{quote(coding.tag)} is there twice; join the two entries")
-        coded.add(coding.tag)
-        cases = nodes_of(node, "cases")
-        if is_sound and len(cases) == len(coding.cases):
-            _check_cases(coding, tags[coding.tag], cases, pool, report)
-        return True
+        tags_before.add(coding.tag)
+        case_nodes = nodes_of(node, "cases")
+        if are_records_sound and len(case_nodes) == len(coding.cases):  # a case with an error is not in `coding.cases`
+            _check_cases(coding, facets_by_tag[coding.tag], case_nodes, pool, report)
+        return True  # keep the entry: its own content is valid
 
     return decode_entries("the codebook has", file, schema, Coding, check)
 
@@ -169,34 +170,41 @@ def decode_codebook(file: YamlFile | None, pool: Pool, is_sound: bool = True) ->
 def _check_cases(coding: Coding, facet: Facet, nodes: list[Node], pool: Pool, report: Report) -> None:
     """Report cases of unknown records, and cases that their records contradict."""
     allowed = values_for(facet)
-    papers = {paper.key: paper for paper in pool.papers}
-    for case, item in zip(coding.cases, nodes, strict=True):
-        if type(item) is not Mapping:
+    is_facet_with_levels = facet.kind is Kind.LEVELS and coding.tag == facet.field  # only its terms have values
+    papers_by_key = {paper.key: paper for paper in pool.papers}
+    for case, node in zip(coding.cases, nodes, strict=True):
+        if type(node) is not Mapping:
             continue
-        at = {name: value.at for name, (_, value) in item.entries.items()}
-        if case.value not in allowed or (facet.kind is Kind.LEVELS and coding.tag == facet.field):
-            shown = suggestion(case.value, allowed)
-            report.add("B102", at["value"], f"{coding.tag} has no value {quote(case.value)}{shown}")
-        elif case.record not in papers:
-            near = near_suggestion(case.record, list(papers))
-            report.add("B103", at["record"], f"there is no {pool.taxonomy.noun.one} {quote(case.record)}{near}")
-        elif (value := value_of(papers[case.record], facet, coding.tag)) != case.value:
+        record_at = node.entries["record"][1].at
+        value_at = node.entries["value"][1].at
+        if case.value not in allowed or is_facet_with_levels:
+            hint = suggestion(case.value, allowed)
+            report.add("B102", value_at, f"{coding.tag} has no value {quote(case.value)}{hint}")
+            continue
+        paper = papers_by_key.get(case.record)
+        if paper is None:
+            near = near_suggestion(case.record, list(papers_by_key))
+            report.add("B103", record_at, f"there is no {pool.taxonomy.noun.one} {quote(case.record)}{near}")
+            continue
+        value = value_of(paper, facet, coding.tag)
+        if value != case.value:
             message = f"{quote(case.record)} has {coding.tag} {quote(value)}, not {quote(case.value)}"
-            report.add("B104", at["value"], f"{message}; change the record or the case")
+            report.add("B104", value_at, f"{message}; change the record or the case")
 
 
 def decode_protocol(file: YamlFile | None, taxonomy: Taxonomy) -> ProtocolFile:
-    """Decode a protocol, if there is one; queries and stages are terms of the facets of exclusions that it names."""
+    """Decode the protocol; its queries and stages must be terms of the facets `query_field` and `stage_field`."""
     if file is None:
         return ProtocolFile()
     report = Report(file)
     node = file.root()
     facets = {facet.field: facet for facet in taxonomy.exclusions if facet.kind is Kind.SINGLE}
-    queries, stages = (facets.get(text_of(node, name)) for name in ("query_field", "stage_field"))
+    query_facet = facets.get(text_of(node, "query_field"))
+    stage_facet = facets.get(text_of(node, "stage_field"))
     query_name = decoders.text("name")
     if text_of(node, "query_field"):
-        query_name = fields.terms("name", "term of query_field", queries.values if queries else ())
-    stage = fields.terms("stage", "term of stage_field", stages.values if stages else ())
+        query_name = fields.terms("name", "term of query_field", query_facet.values if query_facet else ())
+    stage = fields.terms("stage", "term of stage_field", stage_facet.values if stage_facet else ())
     key = fields.key("id")
     schema = decoders.schema_of(
         Protocol,
@@ -230,6 +238,6 @@ def _check_queries(protocol: Protocol, node: Node | None, report: Report) -> Non
         try:
             check_query(query.query)
         except QuerySyntaxError as error:
-            before, rest = query.query[: error.at], query.query[error.at :]
-            place = f"at {quote(rest[:30])}" if rest else f"behind {quote(before[-30:])}"
+            rest = query.query[error.at :]
+            place = f"at {quote(rest[:30])}" if rest else f"behind {quote(query.query[-30:])}"
             report.add("B106", item.entries["query"][1].at, f"arXiv cannot read the query {place}: {error}")

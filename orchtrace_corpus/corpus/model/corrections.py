@@ -1,7 +1,7 @@
 """The published bibliography, and the corrections that were made to it: two tables in CSV.
 
-`data/published.csv` holds the survey's own table of papers, `data/corrections.csv` each value that differs in this
-corpus. Together they determine every bibliographic field of the published pool.
+`data/published.csv` is the table of papers that the survey printed. `data/corrections.csv` has each value that differs
+in this corpus. Together they determine every bibliographic field of the published pool.
 """
 
 import csv
@@ -13,19 +13,19 @@ from orchtrace_corpus.base.findings import Finding, Location, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 
 IDENTIFIERS = ("doi", "openreview_id", "acl_id")
-"""Fields that a published table may have no column for: what a record has of them was added."""
+"""Fields that a published table need not have: without a column, the value of a record is an addition."""
 
 COMPARED = ("title", "first_author", "affiliation", "year", "arxiv_id", *IDENTIFIERS, "venue", "urls")
 """The fields of a paper that a published table can give."""
 
-CORRECTION = ("record", "field", "published", "now", "source")
+CORRECTION_COLUMNS = ("record", "field", "published", "now", "source")
 """The columns of `data/corrections.csv`."""
 
 URL_SEPARATOR = " ; "
 
 
 class PublishedRow(NamedTuple):
-    """A row of the published table: the values of a paper by field."""
+    """A row of the published table: the key of a paper, its values by field, and the row's line from 1."""
 
     key: str
     values: Mapping[str, str]
@@ -52,7 +52,7 @@ class Correction(NamedTuple):
 
 
 class PublishedBibliography(NamedTuple):
-    """The published table, None without one, and its corrections, with the findings of both files and their paths."""
+    """The rows of the published table, None if it is missing, and its corrections; findings and paths of both files."""
 
     rows: tuple[PublishedRow, ...] | None = None
     corrections: tuple[Correction, ...] = ()
@@ -67,24 +67,27 @@ class PublishedBibliography(NamedTuple):
 
 
 def decode(published: TextFile | None, corrections: TextFile | None) -> PublishedBibliography:
-    """Decode the published table and its corrections, each if there is one."""
+    """Decode the published table and its corrections; either file can be missing."""
     findings: list[Finding] = []
     rows = None
+    published_path = ""
     if published is not None:
-        table = _rows(published, ("key",), ("key", *COMPARED), findings)
-        rows = tuple(PublishedRow(values.pop("key"), values, line) for line, values in table)
-    corrected: tuple[Correction, ...] = ()
+        published_path = published.path
+        lines = _lines(published, ("key",), ("key", *COMPARED), findings)
+        rows = tuple(PublishedRow(values.pop("key"), values, line) for line, values in lines)
+    decoded: tuple[Correction, ...] = ()
+    corrections_path = ""
     if corrections is not None:
-        table = _rows(corrections, CORRECTION, CORRECTION, findings)
-        corrected = tuple(Correction(**values, line=line) for line, values in table)
-    paths = (file.path if file else "" for file in (published, corrections))
-    return PublishedBibliography(rows, corrected, tuple(findings), *paths)
+        corrections_path = corrections.path
+        lines = _lines(corrections, CORRECTION_COLUMNS, CORRECTION_COLUMNS, findings)
+        decoded = tuple(Correction(**values, line=line) for line, values in lines)
+    return PublishedBibliography(rows, decoded, tuple(findings), published_path, corrections_path)
 
 
-def _rows(
+def _lines(
     file: TextFile, required: tuple[str, ...], allowed: tuple[str, ...], findings: list[Finding]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the line and the cells of each row; problems go to `findings`."""
+    """Yield the line (from 1) and the cells by column of each row; problems are added to `findings`."""
     reader = csv.reader(io.StringIO(file.text.removeprefix("\ufeff"), newline=""), strict=True)
 
     def refuse(message: str, line: int) -> None:
@@ -92,15 +95,15 @@ def _rows(
 
     try:
         header = next(reader, [])
-        wrong = [name for name in header if name not in allowed or header.count(name) > 1]
+        unexpected = [name for name in header if name not in allowed or header.count(name) > 1]
         missing = [name for name in required if name not in header]
-        if wrong:
-            refuse(f"unknown or repeated column {quote(wrong[0])}{suggestion(wrong[0], allowed)}", 1)
+        if unexpected:
+            refuse(f"unknown or repeated column {quote(unexpected[0])}{suggestion(unexpected[0], allowed)}", 1)
         if missing:
             refuse(f"missing column {quote(missing[0])}", 1)
-        if wrong or missing:
+        if unexpected or missing:
             return
-        while (cells := next(reader, None)) is not None:
+        for cells in reader:
             if not cells:
                 continue
             if len(cells) != len(header):

@@ -19,22 +19,25 @@ _EVIDENCE_FIELDS = frozenset(Evidence._fields)
 
 
 def paper_schema(taxonomy: Taxonomy) -> Schema:
-    """Return the fields of a paper: those of the table and of the survey, and a tag for each facet of the taxonomy."""
+    """Return the schema of a paper: fixed and declared fields, and a tag for each facet of papers."""
     return _schema(taxonomy.noun.with_article, "key", taxonomy.paper_fields, taxonomy.papers, taxonomy)
 
 
 def exclusion_schema(taxonomy: Taxonomy) -> Schema:
-    """Return the fields of an exclusion: those of the table, and a tag for each of its facets."""
+    """Return the schema of an exclusion: fixed fields, and a tag for each facet of exclusions."""
     return _schema("an exclusion", "id", EXCLUSION_FIELDS, taxonomy.exclusions, taxonomy)
 
 
 def field_names(record_fields: Iterable[RecordField], facets: Iterable[Facet]) -> tuple[str, ...]:
-    """Return the names of fields and facets in canonical order: tags follow the head of a record."""
-    head: list[str] = []
-    rest: list[str] = []
+    """Return the names of fields and facets in canonical order: the head of a record, its tags, the other fields."""
+    names_in_head: list[str] = []
+    other_names: list[str] = []
     for field in record_fields:
-        (head if field.section is Section.HEAD else rest).append(field.name)
-    return (*head, *(facet.field for facet in facets), *rest)
+        if field.section is Section.HEAD:
+            names_in_head.append(field.name)
+        else:
+            other_names.append(field.name)
+    return (*names_in_head, *(facet.field for facet in facets), *other_names)
 
 
 def _schema(
@@ -49,24 +52,24 @@ def _schema(
             by_name[field.name] = decoders.records_of(field.name, Waiver, "a waiver", code=code)
         else:
             by_name[field.name] = field_decoder(field)
-    required = (field.name for field in record_fields if field.required)
-    ordered = {name: by_name[name] for name in field_names(record_fields, facets)}
+    in_order = {name: by_name[name] for name in field_names(record_fields, facets)}
+    required_fields = [field.name for field in record_fields if field.required]
+    required_tags = [facet.field for facet in facets if facet.required]
     omitted = {name: f"the taxonomy omits the field {quote(name)}; remove it here or there" for name in taxonomy.omit}
-    tags = [facet.field for facet in facets if facet.required]
-    setting = "corpus tag {{record}} {}=..., or write required: false for it in data/taxonomy.yaml"
-    fixes = {name: f"; set it: {setting.format(name)}" for name in tags}
-    return Schema(noun, title_field, ordered, (*required, *tags), omitted, fixes)
+    fix = "; set it: corpus tag {{record}} {}=..., or write required: false for it in data/taxonomy.yaml"
+    fixes = {name: fix.format(name) for name in required_tags}  # `{{record}}` becomes `{record}`
+    return Schema(noun, title_field, in_order, (*required_fields, *required_tags), omitted, fixes)
 
 
 def _evidence_schema(taxonomy: Taxonomy) -> Schema:
-    supported = (*(facet.field for facet in taxonomy.papers), *taxonomy.facts)
+    supportable = (*(facet.field for facet in taxonomy.papers), *taxonomy.facts)
     schema = schema_of(
         Evidence,
         "a piece of evidence",
-        tags=term_list("tags", fields.terms("tags", "axis or facet", supported, code="V101")),
+        tags=term_list("tags", fields.terms("tags", "axis or facet", supportable, code="V101")),
         source=url("source"),
         more=None,
-        copy=fields.mark("copy"),
+        copy=fields.yes("copy"),
         **{facet.field: facet_decoder(facet) for facet in taxonomy.evidence},
     )
     required = (*schema.required, *(facet.field for facet in taxonomy.evidence if facet.required))
@@ -74,7 +77,7 @@ def _evidence_schema(taxonomy: Taxonomy) -> Schema:
 
 
 def decode_papers(file: YamlFile, taxonomy: Taxonomy, *, are_whole: bool = True) -> tuple[tuple[Paper, ...], Places]:
-    """Decode a list of papers; problems go to `file.findings`. Fields may be missing if the papers are not whole."""
+    """Decode the papers of a file; problems become its findings. Only papers that are whole need required fields."""
     more_fields = tuple(field.name for field in taxonomy.paper_fields if field.name not in Paper._fields)
     schema = paper_schema(taxonomy)
     if not are_whole:
@@ -83,40 +86,42 @@ def decode_papers(file: YamlFile, taxonomy: Taxonomy, *, are_whole: bool = True)
 
 
 def decode_exclusions(file: YamlFile, taxonomy: Taxonomy) -> tuple[tuple[Exclusion, ...], Places]:
-    """Decode a list of exclusions; problems go to `file.findings`."""
+    """Decode the exclusions of a file; problems become findings of the file."""
     return _decode(file, exclusion_schema(taxonomy), taxonomy.exclusions, Exclusion)
 
 
 def decode_published(file: YamlFile | None) -> PublishedPool | None:
-    """Decode `data/published.yaml`; problems become findings. None if there are any, or no such file."""
+    """Decode `data/published.yaml`; return None if it is missing or has problems, which become findings of the file."""
     if file is None:
         return None
     schema = schema_of(PublishedPool, "the published pool", "day", day=decoders.iso_date("day"))
     node = file.root()
-    values = None if node is None else decode_record(node, schema, Report(file))
+    values = decode_record(node, schema, Report(file)) if node else None
     return None if values is None or file.findings else PublishedPool(**values)
 
 
 def missing_records(file: YamlFile, published: PublishedPool | None, loaded: Loaded) -> list[Finding]:
-    """Return the records of the published pool that the corpus does not have, each at its place in the list."""
-    known_names = {"papers": loaded.known_keys, "exclusions": loaded.known_ids}
-    missing = []
-    for field, known_in_corpus in known_names.items():
-        names = getattr(published, field, ())
-        if known_in_corpus is not None and not known_in_corpus.issuperset(names):
-            nodes = zip(names, nodes_of(file.root(), field), strict=True)
-            missing += [(field, name, node.at) for name, node in nodes if name not in known_in_corpus]
-    findings = []
-    for field, name, at in missing:
-        noun = loaded.noun.one if field == "papers" else "exclusion"
-        message = f"there is no {noun} {quote(name)}, which the published pool has"
-        findings.append(Finding("F119", message, file.location(at), name))
+    """Return a finding for each record of the published pool that the corpus does not have."""
+    findings: list[Finding] = []
+    if published is None:
+        return findings
+    for field, noun, names, names_in_corpus in (
+        ("papers", loaded.noun.one, published.papers, loaded.known_keys),
+        ("exclusions", "exclusion", published.exclusions, loaded.known_ids),
+    ):
+        if names_in_corpus is None or names_in_corpus.issuperset(names):
+            continue
+        for name, node in zip(names, nodes_of(file.root(), field), strict=True):
+            if name not in names_in_corpus:
+                message = f"there is no {noun} {quote(name)}, which the published pool has"
+                findings.append(Finding("F119", message, file.location(node.at), name))
     return findings
 
 
 def _evidence(**values: Any) -> Evidence:
-    more_values = {name: values.pop(name) for name in list(values) if name not in _EVIDENCE_FIELDS}
-    return Evidence(**values, more=more_values)
+    """Return an item of evidence with the facets that only the taxonomy declares in `more`."""
+    more = {name: values.pop(name) for name in list(values) if name not in _EVIDENCE_FIELDS}
+    return Evidence(**values, more=more)
 
 
 def _decode(
@@ -126,6 +131,7 @@ def _decode(
     build: Callable[..., RecordType],
     more_fields: tuple[str, ...] = (),
 ) -> tuple[tuple[RecordType, ...], Places]:
+    """Decode the records of a file; `more_fields` are the fields whose values belong into `Paper.more`."""
     report = Report(file)
     tag_fields = tuple(facet.field for facet in facets)
     records: list[RecordType] = []
@@ -135,10 +141,10 @@ def _decode(
         values = decode_record(node, schema, report)
         if values is None:
             continue
-        members = {name: value for name, value in values.items() if value is not None}
-        tags = {field: members.pop(field) for field in tag_fields if field in members}
-        if more_fields and (more_members := {name: members.pop(name) for name in more_fields if name in members}):
-            members["more"] = more_members
-        records.append(build(tags=tags, **members))
+        valid = {name: value for name, value in values.items() if value is not None}
+        tags = {field: valid.pop(field) for field in tag_fields if field in valid}
+        if more_fields:
+            valid["more"] = {name: valid.pop(name) for name in more_fields if name in valid}
+        records.append(build(tags=tags, **valid))
         starts.append(node.at)
     return tuple(records), Places(file, starts)

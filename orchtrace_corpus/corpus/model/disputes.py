@@ -1,10 +1,11 @@
 """Recorded disagreements about tags, decoded from `data/disputes.yaml`.
 
-A record has one value of every tag. The other readings by sources or readers are recorded here, so that lists and
-figures can mark the tag and `corpus claims --stress` can try them. Where independent readers of the sources agree on
-another value, `read_by` returns the corpus with that value.
+A paper has one value of every tag. Other values, which sources or readers gave, are recorded in disputes: lists and
+figures mark the tag, and `corpus claims --stress` tries the values. If independent readers of the sources agree on
+another value, `pool_as_read` returns the corpus with that value.
 """
 
+import re
 from collections import abc
 from collections.abc import Collection, Iterable
 from enum import StrEnum
@@ -20,7 +21,7 @@ from orchtrace_corpus.corpus.model.records import Entries, Paper, Pool, ReadingN
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 NOT_ARISING = "none"
-"""The level of a term that does not arise in a record, and the word for a facet of levels without any term."""
+"""The value of a term (of a facet with levels) that a record does not have."""
 
 
 class State(StrEnum):
@@ -31,7 +32,7 @@ class State(StrEnum):
 
 
 class Reading(NamedTuple):
-    """A reading of a source. Several values say "one of these, without telling which"."""
+    """A value of a tag by one reader or source; several values if the reader cannot decide between them."""
 
     values: tuple[str, ...]
     by: str
@@ -41,7 +42,7 @@ class Reading(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """The argument of one reader for a reading of the tag, with its source."""
+    """The argument of one reader for a value of the tag, with its source."""
 
     by: str
     why: str
@@ -52,12 +53,12 @@ class Argument(NamedTuple):
 
 
 class Agreed(NamedTuple):
-    """The other value that independent readers of the sources agree on.
+    """A value other than the paper's, on which independent readers of the sources agree.
 
     Attributes:
         value: The value.
-        source: One address that they read, or several, separated by spaces.
-        rule: The rule of the codebook that decides: its entry's tag and the rule's number, such as `reward_family 2`.
+        source: The URLs that they read, separated by spaces.
+        rule: The deciding rule of the codebook: a tag and the number of the rule for it, such as `reward_family 2`.
     """
 
     value: str
@@ -65,17 +66,18 @@ class Agreed(NamedTuple):
     rule: str
 
     @property
-    def rule_of(self) -> tuple[str, int] | None:
-        """The tag of the rule's entry and the rule's number, from 1; None if it is not written in this form."""
-        tag, _, number = self.rule.partition(" ")
-        is_number = number.isascii() and number.isdigit() and not number.startswith("0")
-        return (tag, int(number)) if tag and is_number else None
+    def parsed_rule(self) -> tuple[str, int] | None:
+        """The tag and the number (from 1) of `rule`; None if it does not have this form."""
+        parts = re.fullmatch(r"(\S+) ([1-9]\d*)", self.rule, re.ASCII)
+        return (parts[1], int(parts[2])) if parts else None
 
     @property
     def rule_text(self) -> str:
-        """The rule in words."""
-        tag, number = self.rule_of or ("", 0)
-        return f"rule {number} of the codebook for {tag}" if tag else self.rule
+        """The rule in words, such as `rule 2 of the codebook for reward_family`."""
+        if self.parsed_rule is None:
+            return self.rule
+        tag, number = self.parsed_rule
+        return f"rule {number} of the codebook for {tag}"
 
 
 class Dispute(NamedTuple):
@@ -84,12 +86,12 @@ class Dispute(NamedTuple):
     Attributes:
         record: The paper's key.
         tag: A facet of a single term, or a term of a facet of kind `levels`, such as `stop`.
-        stands: The value that the paper has; `NOT_ARISING` if it does not have the term.
-        readings: Every recorded reading, that of the paper's value included.
+        stands: The value that the paper has.
+        readings: Every recorded value with its reader; the paper's value is one of them.
         why: The reason for the paper's value.
         source: Where the disagreement is recorded.
-        agreed: Another value that the readers of the sources agree on, if there is one.
-        arguments: The arguments of readers, one by one.
+        agreed: Another value on which the readers of the sources agree; None if there is no such value.
+        arguments: The arguments of the readers.
     """
 
     record: str
@@ -104,18 +106,21 @@ class Dispute(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Return the name of the dispute in messages."""
+        """The name of the dispute in messages."""
         return f"{self.record}.{self.tag}"
 
     @property
     def alternatives(self) -> tuple[str, ...]:
-        """The values of the readings that exclude the paper's value, in their order."""
-        others = (reading.values for reading in self.readings if self.stands not in reading.values)
-        return tuple(dict.fromkeys(value for values in others for value in values))
+        """The different values of the readings that exclude the paper's value."""
+        alternatives: dict[str, None] = {}
+        for reading in self.readings:
+            if self.stands not in reading.values:
+                alternatives.update(dict.fromkeys(reading.values))
+        return tuple(alternatives)
 
 
 def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Dispute]:
-    """Decode a list of disputes by the taxonomy, if there is one; `check` compares them with the papers."""
+    """Decode the disputes; `check` compares them with the papers."""
     if file is None:
         return Entries("the disputes have")
     facets = disputable(taxonomy)
@@ -136,79 +141,99 @@ def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Disput
 def check(file: Entries[Dispute], pool: Pool, rules: abc.Mapping[str, int] | None = None) -> tuple[Finding, ...]:
     """Return the findings of decoding, and the disputes that papers or the codebook contradict.
 
-    `rules` has the number of rules that the codebook has for each tag; None without a codebook.
+    `rules` has the number of the codebook's rules for each tag; None without a codebook.
     """
     findings = list(file.findings)
-    by_key = {paper.key: paper for paper in pool.papers}
-    facets = disputable(pool.taxonomy)
+    papers_by_key = {paper.key: paper for paper in pool.papers}
+    facets_by_tag = disputable(pool.taxonomy)
     ids: set[str] = set()
+    problem: _Problem | None
     for index, dispute in enumerate(file.items):
-        code, message = "", ""
-        field: tuple[str, ...] = ()
-        paper = by_key.get(dispute.record)
+        paper = papers_by_key.get(dispute.record)
         if dispute.id in ids:
-            code, field = "C206", ("tag",)
             message = f"{quote(dispute.tag)} of {quote(dispute.record)} is disputed twice; put all readings into one"
+            problem = _Problem("C206", message, ("tag",))
         elif paper is None:
-            code, field = "C201", ("record",)
-            near = near_suggestion(dispute.record, list(by_key))
+            near = near_suggestion(dispute.record, list(papers_by_key))
             message = f"there is no {pool.taxonomy.noun.one} {quote(dispute.record)}{near}"
-        elif (value := value_of(paper, facets[dispute.tag], dispute.tag)) != dispute.stands:
-            code, field = "C204", ("stands",)
-            has = f"{quote(dispute.record)} has {dispute.tag} {quote(value)}"
-            message = f"{quote(dispute.stands)} does not stand, for {has}; settle which of the two is right"
-        elif dispute.agreed and rules is not None and (problem := _rule_problem(dispute.agreed, rules)):
-            code, field, message = "C208", ("agreed", "rule"), problem
+            problem = _Problem("C201", message, ("record",))
+        else:
+            problem = _contradiction(dispute, value_of(paper, facets_by_tag[dispute.tag], dispute.tag), rules)
         ids.add(dispute.id)
-        if code and file.places is not None:
-            findings.append(Finding(code, message, file.places.locate(index, *field), dispute.record))
+        if problem is not None and file.places is not None:
+            location = file.places.locate(index, *problem.path)
+            findings.append(Finding(problem.code, problem.message, location, dispute.record))
     return tuple(findings)
 
 
-def contested(disputes: Iterable[Dispute]) -> frozenset[tuple[str, str]]:
+class _Problem(NamedTuple):
+    """What is wrong with a dispute, and the path of the wrong value."""
+
+    code: str
+    message: str
+    path: tuple[str, ...]
+
+
+def _contradiction(dispute: Dispute, value: str, rules: abc.Mapping[str, int] | None) -> _Problem | None:
+    """Return the contradiction between a dispute and the paper's value of its tag, or the codebook's `rules`."""
+    if value != dispute.stands:
+        has = f"{quote(dispute.record)} has {dispute.tag} {quote(value)}"
+        message = f"{quote(dispute.stands)} does not stand, for {has}; settle which of the two is right"
+        return _Problem("C204", message, ("stands",))
+    if dispute.agreed is None or rules is None:
+        return None
+    message = _rule_problem(dispute.agreed, rules)
+    return _Problem("C208", message, ("agreed", "rule")) if message else None
+
+
+def contested_tags(disputes: Iterable[Dispute]) -> frozenset[tuple[str, str]]:
     """Return the tags in open dispute as pairs of a paper's key and a tag, such as `("puppeteer", "stop")`."""
     return frozenset((dispute.record, dispute.tag) for dispute in disputes if dispute.state is State.OPEN)
 
 
 def open_tags(file: YamlFile) -> dict[tuple[str, str], bool]:
-    """Return the tags of `contested`, each with whether it has an agreed value, without decoding the rest."""
-    disputed = {}
+    """Return the tags of `contested_tags`, and for each True if it has an agreed value; the rest is not decoded."""
+    is_agreed_by_tag = {}
     for node in file.records():
         if type(node) is Mapping:
             texts = {name: value.text for name, (_, value) in node.entries.items() if type(value) is Scalar}
             if texts.get("state") != State.SETTLED:
-                disputed[texts.get("record", ""), texts.get("tag", "")] = "agreed" in node.entries
-    return disputed
+                is_agreed_by_tag[texts.get("record", ""), texts.get("tag", "")] = "agreed" in node.entries
+    return is_agreed_by_tag
 
 
-def contested_among(
+def count_contested(
     papers: Iterable[Paper], tags: abc.Mapping[tuple[str, str], bool], names: Collection[str], taxonomy: Taxonomy
 ) -> tuple[int, int]:
-    """Count the papers with an open dispute on tags of these names, and those of them with an agreed value.
+    """Count the papers with an open dispute on some tags, and those of them with an agreed value.
 
-    `tags` are those of `open_tags`; `names` are facets, and terms with levels.
+    `tags` is the result of `open_tags`; `names` are facets, and terms with levels.
     """
-    fields_of, keys = disputable(taxonomy), {paper.key for paper in papers}
-    by_key: dict[str, bool] = {}
+    facets_by_tag = disputable(taxonomy)
+    keys = {paper.key for paper in papers}
+    is_agreed_by_key: dict[str, bool] = {}
     for (key, tag), is_agreed in tags.items():
-        if key in keys and tag in fields_of and not {tag, fields_of[tag].field}.isdisjoint(names):
-            by_key[key] = by_key.get(key, False) or is_agreed
-    return len(by_key), sum(by_key.values())
+        if key in keys and tag in facets_by_tag and (tag in names or facets_by_tag[tag].field in names):
+            is_agreed_by_key[key] = is_agreed_by_key.get(key, False) or is_agreed
+    return len(is_agreed_by_key), sum(is_agreed_by_key.values())
 
 
-def read_by(pool: Pool, disputes: Iterable[Dispute], reading: ReadingName) -> Pool:
-    """Return the corpus with the tags of a reading: as published, or as the readers of the sources agree."""
-    facets = disputable(pool.taxonomy)
-    changed = {paper.key: paper for paper in pool.papers}
-    for dispute in disputes if reading is ReadingName.SOURCES else ():
-        if dispute.agreed is not None and dispute.record in changed:
-            paper = changed[dispute.record]
-            changed[dispute.record] = with_value(paper, facets[dispute.tag], dispute.tag, dispute.agreed.value)
-    return pool._replace(papers=tuple(changed[paper.key] for paper in pool.papers))
+def pool_as_read(pool: Pool, disputes: Iterable[Dispute], reading: ReadingName) -> Pool:
+    """Return the pool with the published tags, or with those on which readers of the sources agree."""
+    if reading is ReadingName.PUBLISHED:
+        return pool
+    facets_by_tag = disputable(pool.taxonomy)
+    papers_by_key = {paper.key: paper for paper in pool.papers}
+    for dispute in disputes:
+        if dispute.agreed is not None and dispute.record in papers_by_key:
+            paper = papers_by_key[dispute.record]
+            facet = facets_by_tag[dispute.tag]
+            papers_by_key[dispute.record] = with_value(paper, facet, dispute.tag, dispute.agreed.value)
+    return pool._replace(papers=tuple(papers_by_key[paper.key] for paper in pool.papers))
 
 
 class Change(NamedTuple):
-    """A tag with the published value, and the other value that readers of the sources agree on."""
+    """A tag of a paper (its key) with the published value, and the value on which readers of the sources agree."""
 
     paper: str
     tag: str
@@ -216,31 +241,33 @@ class Change(NamedTuple):
     sources: str
 
 
-def changes(pool: Pool, disputes: Iterable[Dispute]) -> list[Change]:
-    """Return the tags that change by the reading of the sources, in the order of the papers and of the taxonomy."""
-    facets = disputable(pool.taxonomy)
+def tag_changes(pool: Pool, disputes: Iterable[Dispute]) -> list[Change]:
+    """Return the tags on whose value readers of the sources disagree with the pool, by paper, then by tag."""
+    facets_by_tag = disputable(pool.taxonomy)
     agreed = {(dispute.record, dispute.tag): dispute.agreed.value for dispute in disputes if dispute.agreed is not None}
-    return [
-        Change(paper.key, tag, published, value)
-        for paper in pool.papers
-        for tag, facet in facets.items()
-        if (value := agreed.get((paper.key, tag))) and value != (published := value_of(paper, facet, tag))
-    ]
+    changes = []
+    for paper in pool.papers:
+        for tag, facet in facets_by_tag.items():
+            value = agreed.get((paper.key, tag))
+            if value is not None and value != value_of(paper, facet, tag):
+                changes.append(Change(paper.key, tag, published=value_of(paper, facet, tag), sources=value))
+    return changes
 
 
-def as_read(disputes: Iterable[Dispute], reading: ReadingName) -> tuple[Dispute, ...]:
-    """Return the disputes with the values that the corpus of a reading has."""
-    is_published = reading is ReadingName.PUBLISHED
-    return tuple(
-        dispute._replace(stands=dispute.agreed.value) if dispute.agreed and not is_published else dispute
-        for dispute in disputes
-    )
+def disputes_as_read(disputes: Iterable[Dispute], reading: ReadingName) -> tuple[Dispute, ...]:
+    """Return the disputes with `stands` as the pool of `pool_as_read` has it."""
+    if reading is ReadingName.PUBLISHED:
+        return tuple(disputes)
+    return tuple(dispute._replace(stands=dispute.agreed.value) if dispute.agreed else dispute for dispute in disputes)
 
 
 def disputable(taxonomy: Taxonomy) -> dict[str, Facet]:
-    """Return the tags that a dispute can be about, facets of a single term and terms with levels, with their facets."""
-    tags = {facet.field: facet for facet in taxonomy.papers if facet.kind is Kind.SINGLE}
-    return tags | {term.id: facet for facet in taxonomy.papers if facet.kind is Kind.LEVELS for term in facet.terms}
+    """Return the tags that a dispute can be about, with their facets: single-term facets, then terms with levels."""
+    facets_by_tag = {facet.field: facet for facet in taxonomy.papers if facet.kind is Kind.SINGLE}
+    for facet in taxonomy.papers:
+        if facet.kind is Kind.LEVELS:
+            facets_by_tag.update((term.id, facet) for term in facet.terms)
+    return facets_by_tag
 
 
 def value_of(paper: Paper, facet: Facet, tag: str) -> str:
@@ -253,14 +280,15 @@ def value_of(paper: Paper, facet: Facet, tag: str) -> str:
 
 def with_value(paper: Paper, facet: Facet, tag: str, value: str) -> Paper:
     """Return the paper with another value of a disputable tag."""
-    changed: Tag = value
+    new_tag: Tag = value
     if facet.kind is Kind.LEVELS:
-        levels = paper.tags.get(facet.field)
-        updated = {**(levels if isinstance(levels, dict) else {}), tag: value}
-        changed = {
-            term.id: updated[term.id] for term in facet.terms if updated.get(term.id, NOT_ARISING) != NOT_ARISING
-        }
-    return paper._replace(tags={**paper.tags, facet.field: changed})
+        levels_by_term = {}
+        for term in facet.terms:
+            level = value if term.id == tag else value_of(paper, facet, term.id)
+            if level != NOT_ARISING:
+                levels_by_term[term.id] = level
+        new_tag = levels_by_term
+    return paper._replace(tags={**paper.tags, facet.field: new_tag})
 
 
 def values_for(facet: Facet) -> tuple[str, ...]:
@@ -271,11 +299,11 @@ def values_for(facet: Facet) -> tuple[str, ...]:
 
 
 def _rule_problem(agreed: Agreed, rules: abc.Mapping[str, int]) -> str:
-    """Return the error about the named rule; empty if the codebook has it."""
-    tag, number = agreed.rule_of or ("", 0)
-    if not tag:
-        example = next((name for name, count in rules.items() if count), "TAG")
+    """Return the error about the rule of an agreed value; empty if the codebook has the rule."""
+    if agreed.parsed_rule is None:
+        example = next(iter(rules), "TAG")
         return f"{quote(agreed.rule)} names no rule; give a tag and a number, such as '{example} 1'"
+    tag, number = agreed.parsed_rule
     if tag not in rules:
         return f"the codebook has no rules for {quote(tag)}{suggestion(tag, tuple(rules))}"
     if not 1 <= number <= rules[tag]:
@@ -289,39 +317,45 @@ def _readings(node: Node, report: Report) -> tuple[Reading, ...] | None:
         report.add("F103", node.at, f"'readings' must be a mapping {form}, not {decoders.kind_of(node)}")
         return None
     readings = []
-    for values, (_, reader) in node.entries.items():
-        by = decoders.checked_text(f"reading {values}", reader, report)
+    for values_text, (_, by_node) in node.entries.items():
+        by = decoders.checked_text(f"reading {values_text}", by_node, report)
         if by is not None:
-            readings.append(Reading(tuple(map(str.strip, values.split(","))), by))
+            values = tuple(map(str.strip, values_text.split(",")))
+            readings.append(Reading(values, by))
     return tuple(readings) if len(readings) == len(node.entries) else None
 
 
 def _is_disagreement(facets: abc.Mapping[str, Facet], dispute: Dispute, node: Mapping, report: Report) -> bool:
-    """Return True if all values exist, and two readings exclude each other; report it if not."""
-    allowed = values_for(facets[dispute.tag])
-    stands_at, agreed_at = node.entries["stands"][1].at, 0
-    placed_values: list[tuple[int, tuple[str, ...]]] = [(stands_at, (dispute.stands,))]
-    places = [at for at, _ in entries_of(node, "readings").values()]
-    placed_values += [(at, reading.values) for at, reading in zip(places, dispute.readings, strict=True)]
+    """Return True if all values exist, and two readings exclude each other; otherwise report what is wrong."""
+    stands_at = node.entries["stands"][1].at
+    placed_values = [(stands_at, dispute.stands)]
+    places = [key_at for key_at, _ in entries_of(node, "readings").values()]
+    for at, reading in zip(places, dispute.readings, strict=True):
+        placed_values += [(at, value) for value in reading.values]
     agreed = dispute.agreed
+    agreed_at = 0
     if agreed is not None:
         agreed_at = entries_of(node, "agreed")["value"][1].at
-        placed_values.append((agreed_at, (agreed.value,)))
-    wrong = [(at, value) for at, values in placed_values for value in values if value not in allowed]
+        placed_values.append((agreed_at, agreed.value))
+    allowed = values_for(facets[dispute.tag])
+    wrong = [(at, value) for at, value in placed_values if value not in allowed]
     for at, value in wrong:
         report.add("C203", at, f"{dispute.tag} has no value {quote(value)}{suggestion(value, allowed)}")
-    is_read = any(dispute.stands in reading.values for reading in dispute.readings)
-    if not wrong and not is_read:
+    if wrong:
+        return False
+    if not any(dispute.stands in reading.values for reading in dispute.readings):
         fix = f"name its reader under 'readings', as \"{dispute.stands}: WHO\""
         report.add("C205", stands_at, f"no reading has {quote(dispute.stands)}; {fix}")
-    elif not wrong and not dispute.alternatives:
+        return False
+    if not dispute.alternatives:
         message = f"no reading excludes {quote(dispute.stands)}, so there is nothing to dispute"
         report.add("C205", node.entries["readings"][0], message)
-    if wrong or not is_read or not dispute.alternatives:
         return False
-    if agreed is not None and agreed.value not in dispute.alternatives:
-        stands = agreed.value == dispute.stands
-        problem = "is the paper's value; leave 'agreed' out" if stands else "is in no reading; add it under 'readings'"
-        report.add("C207", agreed_at, f"{quote(agreed.value)} {problem}")
-        return False
-    return True
+    if agreed is None or agreed.value in dispute.alternatives:
+        return True
+    if agreed.value == dispute.stands:
+        problem = "is the paper's value; leave 'agreed' out"
+    else:
+        problem = "is in no reading; add it under 'readings'"
+    report.add("C207", agreed_at, f"{quote(agreed.value)} {problem}")
+    return False

@@ -1,7 +1,7 @@
 """The fields of records, each declared once.
 
-From a declaration follow decoding, the JSON Schema, filters, columns, cards, the site, search, options of
-commands, the issue form and the table in docs/data.md. A survey declares further fields in its taxonomy.
+A declaration determines decoding, the JSON Schema, filters, columns, cards, the site, search, options of commands, the
+issue form and the table in docs/data.md. A survey declares further fields in its taxonomy.
 """
 
 import re
@@ -12,7 +12,7 @@ from orchtrace_corpus.base.annotations import TypeAlias
 from orchtrace_corpus.base.named_tuples import NamedTuple
 
 FieldValue: TypeAlias = str | int | float | bool | tuple[str, ...]
-"""The value of a field, by its kind; dates, addresses and identifiers are text."""
+"""The value of a field. Its type depends on the field's kind; dates, URLs and identifiers are text."""
 
 
 class FieldKind(StrEnum):
@@ -31,17 +31,17 @@ class FieldKind(StrEnum):
     KEY = "key"
     CHOICE = "choice"
     PARTS = "parts"
-    """Mappings with a decoder of their own; a survey cannot declare such a field."""
+    """Mappings, such as items of evidence; a survey cannot declare such a field."""
 
 
-_LISTS = (FieldKind.TEXTS, FieldKind.AUTHORS, FieldKind.URLS)
+_LIST_KINDS = (FieldKind.TEXTS, FieldKind.AUTHORS, FieldKind.URLS)
 
-BARE_KINDS = (FieldKind.YEAR, FieldKind.NUMBER, FieldKind.FLAG)
-"""The kinds of values that are no text, so that YAML has them without quotes."""
+UNQUOTED_KINDS = (FieldKind.YEAR, FieldKind.NUMBER, FieldKind.FLAG)
+"""The kinds whose values are not texts, so that YAML writes them without quotes."""
 
 
 class Section(StrEnum):
-    """The part of a record that a field belongs to. Tags follow the head."""
+    """The part of a record that a field belongs to. In a file, the tags follow the head."""
 
     HEAD = "head"
     DESCRIPTION = "description"
@@ -86,7 +86,7 @@ class ReviewTopic(StrEnum):
 
 
 class Carriers(NamedTuple):
-    """The field of BibTeX, the variable of CSL and the tag of RIS for a value."""
+    """The names of a field in citation formats: the field of BibTeX, the variable of CSL and the tag of RIS."""
 
     bibtex: str = ""
     csl: str = ""
@@ -98,12 +98,12 @@ class RecordField(NamedTuple):
 
     Attributes:
         name: The name in the data and in filters.
-        help: What to write, in one sentence.
-        label: The name for people; see `field_label` for a field without one.
+        help: Instructions for its value, in one sentence.
+        label: The name for people; `field_label` derives one if it is empty.
         choices: The values of a field of kind `choice`.
-        search: The part of a record as which search finds it; None for a field that is not searched.
-        review: The question to a reviewer if it is new or changed.
-        question: The question of the issue form, with `{noun}` for the survey's noun; empty for a field without one.
+        search: The part of a record that search names for a word in this field; None if the field is not searched.
+        review: The question that a reviewer is asked if the field is new or changed.
+        question: The question of the issue form, with `{noun}` for the survey's noun; empty for no question.
         is_settable: Whether `corpus tag` and `corpus add --set` set it.
         is_fact: Whether evidence can support it.
         is_column: Whether the site's table can show it as a column.
@@ -111,7 +111,7 @@ class RecordField(NamedTuple):
         is_listed: Whether the list in the README shows it.
         in_candidates: Whether candidates have it, too.
         is_relaxable: Whether a taxonomy can make it optional, though it is required.
-        carriers: The fields of citations for it; none if `formats` combines several fields, as for the venue.
+        carriers: Its names in citation formats; empty if `formats` combines several fields, as for the venue.
     """
 
     name: str
@@ -136,14 +136,15 @@ class RecordField(NamedTuple):
     @property
     def is_list(self) -> bool:
         """Return True if it holds several texts."""
-        return self.kind in _LISTS
+        return self.kind in _LIST_KINDS
 
 
 def field_label(field: RecordField) -> str:
-    """Return what people read for a field: its label, else its name in words."""
+    """Return the name of a field for people: its label, or its name in words."""
     return field.label or field.name.replace("_", " ").capitalize()
 
 
+# `partial` gives a group of fields its common attributes: `_method("base_models", ...)` is a field about the method.
 _head = partial(RecordField, section=Section.HEAD)
 _bibliographic = partial(_head, review=ReviewTopic.BIBLIOGRAPHY)
 _identifier = partial(_bibliographic, kind=FieldKind.IDENTIFIER, search=SearchPart.IDENTIFIER)
@@ -300,7 +301,7 @@ PAPER_FIELDS = (
     ),
     _WAIVERS,
 )
-"""The fixed fields of a paper, in canonical order; those of a survey follow the last one of the description."""
+"""The fixed fields of a paper, in canonical order; declared fields follow those of `Section.DESCRIPTION`."""
 
 EXCLUSION_FIELDS = (
     _head(
@@ -334,7 +335,7 @@ EXCLUSION_FIELDS = (
     ),
     _WAIVERS,
 )
-"""The fixed fields of an exclusion, in canonical order; its tags follow the head."""
+"""The fixed fields of an exclusion, in canonical order."""
 
 CANDIDATE_FIELDS = (
     _head(
@@ -354,34 +355,39 @@ CANDIDATE_FIELDS = (
     _in_record("screened", FieldKind.DATE, "The day on which it was included while tags are open, in quotes."),
     _in_record("readings", FieldKind.PARTS, "What each reader reads in the sources: a list."),
 )
-"""The fields of a candidate that papers do not have, in canonical order; facets of exclusions follow the head."""
+"""The fields that candidates have and papers do not, in canonical order."""
 
 
 def number_of(text: str) -> int | float:
-    """Return the number in a text; raise ValueError unless `number_text` gives the same text again."""
-    if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", text, re.ASCII) and sum(map(str.isdigit, text)) <= 15:
-        number = float(text) if "." in text else int(text)
-        written = number_text(number)
-        if written == text:
-            return number
-        raise ValueError(f"must be written as {written}")
-    raise ValueError("is not a number: write digits, with a decimal point if needed")
+    """Return the number in a text.
+
+    Raises:
+        ValueError: The text is no number, or not in the form in which `number_text` writes the number.
+    """
+    is_number = re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", text, re.ASCII)
+    if not is_number or sum(map(str.isdigit, text)) > 15:  # a float holds 15 digits exactly
+        raise ValueError("is not a number: write digits, with a decimal point if needed")
+    number = float(text) if "." in text else int(text)
+    canonical = number_text(number)
+    if canonical != text:
+        raise ValueError(f"must be written as {canonical}")
+    return number
 
 
 def number_text(value: int | float) -> str:
-    """Return a number in decimal digits, without an exponent and without zeros at its end."""
+    """Return a number in decimal digits, without an exponent and without trailing zeros after the point."""
     if isinstance(value, int) or value.is_integer():
         return str(int(value))
     text = repr(value)
     if "e" not in text:
         return text
-    from decimal import Decimal  # takes a millisecond, and nearly no number is so small
+    from decimal import Decimal  # the import takes a millisecond, and only tiny numbers need it
 
     return format(Decimal(text), "f")
 
 
 def value_texts(value: FieldValue | None) -> tuple[str, ...]:
-    """Return a value as the texts that filters and columns compare; nothing for an absent value."""
+    """Return a value as texts, which filters and columns compare; empty for an absent value."""
     if value is None or value == "":
         return ()
     if isinstance(value, tuple):

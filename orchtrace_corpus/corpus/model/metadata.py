@@ -1,7 +1,7 @@
-"""Metadata of papers from arXiv, and arXiv's last answer about each paper (`data/arxiv.json`).
+"""Metadata of papers from arXiv, and the file with arXiv's last answer about each paper (`data/arxiv.json`).
 
-The file holds no times of requests, so it changes only if arXiv's answer does. It is sorted by id, has a line for
-each field, and holds only printable characters. docs/schema/arxiv.schema.json describes it.
+The file holds no times of requests, so it changes only if arXiv's answers do. docs/schema/arxiv.schema.json describes
+it.
 """
 
 import re
@@ -28,13 +28,13 @@ class Metadata(NamedTuple):
 
     Attributes:
         arxiv_id: The id in its normal form, without version.
-        version: The version described, from 1 on.
+        version: The number of the version, from 1.
         title: On one line, blanks collapsed; Unicode and TeX as arXiv gives them.
         authors: In arXiv's order, each as `Given Family`.
         abstract: On one line.
         published: When version 1 was submitted, as `YYYY-MM-DDTHH:MM:SSZ`.
         updated: When this version was submitted, in the same form.
-        primary_category: The category that the paper is listed under first, such as `cs.MA`.
+        primary_category: The category under which arXiv lists the paper first, such as `cs.MA`.
         categories: All of arXiv's own categories, the primary one included, in arXiv's order.
         comment: The authors' comment on this version.
         journal_ref: Where the paper appeared, in the authors' words.
@@ -55,9 +55,10 @@ class Metadata(NamedTuple):
     doi: str | None = None
 
 
+# Parts of the patterns below, which find statements that a paper was withdrawn.
 _PAPER = r"(?:paper|article|submission|manuscript|work|preprint|e-?print|report|document|draft)\b(?!['\u2019]s)"
 _GONE = r"(?:withdrawn|retracted)"
-# Withdrawn from a venue, or by mistake: the paper itself is still there.
+# Follows "withdrawn", and excludes papers that were withdrawn from a venue or by mistake: arXiv still has them.
 _STAYS = r"(?!\s+(?:from\s+(?!arxiv)|by\s+(?:mistake|accident|error)|in\s+error|erroneously))"
 _NOT_PAST_OR_NEGATED = r"(?!\s+(?:previously|once|not|never)\b)"
 _OBJECT = rf"(?:this|our|my)\s+(?:\w+\s+)?{_PAPER}{_STAYS}"
@@ -78,7 +79,7 @@ _IN_COMMENT = (
     rf"\bthe\s+{_PAPER}\s+{_PASSIVE}",
     rf"\bwithdraw(?:ing|s)?\s+the\s+{_PAPER}{_STAYS}",
     rf"^\W*(?:{_PAPER}\s+)?{_GONE}\b{_STAYS}(?=\s*(?:$|[.,;:!()\u2013\u2014-]|{_REASON}))",
-    # Not "version 1 removed by arXiv", which leaves the other versions.
+    # Not "version 1 removed by arXiv" or "v2 removed by arXiv": the other versions remain.
     rf"(?<!\bversion \d )(?<!\bv\d )(?<!\bversion )\b(?:{_GONE}|removed)\s+by\s+(?!mistake|accident|error)",
     rf"\bwithdrawal\s+(?:of|for)\s+(?:this|the|our)\s+(?:\w+\s+)?{_PAPER}",
     r"\b(?:request(?:s|ed|ing)?|asked\s+for)\s+(?:a\s+|the\s+)?withdrawal\b(?!\s+from\s+(?!arxiv))",
@@ -86,49 +87,52 @@ _IN_COMMENT = (
 
 
 def suspected_withdrawal(metadata: Metadata) -> str:
-    """Return the words by which this version withdraws the paper; empty without any.
+    """Return the sentence that says that the paper was withdrawn; empty if there is none.
 
-    Authors and administrators write it into the comment. In the abstract, which can be about anything, only phrases
-    about this very paper count.
+    Authors and administrators write it into the comment. An abstract can be about other withdrawn papers, so fewer
+    patterns are searched there.
     """
     for text, patterns in ((metadata.comment or "", _IN_COMMENT), (metadata.abstract, _IN_ABSTRACT)):
-        if re.search("withdr[ae]w|retract|remove", text, re.IGNORECASE):
-            for pattern in patterns:
-                match = re.search(pattern, text, re.IGNORECASE)
-                if match is not None:
-                    *_, sentence_start = re.split(r"[.;!] ", text[: match.start()])
-                    sentence_end, period, _ = text[match.start() :].partition(". ")
-                    return (sentence_start + sentence_end + period).strip()
+        if not re.search("withdr[ae]w|retract|remove", text, re.IGNORECASE):  # a cheap test that most texts fail
+            continue
+        for pattern in patterns:
+            match = re.search(pattern, text, re.IGNORECASE)
+            if match is not None:
+                sentence_start = re.split(r"[.;!] ", text[: match.start()])[-1]
+                sentence_end, period, _ = text[match.start() :].partition(". ")
+                return (sentence_start + sentence_end + period).strip()
     return ""
 
 
 def encode(papers: Mapping[str, Metadata]) -> str:
-    """Return the text of the file."""
-    head = f'{{\n  "schema": {_json(SCHEMA)},\n  "version": {VERSION},\n  "papers": {{'
+    """Return the text of the file: sorted by arXiv id, a field a line, with printable characters only."""
     blocks = []
-    for name in sorted(papers):
-        values = papers[name]._asdict()
-        present = (field for field in (*_REQUIRED, *_OPTIONAL) if field in _REQUIRED or values[field])
+    for arxiv_id in sorted(papers):
+        values = papers[arxiv_id]._asdict()
+        present = [*_REQUIRED, *(field for field in _OPTIONAL if values[field])]
         lines = ",\n".join(f"      {_json(field)}: {_json(values[field])}" for field in present)
-        blocks.append(f"\n    {_json(name)}: {{\n{lines}\n    }}")
+        blocks.append(f"\n    {_json(arxiv_id)}: {{\n{lines}\n    }}")
+    head = f'{{\n  "schema": {_json(SCHEMA)},\n  "version": {VERSION},\n  "papers": {{'
     tail = "\n  }\n}\n" if blocks else "}\n}\n"
     return head + ",".join(blocks) + tail
 
 
 class ArxivFile(NamedTuple):
-    """The last answers of arXiv, by id. `findings` stays empty, since the errors of this file are raised."""
+    """The metadata that arXiv last reported, by arXiv id."""
 
     papers: Mapping[str, Metadata] = {}
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()  # always empty, because errors are raised; every decoded file has it
 
 
 def decode_arxiv(file: TextFile | None) -> ArxivFile:
-    """Decode the file, if there is one; raise the errors of `decode`."""
-    return ArxivFile() if file is None else ArxivFile(decode(file.text, printable(file.path, limit=300)))
+    """Decode the file; raise the errors of `decode`."""
+    if file is None:
+        return ArxivFile()
+    return ArxivFile(decode(file.text, printable(file.path, limit=300)))
 
 
-def decode(text: str, shown_as: str) -> dict[str, Metadata]:
-    """Decode the file's text; `shown_as` is its path in messages.
+def decode(text: str, display_path: str) -> dict[str, Metadata]:
+    """Decode the file's text; `display_path` is its path in messages.
 
     Raises:
         DataFileError: It is not JSON, or not in the form that `encode` writes; the message names the place.
@@ -143,17 +147,24 @@ def decode(text: str, shown_as: str) -> dict[str, Metadata]:
             raise _FormError(f"version {document['version']} is not one that this release reads, which is {VERSION}")
         if type(document["papers"]) is not dict:
             raise _FormError("papers must be an object")
-        return {name: _paper(name, values) for name, values in document["papers"].items()}
+        return {arxiv_id: _paper(arxiv_id, value) for arxiv_id, value in document["papers"].items()}
     except JsonError as error:
-        raise DataFileError(f"{shown_as}:{error.line}:{error.column}: {error}", _HINT) from error
+        raise DataFileError(f"{display_path}:{error.line}:{error.column}: {error}", _HINT) from error
     except _FormError as error:
-        raise DataFileError(f"{shown_as}: {error}", _HINT) from error
+        raise DataFileError(f"{display_path}: {error}", _HINT) from error
 
 
 def merge(known: Mapping[str, Metadata], answer: Mapping[str, Metadata], ids: Iterable[str]) -> dict[str, Metadata]:
-    """Return the metadata of the given ids after an answer: that of the answer, unless a newer version was known."""
-    versions = {name: [papers[name] for papers in (answer, known) if name in papers] for name in ids}
-    return {name: max(found, key=lambda metadata: metadata.version) for name, found in versions.items() if found}
+    """Return the metadata of the papers with `ids`: from the answer, unless `known` has a newer version."""
+    merged = {}
+    for arxiv_id in ids:
+        old = known.get(arxiv_id)
+        new = answer.get(arxiv_id)
+        if new is not None and (old is None or new.version >= old.version):
+            merged[arxiv_id] = new
+        elif old is not None:
+            merged[arxiv_id] = old
+    return merged
 
 
 class _FormError(Exception):
@@ -161,24 +172,27 @@ class _FormError(Exception):
 
 
 def _json(value: object) -> str:
+    """Return a value as JSON; only characters that are not printable are escaped."""
     import json
 
-    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in json.dumps(value, ensure_ascii=False))
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(character if character.isprintable() else json.dumps(character).strip('"') for character in text)
 
 
-def _paper(name: str, values: object) -> Metadata:
-    where = f"papers.{quote(name)}"
-    if not is_normal(IdentifierKind.ARXIV, name):
+def _paper(arxiv_id: str, value: object) -> Metadata:
+    """Return the metadata in a JSON value."""
+    where = f"papers.{quote(arxiv_id)}"
+    if not is_normal(IdentifierKind.ARXIV, arxiv_id):
         raise _FormError(f"{where}: not an arXiv id in its plain form")
-    members = _mapping(values, where, _REQUIRED, _OPTIONAL)
-    for field, value in members.items():
-        problem = _problem(field, value)
+    values = _mapping(value, where, _REQUIRED, _OPTIONAL)
+    for field, field_value in values.items():
+        problem = _problem(field, field_value)
         if problem:
             raise _FormError(f"{where}.{field} {problem}")
-    if members["primary_category"] not in members["categories"]:
+    if values["primary_category"] not in values["categories"]:
         raise _FormError(f"{where}.primary_category is not among the categories")
-    lists = {field: tuple(members[field]) for field in ("authors", "categories")}
-    return Metadata(**{"abstract": "", **members, **lists, "arxiv_id": name})
+    lists = {field: tuple(values[field]) for field in ("authors", "categories")}
+    return Metadata(**{"abstract": "", **values, **lists, "arxiv_id": arxiv_id})
 
 
 def _problem(field: str, value: object) -> str:
@@ -186,8 +200,8 @@ def _problem(field: str, value: object) -> str:
     if field == "version":
         return "" if type(value) is int and value > 0 else "must be a number from 1 on"
     if field in ("authors", "categories"):
-        is_sound = type(value) is list and value and all(_is_text(item) for item in value)
-        return "" if is_sound else "must be a list of texts, at least one"
+        are_texts = type(value) is list and bool(value) and all(_is_text(item) for item in value)
+        return "" if are_texts else "must be a list of texts, at least one"
     if not _is_text(value):
         return "must be a text"
     if field in ("published", "updated") and not re.fullmatch(_TIME, str(value), re.ASCII):
@@ -196,11 +210,12 @@ def _problem(field: str, value: object) -> str:
 
 
 def _is_text(value: object) -> bool:
-    """Return True if the value is a text that is not empty and can be written; half of a surrogate pair cannot."""
+    """Return True for a text that is not empty and has no half of a surrogate pair, which UTF-8 cannot hold."""
     return type(value) is str and bool(value.strip()) and not re.search("[\ud800-\udfff]", value)
 
 
 def _mapping(value: object, where: str, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the JSON object at the place `where`; raise `_FormError` if its fields are not the expected ones."""
     if type(value) is not dict:
         raise _FormError(f"{where} must be an object")
     for field in required:

@@ -1,4 +1,4 @@
-"""A record as its YAML fields: the form in which records are compared, exported, edited and written."""
+"""Records as YAML fields: the form in which they are compared, exported, edited and written."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -8,31 +8,32 @@ from orchtrace_corpus.base.yamlfile.writer import Style
 from orchtrace_corpus.corpus.model.candidates import Candidate, candidate_field_names
 from orchtrace_corpus.corpus.model.decode import field_names
 from orchtrace_corpus.corpus.model.disputes import Argument, Dispute
-from orchtrace_corpus.corpus.model.field_table import BARE_KINDS, CANDIDATE_FIELDS, EXCLUSION_FIELDS, RecordField
+from orchtrace_corpus.corpus.model.field_table import CANDIDATE_FIELDS, EXCLUSION_FIELDS, UNQUOTED_KINDS, RecordField
 from orchtrace_corpus.corpus.model.records import Evidence, EvidenceVerdict, Paper, Record, Tag, Waiver
 from orchtrace_corpus.corpus.model.tagging import drop_not_arising
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 Value: TypeAlias = str | int | float | Sequence["Value"] | Mapping[str, "Value"]
-"""The value of a field as a YAML record has it: a text, a number or a flag (written as one), a list, a mapping."""
+"""The value of a field in YAML: a text, a number, a flag, a list or a mapping."""
 
-_EVIDENCE = ("tags", "note", "source", "location", "level", "confidence")
-"""The fixed fields of an item of evidence that are texts, in canonical order; verdict, copy and facets follow."""
+_EVIDENCE_FIELDS = ("tags", "note", "source", "location", "level", "confidence")
+"""The first fields of an item of evidence in canonical order; verdict, copy and further facets follow."""
 
 
 def fields(record: Record, taxonomy: Taxonomy) -> dict[str, Value]:
     """Return a record as its YAML fields, in canonical order, without absent fields."""
-    more_values: Mapping[str, object] = {}
+    more: Mapping[str, object] = {}
     if isinstance(record, Paper):
-        names, more_values = field_names(taxonomy.paper_fields, taxonomy.papers), record.more
+        names = field_names(taxonomy.paper_fields, taxonomy.papers)
+        more = record.more
     else:
         names = field_names(EXCLUSION_FIELDS, taxonomy.exclusions)
     present: dict[str, Value] = {}
     for name in names:
         if name in record.tags:
             present[name] = tag_value(record.tags[name])
-        elif name in more_values:
-            present[name] = _value(more_values[name])
+        elif name in more:
+            present[name] = _value(more[name])
         elif name in record._fields and getattr(record, name):
             present[name] = _value(getattr(record, name))
     return present
@@ -40,17 +41,19 @@ def fields(record: Record, taxonomy: Taxonomy) -> dict[str, Value]:
 
 def candidate_fields(candidate: Candidate, taxonomy: Taxonomy) -> dict[str, Value]:
     """Return a candidate as its YAML fields, in canonical order, without its readings."""
-    own_fields: dict[str, Value] = {"proposal": candidate.proposal.value}
+    present = fields(candidate.paper, taxonomy)
+    present["proposal"] = candidate.proposal.value
     for name in ("reason", "found", "found_by", "screened"):
-        if value := getattr(candidate, name):
-            own_fields[name] = _value(value)
-    own_fields |= {field: tag_value(tag) for field, tag in candidate.screening.items()}
-    present = fields(candidate.paper, taxonomy) | own_fields
+        value = getattr(candidate, name)
+        if value:
+            present[name] = _value(value)
+    for field, tag in candidate.screening.items():
+        present[field] = tag_value(tag)
     return {name: present[name] for name in candidate_field_names(taxonomy) if name in present}
 
 
 def tag_value(tag: Tag) -> Value:
-    """Return a tag as its YAML field: several terms as a list, NA alone as text, without terms that do not arise."""
+    """Return a tag as its YAML field: terms as a list, NA as text, and no terms that do not arise."""
     tag = drop_not_arising(tag)
     if isinstance(tag, (str, Mapping)):
         return tag
@@ -72,16 +75,25 @@ def _value(value: object) -> Value:
 
 def evidence_fields(item: Evidence) -> dict[str, Value]:
     """Return an item of evidence as its YAML fields, in canonical order, without the default verdict."""
-    present = {name: _value(part) for name in _EVIDENCE if (part := getattr(item, name))}
-    present |= {} if item.verdict is EvidenceVerdict.SUPPORTED else {"verdict": item.verdict.value}
-    present |= {"copy": "yes"} if item.copy else {}
-    return {**present, **{name: tag_value(tag) for name, tag in item.more.items()}}
+    present: dict[str, Value] = {}
+    for name in _EVIDENCE_FIELDS:
+        value = getattr(item, name)
+        if value:
+            present[name] = _value(value)
+    if item.verdict is not EvidenceVerdict.SUPPORTED:
+        present["verdict"] = item.verdict.value
+    if item.copy:
+        present["copy"] = "yes"
+    for name, tag in item.more.items():
+        present[name] = tag_value(tag)
+    return present
 
 
 def paper_style(taxonomy: Taxonomy) -> Style:
     """Return the style in which papers are written: sorted by key if the taxonomy says so."""
     names = field_names(taxonomy.paper_fields, taxonomy.papers)
-    return _style(names, taxonomy.paper_fields, taxonomy.papers, "key" if taxonomy.by_key else "")
+    sort_by = "key" if taxonomy.by_key else ""
+    return _style(names, taxonomy.paper_fields, taxonomy.papers, sort_by)
 
 
 def exclusion_style(taxonomy: Taxonomy) -> Style:
@@ -91,15 +103,17 @@ def exclusion_style(taxonomy: Taxonomy) -> Style:
 
 def candidate_style(taxonomy: Taxonomy) -> Style:
     """Return the style in which candidates are written: sorted by key."""
-    return _style(candidate_field_names(taxonomy), (*taxonomy.paper_fields, *CANDIDATE_FIELDS), taxonomy.papers, "key")
+    record_fields = (*taxonomy.paper_fields, *CANDIDATE_FIELDS)
+    return _style(candidate_field_names(taxonomy), record_fields, taxonomy.papers, sort_by="key")
 
 
 def _style(
-    names: tuple[str, ...], record_fields: Iterable[RecordField], facets: Iterable[Facet], key: str = ""
+    names: tuple[str, ...], record_fields: Iterable[RecordField], facets: Iterable[Facet], sort_by: str = ""
 ) -> Style:
-    bare = frozenset(field.name for field in record_fields if field.kind in BARE_KINDS)
-    flow = frozenset(facet.field for facet in facets if facet.kind is Kind.LEVELS)
-    return Style(names, bare, flow, key)
+    """Return a style: `names` is the order of fields; tags with levels are written in braces."""
+    unquoted = frozenset(field.name for field in record_fields if field.kind in UNQUOTED_KINDS)
+    in_braces = frozenset(facet.field for facet in facets if facet.kind is Kind.LEVELS)
+    return Style(names, unquoted, in_braces, sort_by)
 
 
 def dispute_style() -> Style:
@@ -111,13 +125,19 @@ def dispute_style() -> Style:
 
 
 def dispute_fields(dispute: Dispute) -> dict[str, Value]:
-    """Return a dispute as its YAML fields, in canonical order, without the agreed value."""
-    readings = {",".join(reading.values): reading.by for reading in dispute.readings}
-    written: dict[str, Value] = {"record": dispute.record, "tag": dispute.tag, "stands": dispute.stands}
-    written |= {"readings": readings, "state": dispute.state.value, "why": dispute.why, "source": dispute.source}
+    """Return a dispute as its YAML fields, in canonical order, without `agreed`."""
+    present: dict[str, Value] = {
+        "record": dispute.record,
+        "tag": dispute.tag,
+        "stands": dispute.stands,
+        "readings": {",".join(reading.values): reading.by for reading in dispute.readings},
+        "state": dispute.state.value,
+        "why": dispute.why,
+        "source": dispute.source,
+    }
     if dispute.arguments:
-        written["arguments"] = argument_fields(dispute.arguments)
-    return written
+        present["arguments"] = argument_fields(dispute.arguments)
+    return present
 
 
 def argument_fields(arguments: Iterable[Argument]) -> list[Value]:

@@ -1,4 +1,4 @@
-"""The records of a corpus as immutable values, and the identifiers by which two records are known to be one work."""
+"""The records of a corpus as immutable values, and the identifiers that show that two records are the same work."""
 
 import re
 import unicodedata
@@ -23,7 +23,7 @@ Tag: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
 
 
 class EvidenceVerdict(StrEnum):
-    """The support of a source for the tags of an item of evidence, the strongest first."""
+    """How well a source supports the tags of an item of evidence."""
 
     SUPPORTED = "supported"
     PARTLY = "partly"
@@ -45,7 +45,7 @@ VERDICT = Facet(
     ),
     required=False,
 )
-"""The verdict as a facet of evidence: fixed, since what counts as evidence depends on it."""
+"""The verdict as a facet of evidence. No taxonomy can change it, because `Evidence.is_evidence` depends on it."""
 
 
 def evidence_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
@@ -56,8 +56,8 @@ def evidence_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
 class Evidence(NamedTuple):
     """A statement of a source about some tags or facts of a paper.
 
-    `location` is the place in the source: a page, section or line. `more` holds the other facets of evidence that the
-    taxonomy declares. `copy` is true if the source is a hosted copy of the record's own work.
+    `tags` names these fields. `location` is a page, section or line of the source. `more` holds the facets of evidence
+    that only the taxonomy declares. `copy` is true if the source is a copy of the paper itself on another host.
     """
 
     tags: tuple[str, ...]
@@ -77,28 +77,31 @@ class Evidence(NamedTuple):
 
 
 def evidence_values(facet: Facet, facts: frozenset[str], paper: "Paper") -> tuple[str, ...]:
-    """Return a paper's values of a facet of evidence: the weakest one, or all where the facet takes several terms.
+    """Return a paper's values of a facet of evidence: the weakest term, or all terms if the facet takes several.
 
-    Terms are ordered from the strongest to the weakest. Evidence that is only about `facts` does not count.
+    A taxonomy lists the strongest term first. Evidence that is only about `facts`, names of fields, does not count.
     """
-    ranks = {term.id: rank for rank, term in enumerate(facet.terms)}
-    items = (item for item in paper.evidence if not facts.issuperset(item.tags))
-    values_given = [item.more.get(facet.field) or getattr(item, facet.field, None) for item in items]
-    if facet.kind is Kind.SINGLE:
-        weakest = max((value for value in values_given if value in ranks), key=ranks.__getitem__, default=None)
-        return () if weakest is None else (str(weakest),)
-    return tuple(dict.fromkeys(term for value in values_given if value is not None for term in value))
+    values: list[Tag] = []
+    for item in paper.evidence:
+        value = item.more.get(facet.field) or getattr(item, facet.field, None)
+        if value is not None and not facts.issuperset(item.tags):
+            values.append(value)
+    if facet.kind is not Kind.SINGLE:
+        return tuple(dict.fromkeys(term for terms in values for term in terms))
+    used_terms = [term.id for term in facet.terms if term.id in values]
+    return tuple(map(str, used_terms[-1:]))  # the last used term is the weakest
 
 
 def classified_evidence(
     tags: tuple[str, ...], note: str, source: str, facets: Mapping[str, Tag], taxonomy: Taxonomy
 ) -> Evidence:
-    """Return an item of evidence with facets by field, the verdict among them; a missing level is empty."""
-    level, confidence = (str(facets.get(name, "")) for name in ("level", "confidence"))
-    others = (facet.field for facet in taxonomy.evidence if facet.field not in Evidence._fields)
-    more_facets = {field: facets[field] for field in others if field in facets}
+    """Return an item of evidence; `facets` has the values of its facets by field, its verdict included."""
+    level = str(facets.get("level", ""))
+    confidence = str(facets.get("confidence", ""))
     verdict = EvidenceVerdict(str(facets.get("verdict", EvidenceVerdict.SUPPORTED)))
-    return Evidence(tags, note, source, level, confidence, more_facets, verdict=verdict)
+    declared = [facet.field for facet in taxonomy.evidence if facet.field not in Evidence._fields]
+    more = {field: facets[field] for field in declared if field in facets}
+    return Evidence(tags, note, source, level, confidence, more, verdict=verdict)
 
 
 class Waiver(NamedTuple):
@@ -109,25 +112,25 @@ class Waiver(NamedTuple):
 
 
 class Paper(NamedTuple):
-    """A retained entry of the corpus.
+    """A paper of the corpus.
 
     Attributes:
-        key: The entry's key, unique in the corpus.
+        key: Its key, unique in the corpus.
         authors: In BibTeX form: `Family, Given`, a collective in braces, `others` for names left out.
         year: The year as published.
         venue_year: The year of the venue or volume, for citations.
         proceedings: The name of the proceedings or the journal, for citations.
-        urls: At least one address; the first is the entry's own.
-        code: The address of the authors' code.
-        more: The values of the other fields, fixed ones and those that a survey declares, by field name.
+        urls: At least one URL; the first is that of the paper itself.
+        code: The URL of the authors' code.
+        more: The values of the fields that have no attribute here, by field name. Surveys can declare such fields.
         tags: The value of every facet that the taxonomy declares, by field name; `NA` if a facet does not apply.
         added: The day on which the record was added, as `YYYY-MM-DD`.
-        cite_key: The key of the entry that the record was imported from, by which it is cited.
+        cite_key: The key of the BibTeX entry that the record was imported from; citations use it.
         bibtex: The type of that entry, and its other fields by name, as LaTeX.
         waive: The warnings that do not apply to the record.
-        published: Whether the record is in the published pool; None without `data/published.yaml`.
-        contested: The tags in open dispute, by `data/disputes.yaml`, if they were requested: facets, and terms
-            with levels.
+        published: Whether the paper is in the published pool; None without `data/published.yaml`.
+        contested: The facets (or terms of a facet with levels) in open dispute; empty until
+            `CorpusFiles.with_contested` sets it.
     """
 
     key: str = ""
@@ -162,17 +165,22 @@ class Paper(NamedTuple):
         return self.key
 
     def value(self, name: str) -> FieldValue | None:
-        """Return the value of a field of `Taxonomy.paper_fields` by its name; None for an absent one."""
+        """Return the value of a field of `Taxonomy.paper_fields`; None if the paper does not have the field."""
         if name not in self._fields:
             return self.more.get(name)
-        member: FieldValue | None = getattr(self, name)
-        return member or None
+        value: FieldValue | None = getattr(self, name)
+        return value or None
 
     def with_values(self, values: Mapping[str, FieldValue]) -> "Paper":
-        """Return the paper with other values of some fields, by name."""
-        fixed_values: dict[str, Any] = {name: value for name, value in values.items() if name in self._fields}
-        more_values = {name: value for name, value in values.items() if name not in fixed_values}
-        return self._replace(**fixed_values, more={**self.more, **more_values} if more_values else self.more)
+        """Return a copy of the paper with new values of some fields; `values` has them by field name."""
+        attributes: dict[str, Any] = {}
+        more = dict(self.more)
+        for name, value in values.items():
+            if name in self._fields:
+                attributes[name] = value
+            else:
+                more[name] = value
+        return self._replace(more=more, **attributes)
 
     @property
     def first_author(self) -> str:
@@ -181,29 +189,29 @@ class Paper(NamedTuple):
 
     @property
     def cited_year(self) -> int:
-        """The year for citations: that of the venue, if it is known."""
+        """The year for citations: `venue_year`, or `year` without one."""
         return self.venue_year or self.year
 
     @property
     def cited_venue(self) -> str:
-        """The venue for citations: the name of its proceedings, if it is known."""
+        """The venue for citations: `proceedings`, or `venue` without them."""
         return self.proceedings or self.venue
 
     @property
     def citation_key(self) -> str:
-        """The key by which the paper is cited: that of the imported entry, else its own."""
+        """The key for citations: `cite_key`, or `key` for a paper that was not imported."""
         return self.cite_key or self.key
 
 
 class Exclusion(NamedTuple):
-    """A record that was screened and excluded, with the reason.
+    """A work that was screened and excluded, with the reason.
 
     Attributes:
         tags: The value of every facet that the taxonomy declares for exclusions, by field name.
         screened: The day of screening, as `YYYY-MM-DD`.
-        near_miss: The reason why the record was nearly retained.
-        promoted_to: The key of the paper that this record became, if it was included later.
-        published: Whether the record is in the published pool; None without `data/published.yaml`.
+        near_miss: The reason why the work was nearly included.
+        promoted_to: The key of the paper that this exclusion became, if it was included later.
+        published: Whether the exclusion is in the published pool; None without `data/published.yaml`.
     """
 
     id: str = ""
@@ -237,14 +245,14 @@ class PublishedPool(NamedTuple):
 
 
 class ReadingName(StrEnum):
-    """The value that counts for a disputed tag: the published one, or the one that readers of the sources agree on."""
+    """The value that counts for a disputed tag: the published one, or the one on which readers of the sources agree."""
 
     PUBLISHED = "published"
     SOURCES = "sources"
 
 
 class Pool(NamedTuple):
-    """A corpus: the retained papers, the exclusions, their vocabulary, and the published pool, if there is one."""
+    """A corpus: its taxonomy, papers and exclusions, and the published pool if `data/published.yaml` exists."""
 
     taxonomy: Taxonomy
     papers: tuple[Paper, ...]
@@ -258,13 +266,19 @@ class Pool(NamedTuple):
 
 
 def in_published_order(papers: Iterable[Paper], published: PublishedPool | None) -> tuple[Paper, ...]:
-    """Return the papers in the published order, followed by later ones; as they are without a published pool."""
-    ranks = {key: rank for rank, key in enumerate(published.papers if published else ())}
+    """Return the published papers in the published order, then later papers in the given order."""
+    if published is None:
+        return tuple(papers)
+    ranks = {key: rank for rank, key in enumerate(published.papers)}
     return tuple(sorted(papers, key=lambda paper: ranks.get(paper.key, len(ranks))))
 
 
 class Places:
-    """The places of the records of one file and of their fields. A field is found by reading its record again."""
+    """The places of the records of one file and of their fields.
+
+    Only the `starts` of records are stored, as indexes into the file's text: a field is located by parsing its record
+    again.
+    """
 
     def __init__(self, file: YamlFile, starts: list[int]) -> None:
         self.file = file
@@ -272,16 +286,21 @@ class Places:
 
     @property
     def cut_off_record(self) -> tuple[str, str] | None:
-        """The path and the key of the record that a syntax error has cut off, if there is one."""
+        """The file's path and the name of the record that a syntax error has cut off; None if there is no such record.
+
+        The fields of that record after the error were not read.
+        """
         if self.file.cut_off not in self._starts:
             return None
         node = self.file.record_at(self.file.cut_off, len(self.file.text))
-        entries = node.entries if isinstance(node, reader.Mapping) else {}
-        name_node = next((entries[name][1] for name in ("key", "id") if name in entries), None)
-        return (self.file.path, name_node.text) if isinstance(name_node, reader.Scalar) else None
+        for field in ("key", "id"):
+            if isinstance(node, reader.Mapping) and field in node.entries:
+                _, name = node.entries[field]
+                return (self.file.path, name.text) if isinstance(name, reader.Scalar) else None
+        return None
 
     def locate(self, index: int, *path: str | int) -> Location:
-        """Return the place of a value in the record at an index, such as `locate(7, "urls", 0)`.
+        """Return the place of a value: `locate(7, "urls", 0)` is the first URL of the eighth record.
 
         If the record has no such value, return the place of the last part of the path that it has.
         """
@@ -290,7 +309,7 @@ class Places:
         node = self.file.record_at(start, end)
         for step in path:
             if isinstance(node, reader.Mapping) and isinstance(step, str) and step in node.entries:
-                node = node.entries[step][1]
+                _, node = node.entries[step]
             elif isinstance(node, reader.Sequence) and isinstance(step, int) and step < len(node.items):
                 node = node.items[step]
             else:
@@ -302,7 +321,7 @@ Item = TypeVar("Item")
 
 
 class Entries(Generic[Item]):
-    """The valid entries of a data file, and its findings. `places` has an entry's place; it is None without a file."""
+    """The valid entries of a data file, their places (None if the file is missing), and the findings of the file."""
 
     def __init__(
         self, subject: str, items: Iterable[Item] = (), places: Places | None = None, findings: Sequence[Finding] = ()
@@ -318,7 +337,7 @@ class Entries(Generic[Item]):
         return len(self.items)
 
     def require(self) -> tuple[Item, ...]:
-        """Return the entries; raise `InvalidCorpusError` if the file has mistakes, since some would be missing."""
+        """Return the entries; raise `InvalidCorpusError` if the file has findings, because entries may be missing."""
         raise_findings(f"{self._subject} errors:", self.findings)
         return self.items
 
@@ -330,11 +349,20 @@ def decode_entries(
     build: Callable[..., Item],
     is_sound: Callable[[Item, reader.Mapping, Report], bool],
 ) -> Entries[Item]:
-    """Decode a list of entries; `is_sound` reports what else is wrong with one, and returns False to leave it out."""
+    """Decode the entries of a file.
+
+    Args:
+        subject: The name of the file's content for the heading of errors.
+        file: The file.
+        schema: The fields of an entry.
+        build: Makes an entry of the decoded fields.
+        is_sound: Reports further problems of an entry; returns False if the entry must be left out.
+    """
     report = Report(file)
-    items, starts = [], []
+    items: list[Item] = []
+    starts: list[int] = []
     for node in file.records():
-        report.record = ""
+        report.record = ""  # a record without a name must not be reported under the name of the record before
         item = decode_value(node, schema, build, report)
         if item is not None and type(node) is reader.Mapping and is_sound(item, node, report):
             items.append(item)
@@ -346,7 +374,7 @@ def decode_entries(
 class Loaded(NamedTuple):
     """A corpus as read: the decoded records, their places, and the findings of decoding.
 
-    `pool` is None if the taxonomy has mistakes. A field with a mistake is empty, so records can be counted only if
+    `pool` is None if the taxonomy has errors. A field with an error is empty, so records can be counted only if
     `findings` holds no error.
     """
 
@@ -362,19 +390,22 @@ class Loaded(NamedTuple):
 
     @property
     def known_keys(self) -> frozenset[str] | None:
-        """The keys of the papers; None where one of them cannot be read."""
+        """The keys of the papers; None if a key, or the syntax of the file, has an error: some are unknown then."""
         keys = frozenset(paper.key for paper in self.papers)
-        return None if "" in keys or is_malformed(self.paper_places.file.findings) else keys
+        if "" in keys or is_malformed(self.paper_places.file.findings):
+            return None
+        return keys
 
     @property
     def known_ids(self) -> frozenset[str] | None:
-        """The ids of the exclusions; None where one of them cannot be read."""
-        is_unknown = is_malformed(self.exclusion_places.file.findings)
-        return None if is_unknown else frozenset(exclusion.id for exclusion in self.exclusions)
+        """The ids of the exclusions; None if the syntax of the file has an error."""
+        if is_malformed(self.exclusion_places.file.findings):
+            return None
+        return frozenset(exclusion.id for exclusion in self.exclusions)
 
     @property
     def taxonomy(self) -> Taxonomy:
-        """The vocabulary; an empty one if it has mistakes."""
+        """The vocabulary; an empty one if it has errors."""
         return self.pool.taxonomy if self.pool else Taxonomy("")
 
     @property
@@ -388,15 +419,15 @@ class Loaded(NamedTuple):
         return self.pool.exclusions if self.pool else ()
 
 
-_KINDS = tuple(IdentifierKind)
+_IDENTIFIER_FIELDS = tuple(IdentifierKind)  # kinds are named after fields; a tuple, because enums iterate slowly
 
 Path: TypeAlias = tuple[str | int, ...]
 """The path of a value in a record, such as `("urls", 0)`."""
 
 
 def identities(paper: Paper) -> Iterator[tuple[Identifier, Path]]:
-    """Yield the paper's identifiers: those of its fields, and those that only a URL has."""
-    for kind in _KINDS:
+    """Yield the paper's identifiers, each with its place: first those of fields, then those that only a URL has."""
+    for kind in _IDENTIFIER_FIELDS:
         value: str | None = getattr(paper, kind)
         if value is not None:
             yield Identifier(kind, value), (kind,)
@@ -406,30 +437,32 @@ def identities(paper: Paper) -> Iterator[tuple[Identifier, Path]]:
             yield linked, ("urls", index)
 
 
-def address(url: str) -> str:
-    """Return a URL without scheme, `www.` and final slash, the host in lower case: the same for all its spellings."""
-    host, slash, path = url.partition("://")[2].partition("/")
+def folded_url(url: str) -> str:
+    """Return a URL without scheme, `www.` and final slash, with a lower-case host: equal for all spellings of it."""
+    _, _, without_scheme = url.partition("://")
+    host, slash, path = without_scheme.partition("/")
     return (host.lower().removeprefix("www.") + slash + path).rstrip("/")
 
 
 @lru_cache(maxsize=4096)
 def folded_title(title: str, *, between: str = "") -> str:
-    """Return the letters and digits of a title without case and accents, the same for all its spellings.
+    """Return the letters and digits of a title in lower case without accents: equal for all spellings of it.
 
     `between` joins the words. By default it is empty, so `Long-Horizon` equals `Longhorizon`.
     """
     if not title.isascii():
-        title = "".join(c for c in unicodedata.normalize("NFKD", title) if not unicodedata.combining(c))
+        decomposed = unicodedata.normalize("NFKD", title)  # an accent becomes a character of its own
+        title = "".join(character for character in decomposed if not unicodedata.combining(character))
     return re.sub(r"[\W_]+", between, title.casefold())
 
 
 def raise_findings(heading: str, findings: Sequence[Finding]) -> None:
-    """Raise the error that `invalid` returns if there are findings."""
+    """Raise an `InvalidCorpusError` that lists the findings, if there are any."""
     if findings:
         raise invalid(heading, findings)
 
 
 def invalid(heading: str, findings: Sequence[Finding]) -> InvalidCorpusError:
     """Return the error that lists findings below a heading."""
-    error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
-    return error("\n".join((heading, *map(str, findings))))
+    message = "\n".join((heading, *map(str, findings)))
+    return MalformedCorpusError(message) if is_malformed(findings) else InvalidCorpusError(message)

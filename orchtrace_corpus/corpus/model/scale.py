@@ -1,8 +1,9 @@
 """Published sizes of systems in use and of experiments, decoded from `data/scale.yaml`.
 
-Numbers from vendors are reports that no outsider can check, so none of them counts as verified.
+Nobody else can check a vendor's number, so no such number counts as verified.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 
@@ -16,22 +17,22 @@ from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.records import Entries, Places
 from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Noun
 
-_MAX_DIGITS = 16
-"""The characters of a number: beyond that, it is not exact in the computer, either."""
+_MAX_NUMBER_LENGTH = 16
+"""The largest length of a number, in characters: a float cannot hold more digits exactly."""
 
 UNKNOWN = "unknown"
-"""The value of an observation for which no number was found."""
+"""The value in the file if no number was found."""
 
 
 class Group(StrEnum):
-    """The group of a system: in use, or trained and evaluated in a publication."""
+    """The group of a system: in use by people, or only trained and evaluated in a publication."""
 
     DEPLOYMENT = "deployment"
     ACADEMIC = "academic"
 
 
 class Phase(StrEnum):
-    """The phase of a number: training, evaluation, or a limit that no run may exceed."""
+    """The phase in which a number was counted; `LIMIT` is a maximum that the program allows."""
 
     TRAINING = "training"
     EVALUATION = "evaluation"
@@ -39,7 +40,7 @@ class Phase(StrEnum):
 
 
 class Support(StrEnum):
-    """The kind of source that a number was read in; `CODE` is the authors' own, at a commit."""
+    """The kind of source in which a number was read; `CODE` is a commit of the authors' code."""
 
     PAPER = "paper"
     CODE = "code"
@@ -50,14 +51,11 @@ class Support(StrEnum):
 
 
 BOUNDS = {"<=": "up to", ">=": "at least", "<": "under", "~": "about"}
-"""The signs before a number, and their words; a number without one is exact."""
+"""The signs before a number, and the words for them; a number without a sign is exact."""
 
 
 class Amount(NamedTuple):
-    """A number or a range, both ends included; `high` equals `low` for a single number.
-
-    `bound` is one of `BOUNDS`, or empty.
-    """
+    """A range with both ends included, or a single number if `low` equals `high`; `bound` is a sign or empty."""
 
     low: float
     high: float
@@ -69,12 +67,12 @@ class Observation(NamedTuple):
 
     Attributes:
         quantity: What is counted; observations of one quantity can be compared.
-        value: The number; None if none was found.
-        evidence: The kind of source that it was read in.
+        value: The number; None if no number was found.
+        evidence: The kind of source in which it was read.
         verified: Whether the number was read in the publication itself, or in its code.
         record: The key of the paper, if it is in the pool.
-        quote: The line of the source that says it.
-        published: Whether its paper is in the published pool; None without a paper, or where that is unknown.
+        quote: The line of the source with the number.
+        published: Whether the paper is in the published pool; None if this is unknown, or without a paper.
     """
 
     system: str
@@ -93,23 +91,23 @@ class Observation(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the name of the observation, which no other has."""
+        """The unique name of the observation."""
         phase = "" if self.phase is None else f", {self.phase}"
         return f"{self.system}: {self.quantity}{phase}"
 
     @property
     def is_limit(self) -> bool:
-        """Return True if the source gives a limit and no count."""
+        """True if the source gives a limit and no count."""
         return self.phase is Phase.LIMIT or (self.value is not None and self.value.bound in ("<=", "<"))
 
     @property
     def is_second_hand(self) -> bool:
-        """Return True if the number was read in a copy or a report of somebody else."""
+        """True if the number was read in a copy of the source, or in a report by somebody else."""
         return self.evidence in (Support.PAPER_COPY, Support.VENDOR_COPY, Support.THIRD_PARTY)
 
 
 class Comparison(NamedTuple):
-    """The observations of one quantity, in use against published."""
+    """The observations of one quantity: those of systems in use, and those of experiments."""
 
     quantity: str
     deployments: tuple[Observation, ...]
@@ -117,18 +115,18 @@ class Comparison(NamedTuple):
 
 
 def decode_scale(file: YamlFile | None, keys: Collection[str] | None, noun: Noun = PAPER_NOUN) -> Entries[Observation]:
-    """Decode a list of observations, if there is one; `keys` are those of the papers, None if some are unknown."""
+    """Decode the observations; `keys` are the keys of the papers, None if some are unknown."""
     if file is None:
         return Entries("what is known of scale has")
     report = Report(file)
     observations, starts = [], []
-    given_before: set[tuple[str | None, ...]] = set()
+    names_before: set[tuple[str | None, ...]] = set()
     for node in file.records():
         report.record = ""
         values = decode_record(node, OBSERVATION, report)
         if values is None or type(node) is not Mapping:
             continue
-        for field, code, message in _problems(values, given_before, keys, noun.one):
+        for field, code, message in _problems(values, names_before, keys, noun.one):
             report.add(code, node.entries[field][1].at, message)
         if None not in values.values() and values.keys() >= set(OBSERVATION.required):
             value = None if values["value"] == UNKNOWN else values["value"]
@@ -139,17 +137,21 @@ def decode_scale(file: YamlFile | None, keys: Collection[str] | None, noun: Noun
 
 
 def _problems(
-    values: dict[str, Any], given_before: set[tuple[str | None, ...]], keys: Collection[str] | None, noun: str
+    values: dict[str, Any], names_before: set[tuple[str | None, ...]], keys: Collection[str] | None, noun: str
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield a field, a code and a message for each contradiction in an observation, or to those in `seen`."""
-    system, quantity, record, evidence = (values.get(name) for name in ("system", "quantity", "record", "evidence"))
+    """Yield the field, code and message of each problem of an observation, and add its name to `names_before`."""
+    system = values.get("system")
+    quantity = values.get("quantity")
+    phase = values.get("phase")
+    record = values.get("record")
+    evidence = values.get("evidence")
     if system is not None and quantity is not None:
-        phase = values.get("phase")
-        if (system, quantity, phase) in given_before:
+        name = (system, quantity, phase)
+        if name in names_before:
             when = "" if phase is None else f" in the phase {quote(phase)}"
             message = f"the {quote(quantity)} of {quote(system)} are given twice{when}; keep one, or name what differs"
             yield "quantity", "S102", message
-        given_before.add((system, quantity, phase))
+        names_before.add(name)
     if record is not None and keys is not None and record not in keys:
         near = near_suggestion(record, list(keys))
         fix = f"name the {noun} that the system is in the pool as, or leave the field out"
@@ -163,16 +165,19 @@ def _problems(
 
 
 def compare(observations: Sequence[Observation]) -> tuple[Comparison, ...]:
-    """Return the quantities that are known for systems in use and for experiments, in the order of the file."""
+    """Return the quantities that were observed for systems in use and for experiments, in the order of the file."""
     comparisons = []
     for quantity in dict.fromkeys(observation.quantity for observation in observations):
-        alike = [observation for observation in observations if observation.quantity == quantity]
-        comparisons.append(Comparison(quantity, *(tuple(o for o in alike if o.group is group) for group in Group)))
-    return tuple(comparison for comparison in comparisons if comparison.deployments and comparison.academic)
+        comparable = [observation for observation in observations if observation.quantity == quantity]
+        deployments = tuple(observation for observation in comparable if observation.group is Group.DEPLOYMENT)
+        academic = tuple(observation for observation in comparable if observation.group is Group.ACADEMIC)
+        if deployments and academic:
+            comparisons.append(Comparison(quantity, deployments, academic))
+    return tuple(comparisons)
 
 
 def span(observations: Sequence[Observation]) -> Amount | None:
-    """Return the smallest and the largest known number; None if none is known."""
+    """Return the range from the smallest to the largest number; None if no observation has a number."""
     amounts = [observation.value for observation in observations if observation.value]
     if not amounts:
         return None
@@ -180,21 +185,26 @@ def span(observations: Sequence[Observation]) -> Amount | None:
 
 
 def parse_amount(text: str) -> Amount | None:
-    """Read an amount, such as `16`, `3-5`, `<=300` or `~2000`; None if the text is none."""
-    bound = next((bound for bound in BOUNDS if text.startswith(bound)), "")
-    ends = text.removeprefix(bound).split("-")
-    if len(ends) > 2 or not all(map(_is_number, ends)):
+    """Read an amount, such as `16`, `3-5`, `<=300` or `~2000`; return None if the text is no amount."""
+    bound = ""
+    for sign in BOUNDS:  # longer signs come first
+        if text.startswith(sign):
+            bound = sign
+            break
+    low, dash, high = text.removeprefix(bound).partition("-")
+    if not dash:
+        high = low
+    if not _is_number(low) or not _is_number(high):
         return None
-    amount = Amount(float(ends[0]), float(ends[-1]), bound)
+    amount = Amount(float(low), float(high), bound)
     return amount if amount.low <= amount.high else None
 
 
 def _is_number(text: str) -> bool:
-    """Return True if the text is digits, with or without a point among them."""
-    return len(text) <= _MAX_DIGITS and text.isascii() and all(part.isdigit() for part in text.split(".", 1))
+    return len(text) <= _MAX_NUMBER_LENGTH and re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII) is not None
 
 
-def _known_amount(text: str) -> Amount | str:
+def _amount_or_unknown(text: str) -> Amount | str:
     amount = UNKNOWN if text == UNKNOWN else parse_amount(text)
     if amount is None:
         fix = f"write a number, a range such as 3-5, either after <=, <, >= or ~, or {UNKNOWN}"
@@ -206,7 +216,7 @@ OBSERVATION = decoders.schema_of(
     Observation,
     "an observation",
     "system",
-    value=decoders.parsed("value", "S101", _known_amount),
+    value=decoders.parsed("value", "S101", _amount_or_unknown),
     sources=fields.url_list("sources"),
     record=fields.key("record"),
     published=None,

@@ -1,6 +1,7 @@
 """Runs of searches and their results (`data/searches.yaml`), and the syntax of queries.
 
-A run keeps counts and the names of new papers, but no decisions: `analysis.flow` takes these from the corpus.
+A run holds counts and the names of new papers, but not the decisions on them: `analysis.flow` reads these from the
+corpus.
 """
 
 import re
@@ -20,11 +21,12 @@ from orchtrace_corpus.corpus.model.taxonomy import PAPER_NOUN, Noun
 
 ARXIV = "arXiv"
 OPENALEX = "OpenAlex"
-"""The sources of searches by the names that the protocol and the runs have for them."""
+"""The names of these sources in runs and in the protocol."""
 
 FIELDS = ("ti", "au", "abs", "co", "jr", "cat", "rn", "all")
 """The fields that a term of a query can name, by arXiv's user manual."""
 
+# A parenthesis, an operator, or a term such as all:word, ti:"a phrase" and submittedDate:[from TO to].
 _TOKEN = (
     r"\s*(?:(?P<open>\()|(?P<close>\))|(?P<operator>AND|OR|ANDNOT)(?![\w:\"])"
     r'|(?P<term>(?P<field>[A-Za-z]+):(?:"(?P<phrase>[^"]*)"|\[(?P<span>[^\]]*)\]|(?P<word>[^\s()"\[\]:]+))))'
@@ -32,7 +34,7 @@ _TOKEN = (
 
 
 class Maker(StrEnum):
-    """The maker of a run: a command, or a person by hand."""
+    """The command that recorded a run, or `hand` for a person."""
 
     DISCOVER = "discover"
     IMPORT = "import"
@@ -40,13 +42,14 @@ class Maker(StrEnum):
 
 
 class Search(NamedTuple):
-    """One search of a run, from one day to another.
+    """One search of a run.
 
     Attributes:
         query: The name of the query.
         source: The service or file that was searched, such as `arXiv`.
-        new: The number of new results; a result of several searches of the run counts for the first.
-        asked: The query string as it was sent.
+        new: The number of new results; a result of several searches of the run counts for the first of them.
+        since, until: The first and the last day that was searched, as `YYYY-MM-DD`.
+        asked: The query string that was sent.
         found: The number of results; None if it was not counted.
     """
 
@@ -63,10 +66,10 @@ class Run(NamedTuple):
     """One run of searches.
 
     Attributes:
-        repeated: The number of results that other searches of the run had found.
-        in_pool, in_log, in_candidates: The numbers of results that were known already, by where they were known.
+        repeated: The number of results that an earlier search of the run had found.
+        in_pool, in_log, in_candidates: The number of results that were papers, exclusions or candidates already.
         refused: The number of results that could not be recorded, such as those without a usable title.
-        new: The new papers, each by its first identifier, else its address, else its title.
+        new: The new papers, each by its first identifier, or its URL without one, or its title without both.
     """
 
     day: str
@@ -81,41 +84,42 @@ class Run(NamedTuple):
 
     @property
     def found(self) -> int | None:
-        """Return the number of results; None if they were not counted."""
-        counts = [search.found for search in self.searches]
-        return None if None in counts else sum(count or 0 for count in counts)
+        """The number of results; None if a search did not count them."""
+        total = 0
+        for search in self.searches:
+            if search.found is None:
+                return None
+            total += search.found
+        return total
 
     @property
     def known(self) -> int:
-        """Return how many of them were in the corpus already."""
+        """The number of results that were in the corpus already."""
         return self.in_pool + self.in_log + self.in_candidates
 
 
 COUNTS = ("repeated", "in_pool", "in_log", "in_candidates", "refused")
-"""The fields of a run that say what became of records that were not new."""
+"""The fields of a run that count the results that are not new papers."""
 
 
 def decode_searches(file: YamlFile | None, noun: Noun = PAPER_NOUN) -> Entries[Run]:
-    """Decode a list of runs, if there is one; problems become findings."""
+    """Decode the runs, and report those whose counts do not add up."""
     if file is None:
         return Entries("the searches have")
 
-    def is_sound(run: Run, node: Mapping, report: Report) -> bool:
-        """Report a run whose counts do not add up."""
+    def check_counts(run: Run, node: Mapping, report: Report) -> bool:
         at = node.entries["searches"][1].at
-        each = sum(search.new for search in run.searches)
-        whole = run.repeated + run.known + run.refused + len(run.new)
-        if each != len(run.new):
-            message = (
-                f"the searches have {each} new {noun.many}, and 'new' lists {len(run.new)}; correct one of the two"
-            )
-            report.add("B107", at, message)
-        elif run.found is not None and run.found != whole:
-            message = f"{run.found} records were found, and {whole} are repeated, known, refused or new"
-            report.add("B107", at, f"{message}; correct the counts")
-        return True
+        new = sum(search.new for search in run.searches)
+        total = run.repeated + run.known + run.refused + len(run.new)
+        if new != len(run.new):
+            counts = f"the searches have {new} new {noun.many}, and 'new' lists {len(run.new)}"
+            report.add("B107", at, f"{counts}; correct one of the two")
+        elif run.found is not None and run.found != total:
+            counts = f"{run.found} records were found, and {total} are repeated, known, refused or new"
+            report.add("B107", at, f"{counts}; correct the counts")
+        return True  # keep the run: it can be decoded
 
-    return decode_entries("the searches have", file, _run_schema(), Run, is_sound)
+    return decode_entries("the searches have", file, _run_schema(), Run, check_counts)
 
 
 def _run_schema() -> Schema:
@@ -124,7 +128,7 @@ def _run_schema() -> Schema:
         "a search",
         new=count("new"),
         since=None,
-        until=None,
+        until=None,  # the file has `from` and `to` instead
         found=count("found"),
         **{name: decoders.iso_date(name) for name in ("from", "to")},
     )
@@ -147,9 +151,8 @@ def count(name: str) -> decoders.Decoder:
 
 
 def search_style() -> Style:
-    """Return the written form of runs."""
-    bare = frozenset(("found", "new", *COUNTS))
-    return Style(tuple(_run_schema().decoders), bare)
+    """Return the style in which runs are written."""
+    return Style(tuple(_run_schema().decoders), frozenset(("found", "new", *COUNTS)))
 
 
 def run_fields(run: Run) -> dict[str, Any]:
@@ -159,19 +162,22 @@ def run_fields(run: Run) -> dict[str, Any]:
         values: dict[str, object] = {"query": search.query, "source": search.source, "from": search.since}
         values |= {"to": search.until, "asked": search.asked, "found": search.found, "new": search.new}
         searches.append({name: value for name, value in values.items() if value is not None})
-    counts = {name: number for name in COUNTS if (number := getattr(run, name))}
-    new = {"new": list(run.new)} if run.new else {}
-    return {"day": run.day, "by": run.by.value, "searches": searches, **counts, **new}
+    fields: dict[str, Any] = {"day": run.day, "by": run.by.value, "searches": searches}
+    for name in (*COUNTS, "new"):
+        value = getattr(run, name)
+        if value:
+            fields[name] = list(value) if name == "new" else value
+    return fields
 
 
 def last_day(runs: Iterable[Run], query: str, source: str) -> str | None:
-    """Return the last day that searches of a query at a source have covered; None without any."""
-    searches = (search for run in runs for search in run.searches if (search.query, search.source) == (query, source))
+    """Return the last day for which a query was searched at a source, as `YYYY-MM-DD`; None if it never was."""
+    searches = [search for run in runs for search in run.searches if search.query == query and search.source == source]
     return max((search.until for search in searches if search.until), default=None)
 
 
 class QuerySyntaxError(ValueError):
-    """A query string that arXiv cannot read, or reads differently than people do; `at` is the place in it."""
+    """A query string that arXiv refuses or understands differently than people; `at` is an index in it."""
 
     def __init__(self, at: int, message: str) -> None:
         super().__init__(message)
@@ -181,51 +187,57 @@ class QuerySyntaxError(ValueError):
 def check_query(query: str) -> None:
     """Raise `QuerySyntaxError` if a string is no query of arXiv's API.
 
-    The grammar of the manual (https://info.arxiv.org/help/api/user-manual.html#query_details), with operators between
-    all terms, since arXiv takes a missing one for OR, and parentheses where AND or ANDNOT meet OR:
+    The grammar is that of the manual (https://info.arxiv.org/help/api/user-manual.html#query_details), with two
+    additions: an operator between all terms, because arXiv reads a missing one as OR, and parentheses around AND or
+    ANDNOT if they meet OR.
 
         query = part {("AND" | "ANDNOT") part} | part {"OR" part}
         part  = "(" query ")" | field ":" (word | phrase) | "submittedDate:[" digits " TO " digits "]"
     """
-    # For the whole and each open parenthesis: whether its operators are OR, and whether a part comes next.
-    levels: list[tuple[set[bool], bool]] = [(set(), True)]
+    operators_by_level: list[set[str]] = [set()]  # of the whole query, then of each open parenthesis
+    expects_part = True
     at = 0
     while query[at:].strip():
         token = re.match(_TOKEN, query[at:])
-        begin = at + len(query[at:]) - len(query[at:].lstrip())
+        token_at = len(query) - len(query[at:].lstrip())
         if token is None:
-            rest = query[begin:].split()[0]
-            raise QuerySyntaxError(begin, f"{quote(rest)} is not a term; write a field before it, such as all:{rest}")
-        operators, wants_part = levels[-1]
+            word = query[token_at:].split()[0]
+            raise QuerySyntaxError(
+                token_at, f"{quote(word)} is not a term; write a field before it, such as all:{word}"
+            )
         if token["operator"]:
-            if wants_part:
-                raise QuerySyntaxError(begin, f"{token['operator']} has nothing before it")
-            operators.add(token["operator"] == "OR")
-            if len(operators) > 1:
-                raise QuerySyntaxError(begin, "OR stands beside AND or ANDNOT; put one of them in parentheses")
-            levels[-1] = (operators, True)
+            if expects_part:
+                raise QuerySyntaxError(token_at, f"{token['operator']} has nothing before it")
+            operators = operators_by_level[-1]
+            operators.add(token["operator"])
+            if "OR" in operators and len(operators) > 1:
+                raise QuerySyntaxError(token_at, "OR stands beside AND or ANDNOT; put one of them in parentheses")
+            expects_part = True
         elif token["close"]:
-            if wants_part or len(levels) == 1:
-                raise QuerySyntaxError(begin, "')' closes nothing" if len(levels) == 1 else "')' follows no term")
-            levels.pop()
+            if len(operators_by_level) == 1:
+                raise QuerySyntaxError(token_at, "')' closes nothing")
+            if expects_part:
+                raise QuerySyntaxError(token_at, "')' follows no term")
+            operators_by_level.pop()
         else:
-            if not wants_part:
-                raise QuerySyntaxError(begin, "an operator is missing; write AND, OR or ANDNOT")
-            levels[-1] = (operators, False)
+            if not expects_part:
+                raise QuerySyntaxError(token_at, "an operator is missing; write AND, OR or ANDNOT")
             if token["open"]:
-                levels.append((set(), True))
+                operators_by_level.append(set())
             else:
-                _check_term(token, begin)
+                _check_term(token, token_at)
+                expects_part = False
         at += token.end()
-    if levels[-1][1]:
+    if expects_part:
         raise QuerySyntaxError(len(query), "a term is missing at the end")
-    if len(levels) > 1:
+    if len(operators_by_level) > 1:
         raise QuerySyntaxError(len(query), "a '(' is not closed")
 
 
 def _check_term(token: re.Match[str], at: int) -> None:
     """Refuse an unknown field, and a value without a letter or digit."""
-    field, span = token["field"], token["span"]
+    field = token["field"]
+    span = token["span"]
     if field == "submittedDate":
         if span is None or not re.fullmatch(r"\d{8}(?:\d{4})? TO \d{8}(?:\d{4})?", span, re.ASCII):
             raise QuerySyntaxError(at, "submittedDate takes [YYYYMMDDHHMM TO YYYYMMDDHHMM]")

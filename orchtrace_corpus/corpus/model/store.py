@@ -50,27 +50,30 @@ MERGE_DRIVER = 'git config merge.corpus.driver "corpus merge-file %O %A %B"'
 
 Content = TypeVar("Content")
 Call: TypeAlias = tuple[str, ...]
-"""A function, as `module:function` below `orchtrace_corpus.corpus`, and its arguments. Each is an attribute of
-`CorpusFiles`, or the path of a data file, for its `YamlFile` or `TextFile` (None if the file is missing)."""
+"""A function, as `module:function` below `orchtrace_corpus.corpus`, then its arguments. An argument is the name of an
+attribute of `CorpusFiles`, or the path of a data file. A path is passed as `YamlFile` or `TextFile`, or as None if the
+file is missing."""
 
 
 class DataFile(NamedTuple):
     """A data file that a corpus has, or can have.
 
-    Functions are named, and imported when they are first called: start-up is most of the time of a command.
+    Functions are given by name and imported at their first call: start-up is most of the time of a command.
 
     Attributes:
-        name: Its name; its JSON Schema is docs/schema/NAME.schema.json.
+        name: The name of the file; docs/schema/NAME.schema.json is its JSON Schema.
+        path: The path below the corpus's folder.
         decode: Returns the content of the file. It has `findings`, and `total` (the number of entries) if a line of
             `corpus check` counts them. If the file is missing, every argument is None. Empty for the files that
             `CorpusFiles.loaded` decodes together.
-        schema: Its JSON Schema in `render/schemas.json`, or its table of fields as `module:name`; empty for none.
+        required: Whether every corpus must have the file.
+        schema: The key of its JSON Schema in `render/schemas.json`, or its table of fields as `module:name`.
         style: Returns the style in which commands write its records; empty if no command writes them.
-        checks: Returns all findings of the file, those of decoding included; empty if decoding has all.
+        checks: Returns all findings of the file, those of decoding included; empty if decoding finds all.
         key_fields: The fields that distinguish its records; empty if only the whole record does.
-        part: The line of `corpus check` that has its findings; its name if empty.
-        is_list: Whether it holds a list of records, not one mapping.
-        is_formatted: Whether `corpus check --fix` writes it, by its style.
+        part: The line of `corpus check` that counts its findings; the file's name if empty.
+        is_list: Whether the file holds a list of records, not one mapping.
+        is_formatted: Whether `corpus check --fix` rewrites the file in its style.
     """
 
     name: str
@@ -201,7 +204,7 @@ def data_file(name: str) -> DataFile:
 
 
 class Root(NamedTuple):
-    """The folder of a corpus. `bundled` says that it is the copy that came with the installation."""
+    """The folder of a corpus; `bundled` is true for the copy that came with the installation."""
 
     path: str
     bundled: bool = False
@@ -210,8 +213,8 @@ class Root(NamedTuple):
 def find_root() -> Root:
     """Return the nearest folder, from the working folder upwards, that holds a corpus.
 
-    Where no folder holds one, return the corpus that came with the installation: inside an installed wheel, or
-    the source tree of an editable installation.
+    If no folder holds one, return the corpus that came with the installation: inside an installed wheel, or the
+    source tree of an editable installation.
 
     Raises:
         DataFileError: There is no corpus anywhere, not even a bundled one.
@@ -229,7 +232,7 @@ def find_root() -> Root:
 
 
 class Decoded(Generic[Content]):
-    """An attribute of `CorpusFiles` that returns the `content` of the row of `DATA_FILES` with its name."""
+    """An attribute of `CorpusFiles`: the decoded content of the row of `DATA_FILES` that has the attribute's name."""
 
     def __set_name__(self, owner: "type[CorpusFiles]", name: str) -> None:
         self._name = name
@@ -242,12 +245,12 @@ class Decoded(Generic[Content]):
 class CorpusFiles:
     """The data files of one corpus, each read and decoded once, on first use.
 
-    Each optional file has an attribute with the name of its row in `DATA_FILES`, which holds its decoded content.
+    An attribute with the name of a row in `DATA_FILES` holds the decoded content of that file.
 
     Attributes:
         root: The corpus's folder, which holds `data/`.
-        overrides: The bytes of files that are not to be read from the folder, by path: an edit that is not written
-            yet, or the files of a git revision. None stands for a file that is missing.
+        overrides: File contents by path, used instead of files in the folder: an edit that is not written yet, or the
+            files of a git revision. None means that the file is missing.
     """
 
     published: "Decoded[PublishedPool | None]" = Decoded()
@@ -270,14 +273,16 @@ class CorpusFiles:
         self._contents: dict[str, Any] = {}
 
     def has(self, path: str) -> bool:
-        """Return True if the corpus has a file."""
+        """Return True if the corpus has the file with a path."""
         if path not in self._present:
-            overridden = self.overrides.get(path) is not None
-            self._present[path] = overridden or (path not in self.overrides and os.path.lexists(self._full_path(path)))
+            if path in self.overrides:
+                self._present[path] = self.overrides[path] is not None
+            else:
+                self._present[path] = os.path.lexists(self._full_path(path))
         return self._present[path]
 
-    def is_there(self, row: DataFile) -> bool:
-        """Return True if the corpus has the file of a row, or another that is decoded with it."""
+    def has_any(self, row: DataFile) -> bool:
+        """Return True if the corpus has the file of a row, or another file that is decoded with it."""
         return any(self.has(path) for path in row.paths)
 
     def paths(self) -> list[str]:
@@ -291,10 +296,10 @@ class CorpusFiles:
             return self.overrides[path]
         if not self.has(path):
             return None
-        return reader.read_bytes(self._full_path(path), self.shown_path(path))
+        return reader.read_bytes(self._full_path(path), self.display_path(path))
 
     def file(self, path: str) -> YamlFile:
-        """Return a file as read; an empty list in place of an optional one that is missing.
+        """Return a YAML file; a missing optional one is read as an empty list.
 
         Raises:
             DataFileError: A required file is missing, or a file cannot be read.
@@ -304,20 +309,22 @@ class CorpusFiles:
             data = self.data(path)
             if data is None and any(row.path == path for row in DATA_FILES if row.required):
                 hint = "Without exclusions it holds: []" if path == EXCLUSIONS else ""
-                raise DataFileError(f"cannot read {self.shown_path(path)}: No such file or directory", hint)
-            file = self._files[path] = YamlFile(self.shown_path(path), b"[]\n" if data is None else data)
-            if any(row.path == path and row.style for row in DATA_FILES):  # `merge-file` writes records by their style
+                raise DataFileError(f"cannot read {self.display_path(path)}: No such file or directory", hint)
+            file = YamlFile(self.display_path(path), b"[]\n" if data is None else data)
+            if any(row.path == path and row.style for row in DATA_FILES):  # `corpus merge-file` needs a style
                 file.merge_command = f'{MERGE_DRIVER} && git checkout --merge "{file.path}"'
+            self._files[path] = file
         return file
 
     def text_file(self, path: str) -> TextFile | None:
         """Return a file that is not YAML, None if it is missing; raise `DataFileError` if it cannot be read."""
         if path not in self._text_files:
-            data, shown_as = self.data(path), self.shown_path(path)
+            data = self.data(path)
+            display_path = self.display_path(path)
             try:
-                self._text_files[path] = None if data is None else TextFile(shown_as, data.decode("utf-8"))
+                self._text_files[path] = None if data is None else TextFile(display_path, data.decode("utf-8"))
             except UnicodeDecodeError as error:
-                raise DataFileError(f"cannot read {printable(shown_as, limit=300)}: not UTF-8") from error
+                raise DataFileError(f"cannot read {printable(display_path, limit=300)}: not UTF-8") from error
         return self._text_files[path]
 
     def text(self, path: str) -> str | None:
@@ -327,18 +334,18 @@ class CorpusFiles:
         file = self.text_file(path)
         return None if file is None else file.text
 
-    def shown_path(self, path: str) -> str:
-        """Return a file's path as messages show it: relative, if it is below the working folder."""
-        full = self._full_path(path)
-        near = os.path.relpath(full)
-        return full if near.startswith(os.pardir + os.sep) else near
+    def display_path(self, path: str) -> str:
+        """Return a file's path for messages: relative to the working folder if the file is below it."""
+        full_path = self._full_path(path)
+        relative_path = os.path.relpath(full_path)
+        return full_path if relative_path.startswith(os.pardir + os.sep) else relative_path
 
     def _full_path(self, path: str) -> str:
         return os.path.join(self.root, *path.split("/"))
 
     @cached_property
     def _taxonomy(self) -> Taxonomy | None:
-        with _collector_paused():
+        with _pause_garbage_collection():
             return decode_taxonomy(self.file(TAXONOMY))
 
     @property
@@ -349,20 +356,26 @@ class CorpusFiles:
             DataFileError: The file cannot be read.
             InvalidCorpusError: The file has errors; the message lists them.
         """
-        taxonomy, findings = self._taxonomy, self.file(TAXONOMY).findings
-        if taxonomy is None or findings:
+        findings = self.file(TAXONOMY).findings
+        if self._taxonomy is None or findings:
             raise InvalidCorpusError("\n".join(("the taxonomy has errors:", *map(str, findings))))
-        return taxonomy
+        return self._taxonomy
 
     @cached_property
     def loaded(self) -> Loaded:
-        """The records, with the findings of decoding in them and in the taxonomy; raises `DataFileError`."""
-        taxonomy, taxonomy_file = self._taxonomy, self.file(TAXONOMY)
-        papers_file, exclusions_file = self.file(PAPERS), self.file(EXCLUSIONS)
+        """The papers and exclusions, and the findings of decoding them and the taxonomy.
+
+        Raises:
+            DataFileError: A required file is missing, or a file cannot be read.
+        """
+        taxonomy = self._taxonomy
+        taxonomy_file = self.file(TAXONOMY)
+        papers_file = self.file(PAPERS)
+        exclusions_file = self.file(EXCLUSIONS)
         if taxonomy is None or taxonomy_file.findings:
-            nowhere = Places(taxonomy_file, [])
-            return Loaded(None, nowhere, nowhere, tuple(taxonomy_file.findings))
-        with _collector_paused():
+            no_places = Places(taxonomy_file, [])
+            return Loaded(None, no_places, no_places, tuple(taxonomy_file.findings))
+        with _pause_garbage_collection():
             papers, paper_places = decode_papers(papers_file, taxonomy)
             exclusions, exclusion_places = decode_exclusions(exclusions_file, taxonomy)
             pool = with_published(Pool(taxonomy, papers, exclusions), self.published)
@@ -373,7 +386,7 @@ class CorpusFiles:
 
     @property
     def pool(self) -> Pool:
-        """The records, whatever their findings; raises the errors of `taxonomy` and `loaded`."""
+        """The records, even if they have findings; raises the errors of `taxonomy` and `loaded`."""
         return self.loaded.pool or Pool(self.taxonomy, (), ())
 
     @property
@@ -383,62 +396,66 @@ class CorpusFiles:
 
     @property
     def known_keys(self) -> frozenset[str] | None:
-        """The keys of the papers; None where one of them cannot be read."""
+        """The keys of the papers; None if a key, or the syntax of the file, has an error: some are unknown then."""
         return self.loaded.known_keys
 
     @cached_property
     def are_records_sound(self) -> bool:
-        """Return True if papers, exclusions and candidates can be decoded, for other files to be compared with them."""
-        return not (has_errors(self.loaded.findings) or has_errors(self.candidates.findings))
+        """True if papers, exclusions and candidates have no errors, so that other files can be compared with them."""
+        return not has_errors(self.loaded.findings) and not has_errors(self.candidates.findings)
 
     def content(self, name: str) -> Any:
-        """Return the decoded content of the file of a row of `DATA_FILES`, with findings; empty if it is missing.
+        """Return the decoded content of a row of `DATA_FILES`, with findings; empty if the file is missing.
 
         Raises:
             DataFileError: The file cannot be read.
         """
         if name not in self._contents:
             row = data_file(name)
-            if self.is_there(row):
-                with _collector_paused():
+            if self.has_any(row):
+                with _pause_garbage_collection():
                     self._contents[name] = self.call(row.decode)
             else:
-                function, *values = row.decode
-                self._contents[name] = import_named(function)(*(None for _ in values))
+                function_name, *arguments = row.decode
+                self._contents[name] = import_named(function_name)(*(None for _ in arguments))
         return self._contents[name]
 
     def call(self, call: Call) -> Any:
-        """Call a function that a row of `DATA_FILES` names, and return its result."""
+        """Call a function of a row of `DATA_FILES` with the values of its arguments, and return its result."""
+        function_name, *arguments = call
         values: list[Any] = []
-        for name in call[1:]:
-            if "/" not in name:
-                values.append(getattr(self, name))
-            elif not name.endswith(".yaml"):
-                values.append(self.text_file(name))
+        for argument in arguments:
+            if "/" not in argument:
+                values.append(getattr(self, argument))
+            elif not argument.endswith(".yaml"):
+                values.append(self.text_file(argument))
             else:
-                values.append(self.file(name) if self.has(name) else None)
-        return import_named(call[0])(*values)
+                values.append(self.file(argument) if self.has(argument) else None)
+        return import_named(function_name)(*values)
 
     @property
     def coding_rules(self) -> dict[str, int] | None:
-        """Return the number of rules for each tag; None without a codebook, or while it has errors."""
-        counts = {coding.tag: len(coding.rules) for coding in self.codebook.items if coding.rules}
-        return None if self.codebook.findings or not self.codebook.items else counts
+        """The number of coding rules by tag; None if the codebook is missing or has findings."""
+        if self.codebook.findings or not self.codebook.items:
+            return None
+        return {coding.tag: len(coding.rules) for coding in self.codebook.items if coding.rules}
 
     @property
     def arxiv(self) -> "Mapping[str, Metadata]":
-        """The last answers of arXiv, by id; raises `DataFileError` if the file cannot be read or decoded."""
+        """The metadata that arXiv last reported, by arXiv id; raises `DataFileError` if the file cannot be decoded."""
         file: ArxivFile = self.content("arxiv")
         return file.papers
 
     def style(self, path: str) -> "Style":
-        """Return how the records of a file are written."""
-        (row,) = (row for row in DATA_FILES if row.path == path)
+        """Return the style in which the records of a file are written."""
+        (row,) = [row for row in DATA_FILES if row.path == path]
         style: Style = self.call(row.style)
         return style
 
     def check_form(self) -> None:
-        """Compare the files that `corpus check --fix` writes with their form as they are read; call it before that.
+        """Set up the comparison of each file that `corpus check --fix` writes with its canonical form.
+
+        Call this before the records are read, because they are compared while they are read.
 
         Raises:
             DataFileError: A file is missing or cannot be read.
@@ -454,56 +471,68 @@ class CorpusFiles:
                 file.on_record = form.add
 
     def is_canonical(self, path: str) -> bool:
-        """Return True if a file is known to be in canonical form, since `check_form` was called before it was read."""
+        """Return True if `check_form` was called before a file was read, and the file is in canonical form."""
         return path in self._forms and self._forms[path].is_canonical
 
     def findings_of(self, row: DataFile) -> tuple[Finding, ...]:
-        """Return every finding of a file, if the corpus has it; the taxonomy must have no errors.
+        """Return the findings of a file, none if it is missing; the taxonomy must have no errors.
 
-        Other files are not compared with records that cannot be decoded. Raises `DataFileError`.
+        If the records have errors, files other than theirs are decoded but not compared with them.
+
+        Raises:
+            DataFileError: A file cannot be read.
         """
-        if not self.is_there(row):
+        if not self.has_any(row):
             return ()
         findings: tuple[Finding, ...] = ()
         if row.checks and (row.part == "data" or self.are_records_sound):
             findings = tuple(self.call(row.checks))
         elif row.decode:
             findings = tuple(self.content(row.name).findings)
-        is_record_file = row.path in (PAPERS, EXCLUSIONS, CANDIDATES)  # their own checks find lookalikes
-        if is_record_file or not row.path.endswith(".yaml") or not self.has(row.path):
+        if row.path in (PAPERS, EXCLUSIONS, CANDIDATES):  # the checks of these files look for lookalikes themselves
+            return findings
+        if not row.path.endswith(".yaml") or not self.has(row.path):
             return findings
         return findings + tuple(import_named("rules.texts:find_lookalikes")(self.file(row.path)))
 
     def findings(self, part: str = "") -> Iterator[Finding]:
-        """Yield the findings of all files, or of one line (`part`) of `corpus check`; raise `DataFileError`."""
-        # Without a valid taxonomy, the row of the papers has its findings, and nothing else can be decoded.
-        rows = DATA_FILES if self.loaded.pool else [row for row in DATA_FILES if row.path == PAPERS]
-        for row in rows:
-            if part in ("", row.part or row.name):
+        """Yield the findings of all files, or of the files of one line (`part`) of `corpus check`.
+
+        Raises:
+            DataFileError: A file cannot be read.
+        """
+        for row in DATA_FILES:
+            if self.loaded.pool is None and row.path != PAPERS:
+                continue  # the taxonomy has errors: the checks of the papers report them, and nothing can be decoded
+            if not part or part == (row.part or row.name):
                 yield from self.findings_of(row)
 
     def open_tags(self, reading: ReadingName = ReadingName.PUBLISHED) -> dict[tuple[str, str], bool]:
-        """Return the tags in open dispute by a reading, each with whether it has an agreed value."""
+        """Return the tags in open dispute, as `(record, tag)`, and for each True if readers agree on its value.
+
+        With the reading `SOURCES` the agreed value counts, so only tags without one are still open.
+        """
         if not self.has(DISPUTES):
             return {}
         from orchtrace_corpus.corpus.model.disputes import open_tags
 
         file = self.file(DISPUTES)
-        with _collector_paused():
-            tags = open_tags(YamlFile(file.path, file.text.encode()))  # in a third of the time of decoding all
+        with _pause_garbage_collection():
+            tags = open_tags(YamlFile(file.path, file.text.encode()))  # takes a third of the time of `self.disputes`
         if reading is ReadingName.PUBLISHED:
             return tags
-        return {tag: agreed for tag, agreed in tags.items() if not agreed}
+        return {tag: is_agreed for tag, is_agreed in tags.items() if not is_agreed}
 
     def with_contested(self, pool: Pool, reading: ReadingName = ReadingName.PUBLISHED) -> Pool:
-        """Return a pool with the tags in open dispute of each paper, in the order of the file."""
-        tags: dict[str, tuple[str, ...]] = {}
+        """Return a pool whose papers have their tags in open dispute as `contested`, in the order of the file."""
+        tags_by_key: dict[str, tuple[str, ...]] = {}
         for key, tag in self.open_tags(reading):
-            tags[key] = (*tags.get(key, ()), tag)
-        return pool._replace(papers=tuple(paper._replace(contested=tags.get(paper.key, ())) for paper in pool.papers))
+            tags_by_key[key] = (*tags_by_key.get(key, ()), tag)
+        papers = tuple(paper._replace(contested=tags_by_key.get(paper.key, ())) for paper in pool.papers)
+        return pool._replace(papers=papers)
 
     def read_sheet(self, path: str) -> str | None:
-        """Return the text of a coding sheet; None where it cannot be read."""
+        """Return the text of a coding sheet (CSV); None if it is missing or cannot be read."""
         try:
             data = self.data(path)
             return None if data is None else data.decode("utf-8").removeprefix("\ufeff")
@@ -512,16 +541,17 @@ class CorpusFiles:
 
 
 def import_named(name: str) -> Any:
-    """Import the object that a row of `DATA_FILES` names as `module:name` below `orchtrace_corpus.corpus`."""
+    """Import an object that is named as `module:name` below `orchtrace_corpus.corpus`."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(f"orchtrace_corpus.corpus.{module}"), attribute)
 
 
 def with_published(pool: Pool, published: PublishedPool | None) -> Pool:
-    """Return the corpus with each record marked as published or not, if the published pool is known."""
+    """Return a pool with `published` set on each record; unchanged if there is no published pool."""
     if published is None:
         return pool
-    keys, ids = frozenset(published.papers), frozenset(published.exclusions)
+    keys = frozenset(published.papers)
+    ids = frozenset(published.exclusions)
     return pool._replace(
         papers=tuple(paper._replace(published=paper.key in keys) for paper in pool.papers),
         exclusions=tuple(exclusion._replace(published=exclusion.id in ids) for exclusion in pool.exclusions),
@@ -530,12 +560,12 @@ def with_published(pool: Pool, published: PublishedPool | None) -> Pool:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Keep the garbage collector from walking a growing heap of records, which halves the time."""
-    enabled = gc.isenabled()
+def _pause_garbage_collection() -> Iterator[None]:
+    """Disable garbage collection, which would walk a growing heap of records and double the time of decoding."""
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if enabled:
+        if was_enabled:
             gc.enable()

@@ -14,10 +14,10 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
 
 def read_tag(facet: Facet, text: str) -> Tag:
-    """Return the tag that a text means: terms by id, label or a code of their own, in any case.
+    """Return the tag that a text means. Terms are named by id, label or code, in upper or lower case.
 
     Raises:
-        CommandUseError: The taxonomy has no such term or level; the message names the nearest.
+        CommandUseError: The taxonomy has no such term or level, or several; the message names the nearest.
     """
     if facet.kind is Kind.SINGLE:
         return read_term(facet, text)
@@ -31,11 +31,11 @@ def read_tag(facet: Facet, text: str) -> Tag:
             if not equals:
                 form = f"TERM=LEVEL, such as {facet.terms[0].id}={facet.levels[0].id}"
                 raise CommandUseError(f"{quote(part)} is not part of {facet.field}", f"Write {form}, or {NOT_ARISING}.")
-            name = _named(facet.terms, term, facet.field, facet.values, f"term of {facet.field}")
-            if name in levels:
-                raise CommandUseError(f"{name} of {facet.field} is given twice")
-            levels[name] = read_level(facet, level)
-        return in_order(facet, levels)
+            term_id = _find_term(facet.terms, term, facet.field, facet.values, f"term of {facet.field}")
+            if term_id in levels:
+                raise CommandUseError(f"{term_id} of {facet.field} is given twice")
+            levels[term_id] = read_level(facet, level)
+        return sort_levels(facet, levels)
     terms = tuple(dict.fromkeys(read_term(facet, part) for part in parts))
     if not terms:
         raise CommandUseError(f"{facet.field} is given no term{suggestion('', facet.values)}")
@@ -44,33 +44,37 @@ def read_tag(facet: Facet, text: str) -> Tag:
     return terms
 
 
-def mistakes(facet: Facet, text: str, whole: CommandUseError) -> list[CommandUseError]:
-    """Return the mistake in each part of a text that `read_tag` refuses; without any, the error for the `whole`."""
+def errors_by_part(facet: Facet, text: str, error: CommandUseError) -> list[CommandUseError]:
+    """Return the error about each part of a text that `read_tag` refused with `error`; this error if all are valid."""
+    if facet.kind is Kind.SINGLE:
+        return [error]
     errors = []
-    for part in filter(str.strip, text.split(",") if facet.kind is not Kind.SINGLE else ()):
-        try:
-            read_tag(facet, part)
-        except CommandUseError as error:
-            errors.append(error)
-    return errors or [whole]
+    for part in text.split(","):
+        if part.strip():
+            try:
+                read_tag(facet, part)
+            except CommandUseError as part_error:
+                errors.append(part_error)
+    return errors or [error]
 
 
 def read_term(facet: Facet, text: str) -> str:
     """Return the one term of a facet that a text means, or `NA` if it is allowed; raise the errors of `read_tag`."""
     if facet.allows_na and text.strip().upper() == NOT_APPLICABLE:
         return NOT_APPLICABLE
-    return _named(facet.terms, text, facet.field, facet.values)
+    return _find_term(facet.terms, text, facet.field, facet.values)
 
 
 def read_level(facet: Facet, text: str) -> str:
     """Return the level of a facet that a text means, or `NOT_ARISING`; raise the errors of `read_tag`."""
     if text.strip().casefold() == NOT_ARISING:
         return NOT_ARISING
-    return _named(facet.levels, text, f"level of {facet.field}", (*(level.id for level in facet.levels), NOT_ARISING))
+    allowed = (*(level.id for level in facet.levels), NOT_ARISING)
+    return _find_term(facet.levels, text, f"level of {facet.field}", allowed)
 
 
 def settable_fields(taxonomy: Taxonomy) -> dict[str, RecordField]:
-    """Return the fields of a paper that are set like tags: by `corpus tag`, and by `--set` of `corpus add`."""
+    """Return the fields of a paper that `corpus tag` and `corpus add --set` can set, by name."""
     return {field.name: field for field in taxonomy.paper_fields if field.is_settable}
 
 
@@ -115,8 +119,8 @@ def sentence(text: str) -> str:
     return f"{text}." if text and not text.endswith((".", "!", "?")) else text
 
 
-def joined(facet: Facet, first: Tag | None, second: Tag) -> Tag:
-    """Return two tags of one facet as one, with the terms of both.
+def join_tags(facet: Facet, first: Tag | None, second: Tag) -> Tag:
+    """Return a tag with the terms of two tags of one facet.
 
     Raises:
         CommandUseError: The tags contradict each other, or the facet takes only one term.
@@ -126,47 +130,58 @@ def joined(facet: Facet, first: Tag | None, second: Tag) -> Tag:
     if isinstance(first, tuple) and isinstance(second, tuple) and (NOT_APPLICABLE,) not in (first, second):
         return tuple(dict.fromkeys((*first, *second)))
     if not isinstance(first, Mapping) or not isinstance(second, Mapping):
-        shown = (tag if isinstance(tag, str) else ",".join(tag) for tag in (first, second))
-        raise CommandUseError(f"{facet.field} is given twice: {' and '.join(shown)}", "Give it once.")
+        texts = [tag if isinstance(tag, str) else ",".join(tag) for tag in (first, second)]
+        raise CommandUseError(f"{facet.field} is given twice: {' and '.join(texts)}", "Give it once.")
     for term in second:
         if first.get(term, second[term]) != second[term]:
             raise CommandUseError(f"{term} of {facet.field} is given twice: {first[term]} and {second[term]}")
-    return in_order(facet, {**first, **second})
+    return sort_levels(facet, {**first, **second})
 
 
-def assign(tags: dict[str, Tag], facets: Sequence[Facet], name: str, text: str) -> bool:
-    """Add the tag that a text means to `tags`; return False if no facet or term with levels has the name.
+def assign_tag(tags: dict[str, Tag], facets: Sequence[Facet], name: str, text: str) -> bool:
+    """Add `NAME=TEXT` to `tags`, which are by facet; `name` is a facet, or the id or code of a term with levels.
+
+    Returns:
+        False if no facet and no term with levels has the name.
 
     Raises:
         CommandUseError: The taxonomy has no such term or level, or it contradicts the tags.
     """
     for facet in facets:
-        terms = facet.terms if facet.kind is Kind.LEVELS else ()
-        term = next((term for term in terms if term.id == name or term.code.casefold() == name.casefold() != ""), None)
-        if term is not None or facet.field == name:
-            tag: Tag = {term.id: read_level(facet, text)} if term else read_tag(facet, text)
-            tags[facet.field] = joined(facet, tags.get(facet.field), tag)
+        tag: Tag | None = None
+        if facet.kind is Kind.LEVELS:
+            for term in facet.terms:
+                if term.id == name or (term.code and term.code.casefold() == name.casefold()):
+                    tag = {term.id: read_level(facet, text)}
+                    break
+        if tag is None and facet.field == name:
+            tag = read_tag(facet, text)
+        if tag is not None:
+            tags[facet.field] = join_tags(facet, tags.get(facet.field), tag)
             return True
     return False
 
 
 def drop_not_arising(tag: Tag) -> Tag:
-    """Return a tag without the terms that do not arise, as records have it."""
-    return {term: level for term, level in tag.items() if level != NOT_ARISING} if isinstance(tag, Mapping) else tag
+    """Return a tag without the terms whose level is `NOT_ARISING`, as records have it."""
+    if not isinstance(tag, Mapping):
+        return tag
+    return {term: level for term, level in tag.items() if level != NOT_ARISING}
 
 
-def in_order(facet: Facet, levels: Mapping[str, str]) -> dict[str, str]:
-    """Return terms with their levels in the order of the taxonomy."""
+def sort_levels(facet: Facet, levels: Mapping[str, str]) -> dict[str, str]:
+    """Return levels by term in the order of the taxonomy."""
     return {term.id: levels[term.id] for term in facet.terms if term.id in levels}
 
 
-def _named(terms: Sequence[Term], text: str, noun: str, allowed: Sequence[str], unknown: str = "") -> str:
-    wanted = text.strip().casefold()
-    for name in ("id", "label", "code"):
-        ids = [term.id for term in terms if getattr(term, name).casefold() == wanted]
-        if len(ids) == 1 and wanted:
+def _find_term(terms: Sequence[Term], text: str, noun: str, allowed: Sequence[str], unknown_noun: str = "") -> str:
+    """Return the id of the term with an id, label or code; `noun` and `unknown_noun` name the terms in errors."""
+    name = text.strip()
+    for attribute in ("id", "label", "code"):
+        ids = [term.id for term in terms if name and getattr(term, attribute).casefold() == name.casefold()]
+        if len(ids) == 1:
             return ids[0]
-        if ids and wanted:
-            message = f"{quote(text.strip())} is the {name} of {len(ids)} terms of {noun}: {', '.join(ids)}"
+        if ids:
+            message = f"{quote(name)} is the {attribute} of {len(ids)} terms of {noun}: {', '.join(ids)}"
             raise CommandUseError(message, "Name one of them.")
-    raise CommandUseError(f"unknown {unknown or noun} {quote(text.strip())}{suggestion(text.strip(), allowed)}")
+    raise CommandUseError(f"unknown {unknown_noun or noun} {quote(name)}{suggestion(name, allowed)}")

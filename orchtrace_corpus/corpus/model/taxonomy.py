@@ -1,6 +1,6 @@
 """The vocabulary of a corpus, decoded from `data/taxonomy.yaml`: facets, their terms and levels, and rules across tags.
 
-No code depends on a term: another survey has its own file and changes no Python.
+No code depends on a term: another survey needs another file, but no change of Python.
 """
 
 import re
@@ -30,13 +30,13 @@ from orchtrace_corpus.corpus.model.field_table import (
 )
 
 ANY_EVIDENCE = "any"
-"""In a rule, the demand for evidence of whatever field."""
+"""The value of `evidence` in a rule that accepts evidence for any field."""
 
 
 class Condition(NamedTuple):
-    """A filter of a rule: `rl: [full, partial]` has the field `rl` and two alternatives.
+    """A filter written in YAML: `rl: [full, partial]` has the field `rl` and two alternatives.
 
-    `field` may end in an operator, as in `added<=`. Filters are checked by `analysis.query`.
+    `field` may end in an operator, as in `added<=`. `analysis.query` checks filters against the taxonomy.
     """
 
     field: str
@@ -47,9 +47,11 @@ class Condition(NamedTuple):
 class TagRule(NamedTuple):
     """A rule across the fields of a paper: a paper that meets all of `when` must meet all of `require`.
 
+    A rule has either `require` or one of the two attributes below.
+
     Attributes:
-        evidence: Instead of `require`: fields, at least one of which an item of the paper's evidence must name.
-        sparse: Instead of both: fields, each with the most papers of a sparse term; a paper with a sparse term must
+        evidence: Fields; the paper must have evidence that names at least one of them.
+        sparse: A limit by field. A term that at most so many papers have is sparse: papers with a sparse term must
             have evidence that names the field.
     """
 
@@ -69,37 +71,39 @@ class Noun(NamedTuple):
     many: str = "papers"
 
     def counted(self, number: int) -> str:
-        """Return a number of records, such as `1 paper` or `2,000 papers`."""
-        return f"{number:,} {self.one if number == 1 else self.many}"
+        """Return a number with the noun, such as `1 paper` or `2,000 papers`."""
+        noun = self.one if number == 1 else self.many
+        return f"{number:,} {noun}"
 
     @property
     def with_article(self) -> str:
-        """One record, such as `a paper` or `an entry`."""
-        return f"{'an' if self.one[:1].lower() in 'aeiou' else 'a'} {self.one}"
+        """The singular with its article, such as `a paper` or `an entry`."""
+        article = "an" if self.one[:1].lower() in "aeiou" else "a"
+        return f"{article} {self.one}"
 
     @property
     def heading(self) -> str:
-        """The records at the beginning of a sentence: `Papers`."""
+        """The plural with a capital letter: `Papers`."""
         return self.many[:1].upper() + self.many[1:]
 
     @property
     def heading_one(self) -> str:
-        """One record at the beginning of a sentence: `Paper`."""
+        """The singular with a capital letter: `Paper`."""
         return self.one[:1].upper() + self.one[1:]
 
 
 PAPER_NOUN = Noun()
-"""The noun of records unless a taxonomy names another."""
+"""The noun of a survey whose taxonomy has none."""
 
 
 class Column(NamedTuple):
     """A column of the published table.
 
     Attributes:
-        column: Its name in the table's first line.
+        column: The column's name in the table's first line.
         field: A fixed field, or a facet of kind `single` or `many`.
-        spellings: The table's words for terms, if they are not the terms' ids.
-        absent: The table's word for a field that a record does not have; without it, the cell is empty.
+        spellings: The words that the table writes instead of ids of terms, by term.
+        absent: The word that the table writes if a record does not have the field.
     """
 
     column: str
@@ -108,7 +112,7 @@ class Column(NamedTuple):
     absent: str = ""
 
     def spelled(self, term: str) -> str:
-        """Return a term in the table's words."""
+        """Return the word that the table writes for a term."""
         return self.spellings.get(term, term)
 
 
@@ -116,48 +120,50 @@ def _spellings(node: Node, report: Report) -> dict[str, str] | None:
     if type(node) is not Mapping:
         report.add("F103", node.at, "'spellings' must be a mapping from terms to the table's words")
         return None
-    words: dict[str, str] = {}
-    terms: dict[str, str] = {}
+    words_by_term: dict[str, str] = {}
+    terms_by_word: dict[str, str] = {}
     for term, (_, value) in node.entries.items():
         word = decoders.checked_text("spellings", value, report)
-        if word is not None:
-            words[term] = word
-            if terms.setdefault(word, term) != term:
-                message = f"spellings give {quote(word)} to {quote(terms[word])}, too; give each term a word of its own"
-                report.add("F108", value.at, message)
-    return words if len(words) == len(node.entries) else None
+        if word is None:
+            continue
+        words_by_term[term] = word
+        other_term = terms_by_word.setdefault(word, term)
+        if other_term != term:
+            message = f"spellings give {quote(word)} to {quote(other_term)}, too; give each term a word of its own"
+            report.add("F108", value.at, message)
+    return words_by_term if len(words_by_term) == len(node.entries) else None
 
 
 def _check_columns(taxonomy: Mapping, report: Report) -> None:
     """Report repeated columns, fields that no cell can show, and spellings of unknown terms."""
-    paper_fields, exclusion_fields = (
-        [field.name for field in fixed if field.kind is not FieldKind.PARTS]
-        for fixed in (PAPER_FIELDS, EXCLUSION_FIELDS)
-    )
-    paper_fields += ["first_author", *filter(None, (text_of(field, "field") for field in items_of(taxonomy, "fields")))]
-    for section, kind, fixed in (
-        ("published", "papers", paper_fields),
-        ("published_exclusions", "exclusions", exclusion_fields),
+    declared_fields = [text_of(field, "field") for field in items_of(taxonomy, "fields")]
+    for section, kind, fixed_fields, other_fields in (
+        ("published", "papers", PAPER_FIELDS, ["first_author", *declared_fields]),
+        ("published_exclusions", "exclusions", EXCLUSION_FIELDS, []),
     ):
         facets = {text_of(facet, "field"): facet for facet in items_of(taxonomy, kind)}
-        allowed = (*fixed, *(name for name, facet in facets.items() if name and text_of(facet, "kind") != "levels"))
+        allowed = [field.name for field in fixed_fields if field.kind is not FieldKind.PARTS]
+        allowed += [name for name in other_fields if name]
+        allowed += [name for name, facet in facets.items() if name and text_of(facet, "kind") != "levels"]
         column_names: set[str] = set()
         for column in items_of(taxonomy, section):
             field = text_of(column, "field")
             report.record = text_of(column, "column")
             _refuse_repeated(section, column, "column", column_names, report)
-            if field and field not in allowed:
-                hint = suggestion(field, allowed)
-                report.add("V101", column.entries["field"][1].at, f"no column can show {quote(field)}{hint}")
-            terms = [text_of(term, "id") for term in items_of(facets[field], "terms")] if field in facets else []
-            for term, (key_at, _) in entries_of(column, "spellings").items() if field in allowed else ():
-                if term not in (*terms, decoders.NOT_APPLICABLE):
+            if field not in allowed:
+                if field:
+                    hint = suggestion(field, allowed)
+                    report.add("V101", column.entries["field"][1].at, f"no column can show {quote(field)}{hint}")
+                continue
+            terms = [text_of(term, "id") for term in items_of(facets.get(field), "terms")]
+            for term, (key_at, _) in entries_of(column, "spellings").items():
+                if term not in terms and term != decoders.NOT_APPLICABLE:
                     report.add("V102", key_at, f"{quote(field)} has no term {quote(term)}{suggestion(term, terms)}")
     report.record = ""
 
 
 class Kind(StrEnum):
-    """The number of terms that a record has on a facet."""
+    """The form of a facet's tag: one term, several terms, or terms that have a level each."""
 
     SINGLE = "single"
     MANY = "many"
@@ -172,7 +178,7 @@ class Role(StrEnum):
 
 
 class Standing(StrEnum):
-    """The source that a level of evidence asks for: the record's own work, another primary source, or any."""
+    """The source that a level of evidence requires: the paper itself, another primary source, or any source."""
 
     OWN = "own"
     PRIMARY = "primary"
@@ -183,8 +189,8 @@ class Sketch(NamedTuple):
     """A small picture of a term: rows of boxes, and links between boxes.
 
     Attributes:
-        rows: The text of each box; `*` in front marks the box, `?` at the end leaves it open.
-        links: The numbers of two boxes, from 1, and whether the link is an arrow.
+        rows: The text of each box; `*` in front highlights the box, `?` at the end gives it a dashed border.
+        links: The numbers of two boxes, from 1, and True if the link is an arrow.
     """
 
     rows: tuple[tuple[str, ...], ...]
@@ -197,30 +203,33 @@ def parse_sketch(text: str) -> Sketch:
     Raises:
         ValueError: The text is no sketch; the message says why.
     """
-    drawn, _, linked = text.partition(":")
-    rows = tuple(tuple(box.strip() for box in row.split(",")) for row in drawn.split("/"))
-    total = sum(map(len, rows))
-    boxes = {str(index) for index in range(1, total + 1)}
+    rows_text, _, links_text = text.partition(":")
+    rows = tuple(tuple(box.strip() for box in row.split(",")) for row in rows_text.split("/"))
     if any(not box.strip("*? ") for row in rows for box in row):
         raise ValueError(f"{quote(text)} is no sketch: write rows of boxes such as *lead / worker, worker : 1>2, 1-3")
+    total = sum(map(len, rows))
+    box_numbers = {str(number) for number in range(1, total + 1)}
     links = []
-    for link in linked.split(",") if linked.strip() else []:
-        mark = ">" if ">" in link else "-"
-        first, _, last = map(str.strip, link.partition(mark))
-        if not all(end in boxes for end in (first, last)) or first == last:
+    for link in links_text.split(",") if links_text.strip() else []:
+        is_arrow = ">" in link
+        first, _, last = map(str.strip, link.partition(">" if is_arrow else "-"))
+        if first not in box_numbers or last not in box_numbers or first == last:
             raise ValueError(
                 f"{quote(link.strip())} is no link: write 1>2 or 1-2, with numbers of two of {total} boxes"
             )
-        links.append((int(first), int(last), mark == ">"))
+        links.append((int(first), int(last), is_arrow))
     return Sketch(rows, tuple(links))
 
 
 class Term(NamedTuple):
-    """A word of a vocabulary. Terms of one facet that share a `code` belong to one family.
+    """A word of a vocabulary.
 
-    Search finds records by the `synonyms`, too. `standing` is that of a level of evidence. `own_page` moves the term's
-    section of the README's list to a page of its own; None leaves it to the size. `typical` are the terms of other
-    facets that the survey expects with this term, by facet. `sketch` is its picture.
+    Attributes:
+        code: A short name such as `R1`. Terms of one facet that share a code form a family.
+        standing: The source that the term requires, if it is a level of evidence.
+        synonyms: Other words by which search finds records with this term.
+        own_page: Whether the section of this term in the README's list is a page of its own; None decides by size.
+        typical: The terms of other facets that the survey expects with this term: pairs of a facet and its terms.
     """
 
     id: str
@@ -234,7 +243,7 @@ class Term(NamedTuple):
     sketch: Sketch | None = None
 
     def typical_of(self, field: str) -> tuple[str, ...]:
-        """Return the terms of a facet that the survey expects beside this one."""
+        """Return the terms of another facet that the survey expects with this term."""
         return dict(self.typical).get(field, ())
 
 
@@ -259,33 +268,43 @@ class Facet(NamedTuple):
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values that a record can have on it: the ids of the terms, and `NA` where that is allowed."""
-        return (*(term.id for term in self.terms), *((decoders.NOT_APPLICABLE,) if self.allows_na else ()))
+        """The ids of the terms, and `NA` if it is allowed."""
+        term_ids = tuple(term.id for term in self.terms)
+        return (*term_ids, decoders.NOT_APPLICABLE) if self.allows_na else term_ids
 
     @property
     def codes(self) -> dict[str, tuple[str, ...]]:
-        """The ids of the terms that share a code, by the code without regard to case."""
-        codes_in_use = {term.code.casefold() for term in self.terms if term.code}
-        return {code: tuple(term.id for term in self.terms if term.code.casefold() == code) for code in codes_in_use}
+        """The ids of the terms of each code, by the code in lower case."""
+        ids_by_code: dict[str, tuple[str, ...]] = {}
+        for term in self.terms:
+            if term.code:
+                code = term.code.casefold()
+                ids_by_code[code] = (*ids_by_code.get(code, ()), term.id)
+        return ids_by_code
 
     @property
     def families(self) -> dict[str, tuple[Term, ...]]:
-        """The terms by code, in order; empty where no two terms share one."""
-        grouped: dict[str, list[Term]] = {}
+        """The terms by code, in order; empty if a term has no code, or if no two terms share one."""
+        terms_by_code: dict[str, list[Term]] = {}
         for term in self.terms:
-            grouped.setdefault(term.code, []).append(term)
-        if "" in grouped or len(grouped) == len(self.terms):
+            terms_by_code.setdefault(term.code, []).append(term)
+        if "" in terms_by_code or len(terms_by_code) == len(self.terms):
             return {}
-        return {code: tuple(members) for code, members in grouped.items()}
+        return {code: tuple(terms) for code, terms in terms_by_code.items()}
 
 
 class Taxonomy(NamedTuple):
-    """The facets of a corpus, of papers, of exclusions and of evidence, and the rules across them.
+    """The facets of papers, of exclusions and of evidence, the rules across them, and settings of the survey.
 
-    `published` and `published_exclusions` are the columns of the tables that the survey has published. `by_key` sorts
-    the file of papers by key. `fields` are the survey's own fields of papers, `omit` the fixed fields that it does not
-    use, `optional` the required fields that a paper need not have. A section of the README's list of more than
-    `page_above` KiB is a page of its own. The site shows `purpose`, `authors` and `license`.
+    Attributes:
+        crosstabs: Pairs of axes that `corpus stats` crosses.
+        published, published_exclusions: The columns of the tables that the survey has published.
+        by_key: Whether the file of papers is sorted by key.
+        page_above: A section of the README's list that is larger, in KiB, becomes a page of its own.
+        fields: Fields of papers that the survey declares.
+        omit: Fixed fields that the survey does not use.
+        optional: Required fields that a paper of this survey need not have.
+        purpose, authors, license: Shown on the site.
     """
 
     title: str
@@ -309,20 +328,21 @@ class Taxonomy(NamedTuple):
 
     @property
     def paper_fields(self) -> tuple[RecordField, ...]:
-        """The fields of a paper, tags apart, in canonical order: the fixed ones that are in use, and the survey's."""
+        """The fields of a paper without its tags, in canonical order: fixed ones that are in use, and declared ones."""
         if not self.fields and not self.omit and not self.optional:
             return PAPER_FIELDS
-        used = [
-            field._replace(required=False) if field.name in self.optional else field
-            for field in PAPER_FIELDS
-            if field.name not in self.omit
-        ]
-        behind = next(index for index, field in enumerate(used) if field.section is Section.RECORD)
-        return (*used[:behind], *self.fields, *used[behind:])
+        fixed_fields: list[RecordField] = []
+        for field in PAPER_FIELDS:
+            if field.name in self.optional:
+                field = field._replace(required=False)
+            if field.name not in self.omit:
+                fixed_fields.append(field)
+        end_of_description = [field.section for field in fixed_fields].index(Section.RECORD)
+        return (*fixed_fields[:end_of_description], *self.fields, *fixed_fields[end_of_description:])
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The names of the fields that evidence can support, as it does tags."""
+        """The names of the fields that evidence can support; it can support every tag, too."""
         return tuple(field.name for field in self.paper_fields if field.is_fact)
 
     @property
@@ -332,9 +352,15 @@ class Taxonomy(NamedTuple):
 
     @property
     def section(self) -> Facet | None:
-        """The facet whose terms are sections of the list: the first required one of a single term that is no axis."""
-        plain = (facet for facet in self.papers if facet.role is Role.FACET and facet.kind is Kind.SINGLE)
-        return next((facet for facet in plain if facet.required and not facet.allows_na), None)
+        """The facet whose terms are the sections of the README's list; None if no facet suits.
+
+        It is the first facet that is no axis and of which every paper has exactly one term.
+        """
+        for facet in self.papers:
+            has_one_term = facet.kind is Kind.SINGLE and facet.required and not facet.allows_na
+            if facet.role is Role.FACET and has_one_term:
+                return facet
+        return None
 
 
 RESERVED_FIELDS = frozenset(
@@ -348,8 +374,8 @@ RESERVED_FIELDS = frozenset(
 
 
 def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
-    """Decode a taxonomy; None if it has any problem, since no record could then be judged by it."""
-    before = len(file.findings)
+    """Decode a taxonomy; return None if it has any problem, because records cannot be checked against it then."""
+    count_before = len(file.findings)
     node = file.root()
     if node is None:
         return None
@@ -365,21 +391,24 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
         _check_rules(node, kinds, report)
         _check_typical(node, report)
         _check_columns(node, report)
-    if values is None or len(file.findings) > before:
+    if values is None or type(node) is not Mapping or len(file.findings) > count_before:
         return None
     taxonomy = Taxonomy(**values)
-    for section, item in _facets(node, report) if type(node) is Mapping else ():
-        is_list = section == "papers" and taxonomy.section is not None and report.record == taxonomy.section.field
-        for term in (*items_of(item, "levels"), *(() if is_list else items_of(item, "terms"))):
+    section_field = taxonomy.section.field if taxonomy.section else ""
+    for section, facet in _facets(node, report):
+        items = items_of(facet, "levels")
+        if section != "papers" or text_of(facet, "field") != section_field:
+            items = [*items, *items_of(facet, "terms")]
+        for item in items:
             message = "only a section of the list, a term of the first plain facet, has a page of its own"
-            _refuse_field(term, "own_page", message, report)
-    return None if len(file.findings) > before else taxonomy
+            _refuse_field(item, "own_page", message, report)
+    return None if len(file.findings) > count_before else taxonomy
 
 
-def _check_rules(taxonomy: Mapping, kinds: MappingType[str, str], report: Report) -> None:
-    """Report repeated rules, rules without exactly one demand, and unknown facets; `kinds` are those of facets."""
-    facet_names = list(kinds)
-    counted = [field for field, kind in kinds.items() if kind != "levels"]
+def _check_rules(taxonomy: Mapping, kinds_by_facet: MappingType[str, str], report: Report) -> None:
+    """Report repeated rules, rules without exactly one demand, and unknown facets."""
+    facet_names = list(kinds_by_facet)
+    facets_without_levels = [field for field, kind in kinds_by_facet.items() if kind != "levels"]
     rule_ids: set[str] = set()
     for rule in items_of(taxonomy, "rules"):
         report.record = text_of(rule, "id")
@@ -392,33 +421,34 @@ def _check_rules(taxonomy: Mapping, kinds: MappingType[str, str], report: Report
             message = f"a rule demands {quote(demands[0])} or {quote(demands[1])}, not both; make two"
             report.add("F102", rule.entries[demands[1]][0], message)
         sparse = [Scalar(field, at) for field, (at, _) in entries_of(rule, "sparse").items()]
-        _refuse_unknown(sparse, counted, report)
+        _refuse_unknown(sparse, facets_without_levels, report)
         _refuse_unknown(nodes_of(rule, "evidence"), facet_names, report)
     report.record = ""
 
 
 def _check_typical(taxonomy: Mapping, report: Report) -> None:
-    """Report typical terms of facets that are missing or have levels, unknown ones, and those outside papers."""
-    terms = {
+    """Report `typical` terms that do not exist, and `typical` on or of facets that are not of papers or have levels."""
+    terms_by_facet = {
         text_of(facet, "field"): [text_of(term, "id") for term in items_of(facet, "terms")]
         for facet in items_of(taxonomy, "papers")
         if text_of(facet, "kind") != Kind.LEVELS
     }
     for section, facet in _facets(taxonomy, report):
+        can_have_typical = section == "papers" and report.record in terms_by_facet
         for term in (*items_of(facet, "terms"), *items_of(facet, "levels")):
             for field, (key_at, value) in entries_of(term, "typical").items():
-                if section != "papers" or report.record not in terms or field not in terms:
+                if not can_have_typical or field not in terms_by_facet:
                     message = f"{quote(field)} is not another facet of papers with terms and no levels"
-                    report.add("V101", key_at, f"{message}{suggestion(field, list(terms))}")
+                    report.add("V101", key_at, f"{message}{suggestion(field, list(terms_by_facet))}")
                     continue
                 for item in value.items if type(value) is Sequence else [value]:
-                    if type(item) is Scalar and item.text not in terms[field]:
-                        hint = suggestion(item.text, terms[field])
+                    if type(item) is Scalar and item.text not in terms_by_facet[field]:
+                        hint = suggestion(item.text, terms_by_facet[field])
                         report.add("V102", item.at, f"{quote(field)} has no term {quote(item.text)}{hint}")
 
 
 def _facets(taxonomy: Mapping, report: Report) -> Iterator[tuple[str, Mapping]]:
-    """Yield each facet with its section of the taxonomy, while the report names it."""
+    """Yield each facet with its section of the taxonomy; `report.record` is the facet's field meanwhile."""
     for section in ("papers", "exclusions", "evidence"):
         for facet in items_of(taxonomy, section):
             report.record = text_of(facet, "field")
@@ -427,7 +457,7 @@ def _facets(taxonomy: Mapping, report: Report) -> Iterator[tuple[str, Mapping]]:
 
 
 def _refuse_field(item: Mapping, name: str, message: str, report: Report) -> None:
-    """Report a field that means nothing where it stands."""
+    """Report a field that has no meaning in this item, if the item has it."""
     if name in item.entries:
         report.add("F102", item.entries[name][0], message)
 
@@ -435,7 +465,9 @@ def _refuse_field(item: Mapping, name: str, message: str, report: Report) -> Non
 def facet_decoder(facet: Facet) -> Decoder:
     """Return the decoder of a facet's field."""
     allowed = tuple(term.id for term in facet.terms)
-    label = facet.label.lower() if facet.label == facet.label.capitalize() else facet.label  # RAG stays RAG
+    label = facet.label
+    if label == label.capitalize():  # RAG stays RAG
+        label = label.lower()
     if facet.kind is Kind.LEVELS:
         level_ids = tuple(level.id for level in facet.levels)
         return fields.levels(facet.field, label, allowed, level_ids, codes=facet.codes)
@@ -445,10 +477,13 @@ def facet_decoder(facet: Facet) -> Decoder:
 
 def _typical(node: Node, report: Report) -> tuple[tuple[str, tuple[str, ...]], ...] | None:
     filters = conditions("typical")(node, report)
-    return None if filters is None else tuple((condition.field, condition.alternatives) for condition in filters)
+    if filters is None:
+        return None
+    return tuple((condition.field, condition.alternatives) for condition in filters)
 
 
 def _pairs(name: str) -> Decoder:
+    """Return the decoder of a list of pairs of texts."""
     decode_pair = decoders.text_list(f"a pair of {name}")
 
     def decode(node: Node, report: Report) -> tuple[tuple[str, ...], ...] | None:
@@ -458,8 +493,8 @@ def _pairs(name: str) -> Decoder:
         pairs = [decode_pair(item, report) for item in node.items]
         for item, pair in zip(node.items, pairs, strict=True):
             if pair is not None and len(pair) != 2:
-                count = f"{len(pair)} field{'s' * (len(pair) != 1)}"
-                report.add("F103", item.at, f"an item of {name} names {count} instead of two")
+                noun = "field" if len(pair) == 1 else "fields"
+                report.add("F103", item.at, f"an item of {name} names {len(pair)} {noun} instead of two")
         return None if None in pairs else tuple(pairs)
 
     return decode
@@ -475,16 +510,18 @@ _FACET = decoders.schema_of(
     field=fields.field_name("field"),
     **{part: decoders.record_list(part, _TERM, Term) for part in ("terms", "levels")},
 )
-_RELAXABLE = tuple(field.name for field in PAPER_FIELDS if field.is_relaxable)
-_OPTIONAL = tuple(field.name for field in PAPER_FIELDS if not field.required and field.kind is not FieldKind.PARTS)
-_KINDS = tuple(kind for kind in FieldKind if kind is not FieldKind.PARTS)
+_RELAXABLE_FIELDS = tuple(field.name for field in PAPER_FIELDS if field.is_relaxable)
+_OMITTABLE_FIELDS = tuple(
+    field.name for field in PAPER_FIELDS if not field.required and field.kind is not FieldKind.PARTS
+)
+_DECLARABLE_KINDS = tuple(kind for kind in FieldKind if kind is not FieldKind.PARTS)
 _FIELD = decoders.Schema(
     "a field",
     "field",
     {
         "field": fields.field_name("field"),
         "label": decoders.text("label"),
-        "kind": fields.terms("kind", "kind", _KINDS),
+        "kind": fields.terms("kind", "kind", _DECLARABLE_KINDS),
         "help": decoders.text("help"),
         "choices": decoders.text_list("choices"),
         "required": decoders.flag("required"),
@@ -499,15 +536,15 @@ _FIELD = decoders.Schema(
     },
     ("field", "label", "kind", "help"),
 )
-_WORDS = "a noun: write words of letters and digits"
-_NOUN_FIELDS = {name: decoders.formed(name, "F107", is_noun, _WORDS) for name in Noun._fields}
+_NOUN_FORM = "a noun: write words of letters and digits"
+_NOUN_FIELDS = {name: decoders.formed(name, "F107", is_noun, _NOUN_FORM) for name in Noun._fields}
 _NOUN = decoders.Schema("a noun", "", _NOUN_FIELDS, Noun._fields)
 
 
-def _own_field(
+def _declared_field(
     field: str,
     kind: FieldKind,
-    help: str,  # noqa: A002 - as taxonomies have it
+    help: str,  # noqa: A002 - the name of the field in taxonomies
     *,
     listed: bool = False,
     bibtex: str = "",
@@ -515,7 +552,7 @@ def _own_field(
     ris: str = "",
     **more: Any,
 ) -> RecordField:
-    """Return a field that a survey declares: settable, searched and asked for like a fixed one."""
+    """Return a field that a survey declares; commands, search and the issue form treat it like a fixed field."""
     return RecordField(
         field,
         kind,
@@ -534,7 +571,7 @@ def _own_field(
 
 
 def conditions(name: str) -> Decoder:
-    """Return the decoder of filters written as a mapping, with their places."""
+    """Return the decoder of a mapping of filters, such as `{rl: [full, partial]}`."""
 
     def decode(node: Node, report: Report) -> tuple[Condition, ...] | None:
         if type(node) is not Mapping:
@@ -554,6 +591,7 @@ def conditions(name: str) -> Decoder:
 
 
 def _evidence_fields(node: Node, report: Report) -> tuple[str, ...] | None:
+    """Decode the `evidence` of a rule: a list of fields, or the word `any`."""
     if type(node) is Scalar:
         if node.text == ANY_EVIDENCE:
             return (ANY_EVIDENCE,)
@@ -564,6 +602,7 @@ def _evidence_fields(node: Node, report: Report) -> tuple[str, ...] | None:
 
 
 def _sparse(node: Node, report: Report) -> dict[str, int] | None:
+    """Decode the limits of `TagRule.sparse`, numbers of papers by field."""
     if type(node) is not Mapping or not node.entries:
         report.add("F103", node.at, "'sparse' must be a mapping from fields to numbers of papers such as {one: 2}")
         return None
@@ -602,10 +641,10 @@ _TAXONOMY = decoders.schema_of(
     },
     page_above=fields.number("page_above"),
     noun=decoders.record(_NOUN, Noun),
-    fields=decoders.record_list("fields", _FIELD, _own_field),
-    omit=fields.term_list("omit", fields.terms("omit", "optional field", _OPTIONAL, code="V101")),
+    fields=decoders.record_list("fields", _FIELD, _declared_field),
+    omit=fields.term_list("omit", fields.terms("omit", "optional field", _OMITTABLE_FIELDS, code="V101")),
     optional=fields.term_list(
-        "optional", fields.terms("optional", "field that can be optional", _RELAXABLE, code="V101")
+        "optional", fields.terms("optional", "field that can be optional", _RELAXABLE_FIELDS, code="V101")
     ),
 )._replace(required=("title", "papers"))
 
@@ -631,10 +670,11 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
             _refuse_field(facet, "allows_na", message, report)
         elif kind in (Kind.SINGLE, Kind.MANY):
             _refuse_field(facet, "levels", f"unknown field 'levels' in a facet of kind {quote(kind)}", report)
-        for flag in ("sourced", "listed") if section != "papers" else ():
-            _refuse_field(facet, flag, f"only a facet of papers can be {quote(flag)}; remove it", report)
+        if section != "papers":
+            for flag in ("sourced", "listed"):
+                _refuse_field(facet, flag, f"only a facet of papers can be {quote(flag)}; remove it", report)
         for part in ("terms", "levels"):
-            list_node = facet.entries.get(part, (0, None))[1]
+            _, list_node = facet.entries.get(part, (0, None))
             if type(list_node) is Sequence and not list_node.items:
                 report.add("F104", list_node.at, f"{quote(part)} is an empty list; name at least one")
             term_ids: set[str] = set()
@@ -649,12 +689,13 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
                     report.add("V104", term.entries["id"][1].at, message)
                 if "," in name:
                     report.add("F107", term.entries["id"][1].at, f"{quote(name)} is not a term id: leave out commas")
-        if kind == Kind.LEVELS:  # its terms are names to filter by, like those of fields
+        if kind == Kind.LEVELS:  # filters name its terms, so these share the names of fields
             for term in items_of(facet, "terms"):
                 _check_name(term, "id", names_taken[section], report)
 
 
 def _check_name(mapping: Mapping, field: str, names_taken: set[str], report: Report) -> None:
+    """Report the name in a field if it is reserved or taken, and add it to the names that are taken."""
     name = text_of(mapping, field)
     if not name:
         return
@@ -668,15 +709,16 @@ def _check_name(mapping: Mapping, field: str, names_taken: set[str], report: Rep
 
 
 def _refuse_repeated(owner: str, item: Mapping, field: str, names_before: set[str], report: Report) -> None:
-    """Report an item whose name has been seen before; `field` holds the name."""
+    """Report the name in a field of an item if it is in `names_before`, and add it there."""
     name = text_of(item, field)
     if name in names_before:
         report.add("F108", item.entries[field][1].at, f"{owner} names {quote(name)} twice; remove one")
-    names_before.update({name} - {""})
+    if name:
+        names_before.add(name)
 
 
-def _refuse_unknown(names: Iterable[Node], facet_names: SequenceType[str], report: Report) -> None:
-    """Report the texts that name no axis or facet."""
-    for item in names:
-        if type(item) is Scalar and item.text and item.text not in facet_names:
-            report.add("V101", item.at, f"unknown axis or facet {quote(item.text)}{suggestion(item.text, facet_names)}")
+def _refuse_unknown(nodes: Iterable[Node], facet_names: SequenceType[str], report: Report) -> None:
+    """Report the texts that name no facet."""
+    for node in nodes:
+        if type(node) is Scalar and node.text and node.text not in facet_names:
+            report.add("V101", node.at, f"unknown axis or facet {quote(node.text)}{suggestion(node.text, facet_names)}")

@@ -181,7 +181,7 @@ def _tag(candidate: Candidate, facet: Facet) -> str:
 
 
 def _open(candidate: Candidate, tag: str) -> str:
-    read = "; ".join(f"{value} by {reader}" for value, reader in candidate.readers_of(tag))
+    read = "; ".join(f"{value} by {reader}" for value, reader in candidate.values_with_readers(tag))
     return f"(open: {read})" if read else ""
 
 

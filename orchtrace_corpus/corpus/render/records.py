@@ -102,10 +102,10 @@ def _match_text(hit: "Hit[Any]") -> str:
 
 def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequence["Dispute"] = ()) -> list[Line]:
     """Return one record for the terminal, with its tags, its evidence and the disputes about it."""
-    from orchtrace_corpus.corpus.model.disputes import contested  # not needed by listings
+    from orchtrace_corpus.corpus.model.disputes import contested_tags  # not needed by listings
 
     is_paper, about = isinstance(record, Paper), _disputes_about(record, disputes)
-    open_tags = {tag for _, tag in contested(about)}
+    open_tags = {tag for _, tag in contested_tags(about)}
     tagged = []
     for facet in taxonomy.papers if is_paper else taxonomy.exclusions:
         text = tag_text(record.tags.get(facet.field), facet)
@@ -221,13 +221,13 @@ def whole_mapping(record: Record, disputes: Sequence["Dispute"] = ()) -> dict[st
 
 def _readings(dispute: "Dispute") -> str:
     """Return the current value, the readings with their readers, and the value that they agree on, if any."""
-    from orchtrace_corpus.corpus.model.disputes import contested  # not needed by listings
+    from orchtrace_corpus.corpus.model.disputes import contested_tags  # not needed by listings
 
     parts = [f"{dispute.state}, {dispute.tag}: {dispute.stands} stands"]
     parts += [f"{reading} by {reading.by}" for reading in dispute.readings]
     if (agreed := dispute.agreed) is not None:
         parts.append(f"agreed by {agreed.rule_text}: {agreed.value} ({agreed.source})")
-    elif contested((dispute,)):
+    elif contested_tags((dispute,)):
         parts.append(f"not agreed on, so --reading sources keeps {dispute.stands}")
     return "; ".join(parts)
 

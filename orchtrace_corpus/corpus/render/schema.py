@@ -29,7 +29,7 @@ def data_schemas(rows: Sequence[DataFile], taxonomy: Taxonomy) -> list[str]:
     `schemas.json` has the parts that no taxonomy changes. Its references, to `$defs` or to parts made here, are
     replaced by the members of these parts.
     """
-    from orchtrace_corpus.corpus.model.candidates import READ, Decision, open_facets, screening_facets
+    from orchtrace_corpus.corpus.model.candidates import READER_DECISIONS, Decision, open_facets, screening_facets
     from orchtrace_corpus.corpus.model.claim_file import Over, Strength
     from orchtrace_corpus.corpus.model.codebook import Origin
     from orchtrace_corpus.corpus.model.disputes import State, disputable, values_for
@@ -52,7 +52,7 @@ def data_schemas(rows: Sequence[DataFile], taxonomy: Taxonomy) -> list[str]:
         "facets of exclusions, by name": [facet.field for facet in taxonomy.exclusions],
         "terms of exclusions": [term.id for facet in taxonomy.exclusions for term in facet.terms],
         "origins": list(Origin),
-        "decisions": list(READ),
+        "decisions": list(READER_DECISIONS),
         "proposals": list(Decision),
         "makers": list(Maker),
     }

@@ -1,12 +1,12 @@
 """The rules of a decoded corpus, beyond the form of single fields.
 
-A rule is a function from a loaded corpus to findings. To add one: write it in the module of its
-subject, declare its code in `corpus.codes`, explain it in `rules.toml`, and name it in `CHECKS`.
+A rule is a function from a loaded corpus to findings; its docstring describes what it finds. To add one, write it in
+the module of its subject, declare its code in `corpus.codes`, explain it in `rules.toml`, and add it to `CHECKS`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 
-from orchtrace_corpus.base.findings import Finding, Severity, is_malformed
+from orchtrace_corpus.base.findings import Finding, Location, Severity, is_malformed
 from orchtrace_corpus.corpus.model.records import Loaded, Places, Record
 from orchtrace_corpus.corpus.rules import consistency, duplicates, tags, texts
 
@@ -36,50 +36,53 @@ CHECKS: tuple[Callable[[Loaded], Iterator[Finding]], ...] = (
 )
 """Every rule, in the order in which they run."""
 
-_OUTSIDE = ("A", "L")
-"""The sections of codes that only `fetch` and `links` raise."""
+_NETWORK_SECTIONS = ("A", "L")
+"""The first letters of codes that only `corpus fetch` and `corpus links` raise, not `CHECKS`."""
 
 
 def check(loaded: Loaded) -> tuple[Finding, ...]:
-    """Return the findings of a corpus, those of decoding included, without waived ones, in the order of the lines."""
+    """Return the findings of decoding and of all rules, without waived ones, sorted by file and line."""
     findings = list(loaded.findings)
     if loaded.pool is not None:
-        cut_off = {places.cut_off_record for places in (loaded.paper_places, loaded.exclusion_places)} - {None}
-        raised = (finding for rule in CHECKS for finding in rule(loaded))
-        # What a rule does not find in such a record may stand after the syntax error.
-        findings += (finding for finding in raised if (finding.location.path, finding.record) not in cut_off)
+        # The fields of a cut-off record after the syntax error were not read, so a rule may wrongly miss them.
+        cut_off = (loaded.paper_places.cut_off_record, loaded.exclusion_places.cut_off_record)
+        for rule in CHECKS:
+            findings += [finding for finding in rule(loaded) if (finding.location.path, finding.record) not in cut_off]
         findings = apply_waivers(findings, loaded)
-    files = {path: order for order, path in enumerate(dict.fromkeys(f.location.path for f in findings))}
-    return tuple(sorted(findings, key=lambda f: (files[f.location.path], f.location, f.code, f.message)))
+    paths = list(dict.fromkeys(finding.location.path for finding in findings))
+
+    def sort_key(finding: Finding) -> tuple[int, Location, str, str]:
+        return paths.index(finding.location.path), finding.location, finding.code, finding.message
+
+    return tuple(sorted(findings, key=sort_key))
 
 
 def apply_waivers(
     findings: list[Finding],
     loaded: Loaded,
-    is_judged: Callable[[str, str], bool] = lambda _, code: not code.startswith(_OUTSIDE),
+    was_checked: Callable[[str, str], bool] = lambda _, code: not code.startswith(_NETWORK_SECTIONS),
 ) -> list[Finding]:
     """Return the findings without those that their record waives, and report waivers that waive nothing.
 
-    `is_judged` returns True if the rules of a code were run for a record. Only then can a waiver be unused.
+    `was_checked` returns True if the rule of a code was run for a record (its name). Only then can a waiver be unused.
     """
     papers: tuple[Sequence[Record], Places] = (loaded.papers, loaded.paper_places)
-    waivers = [
-        (record.name, waiver.code, places, (index, position))
-        for records, places in (papers, (loaded.exclusions, loaded.exclusion_places))
-        for index, record in enumerate(records)
-        for position, waiver in enumerate(record.waive)
-    ]
-    if not waivers:
+    places_by_waiver: dict[tuple[str, str], list[tuple[Places, int, int]]] = {}  # by the record's name and the code
+    for records, places in (papers, (loaded.exclusions, loaded.exclusion_places)):
+        for index, record in enumerate(records):
+            for position, waiver in enumerate(record.waive):
+                places_by_waiver.setdefault((record.name, waiver.code), []).append((places, index, position))
+    if not places_by_waiver:
         return findings
-    waived = {(record, code) for record, code, _, _ in waivers}
-    used = {(finding.record, finding.code) for finding in findings} & waived
-    broken = {finding.record for finding in findings if finding.severity is Severity.ERROR}
-    remaining = [finding for finding in findings if (finding.record, finding.code) not in used]
-    if is_malformed(findings):  # the text that the waiver is about may follow the error
+    raised = {(finding.record, finding.code) for finding in findings}
+    with_errors = {finding.record for finding in findings if finding.severity is Severity.ERROR}
+    remaining = [finding for finding in findings if (finding.record, finding.code) not in places_by_waiver]
+    if is_malformed(findings):  # the text that the waiver is about may follow the syntax error
         return remaining
-    for record, code, places, (index, position) in waivers:
-        unused = is_judged(record, code) and (record, code) not in used
-        if unused and record not in broken:  # errors may have kept a rule from running
+    for (name, code), waiver_places in places_by_waiver.items():
+        # An error in a record may keep a rule from running.
+        if (name, code) not in raised and name not in with_errors and was_checked(name, code):
             message = f"nothing in the record raises {code}; remove the waiver"
-            remaining.append(Finding("F112", message, places.locate(index, "waive", position), record))
+            for places, index, position in waiver_places:
+                remaining.append(Finding("F112", message, places.locate(index, "waive", position), name))
     return remaining

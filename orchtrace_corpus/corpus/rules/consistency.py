@@ -1,4 +1,4 @@
-"""Contradictions in a record, between records, and to the current date."""
+"""Rules about contradictions in a record, between records, and between a record and the current date."""
 
 import re
 from collections.abc import Iterator
@@ -9,82 +9,93 @@ from orchtrace_corpus.base.identifiers import Identifier, arxiv_year, recognise,
 from orchtrace_corpus.corpus.model.records import Loaded
 
 YEARS_TO_PUBLICATION = 2
-"""The largest number of years between a paper's arXiv id and its publication without a warning."""
+"""The largest number of years between arXiv id and publication that raises no warning."""
 
 
 def check_urls(loaded: Loaded) -> Iterator[Finding]:
-    """A URL that leads to another paper: it has an id of the same kind, but not the record's."""
+    """URLs that lead to another paper: they have an identifier of the same kind as the record, but another one."""
     for index, paper in enumerate(loaded.papers):
         for position, url in enumerate(paper.urls):
             linked = recognise_url(url)
-            own_id = getattr(paper, linked.kind.value) if linked else None
-            if linked and own_id is not None and own_id != linked.value:
+            if linked is None:
+                continue
+            identifier = getattr(paper, linked.kind.value)
+            if identifier is not None and identifier != linked.value:
                 place = loaded.paper_places.locate(index, "urls", position)
-                yield Finding("I101", _differs(linked, own_id), place, paper.key)
+                yield Finding("I101", _url_message(linked, identifier), place, paper.key)
     for index, exclusion in enumerate(loaded.exclusions):
-        linked, identifier = recognise_url(exclusion.url), recognise(exclusion.identifier)
-        if linked and identifier and linked.kind is identifier.kind and linked.value != identifier.value:
+        linked = recognise_url(exclusion.url)
+        recorded = recognise(exclusion.identifier)
+        if linked and recorded and linked.kind is recorded.kind and linked.value != recorded.value:
             place = loaded.exclusion_places.locate(index, "url")
-            yield Finding("I101", _differs(linked, identifier.value), place, exclusion.id)
+            yield Finding("I101", _url_message(linked, recorded.value), place, exclusion.id)
 
 
 def check_arxiv_years(loaded: Loaded) -> Iterator[Finding]:
-    """A year before the arXiv id was given, or so long after that one of the two is likely wrong."""
+    """Years before the year of the arXiv id, or so long after it that one of the two is probably wrong."""
     for index, paper in enumerate(loaded.papers):
         if paper.arxiv_id is None or not paper.year:
             continue
-        id_year = arxiv_year(paper.arxiv_id)
-        if not id_year <= paper.year <= id_year + YEARS_TO_PUBLICATION:
-            message = f"year {paper.year} does not fit arXiv id {paper.arxiv_id}, which was given in {id_year}"
-            message += f"; expected {id_year} to {id_year + YEARS_TO_PUBLICATION}"
+        first = arxiv_year(paper.arxiv_id)
+        last = first + YEARS_TO_PUBLICATION
+        if not first <= paper.year <= last:
+            message = f"year {paper.year} does not fit arXiv id {paper.arxiv_id}, which was given in {first}"
+            message += f"; expected {first} to {last}"
             yield Finding("I105", message, loaded.paper_places.locate(index, "year"), paper.key)
 
 
-def named_years(venue: str) -> list[str]:
+def years_in(venue: str) -> list[str]:
     """Return the years in the name of a venue, such as 2025 in `COLM 2025`."""
     return re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", venue)
 
 
 def check_venue_years(loaded: Loaded) -> Iterator[Finding]:
-    """A venue whose name has another year than the one that citations give."""
+    """Venues whose name has another year than citations of the paper."""
     for index, paper in enumerate(loaded.papers):
         for field in ("venue", "proceedings"):
-            years = named_years(getattr(paper, field) or "")
+            years = years_in(getattr(paper, field) or "")
             if years and paper.cited_year and str(paper.cited_year) not in years:
-                cited = "venue_year" if paper.venue_year else "year"
-                message = f"{field} names {years[0]}, but {cited} is {paper.cited_year}, which citations give"
+                year_field = "venue_year" if paper.venue_year else "year"
+                message = f"{field} names {years[0]}, but {year_field} is {paper.cited_year}, which citations give"
                 place = loaded.paper_places.locate(index, field)
                 yield Finding("I106", f"{message}; write venue_year: {years[0]}", place, paper.key)
 
 
-def _differs(linked: Identifier, actual: str) -> str:
-    contradiction = f"the URL leads to {linked.kind} {quote(linked.value)}, but the record is {quote(actual)}"
+def _url_message(linked: Identifier, identifier: str) -> str:
+    contradiction = f"the URL leads to {linked.kind} {quote(linked.value)}, but the record is {quote(identifier)}"
     return f"{contradiction}; correct one of the two"
 
 
 def check_order(loaded: Loaded) -> Iterator[Finding]:
-    """An id that is not above all before it: new records are added at the end, under the next id."""
-    highest, holder = 0, ""
+    """Exclusions whose id is lower than an id before it: new records are added at the end, under the next id."""
+    highest = 0
+    highest_id = ""
     for index, exclusion in enumerate(loaded.exclusions):
-        position = int(exclusion.id[1:] or 0)
-        if position > highest:
-            highest, holder = position, exclusion.id
-        elif exclusion.id and exclusion.id != holder:
-            message = f"exclusion id {quote(exclusion.id)} stands behind {quote(holder)}; put records in order of ids"
+        number = int(exclusion.id[1:] or 0)  # 0 if the id could not be decoded
+        if number > highest:
+            highest = number
+            highest_id = exclusion.id
+        elif exclusion.id and exclusion.id != highest_id:  # a repeated id is reported by `check_exclusion_ids`
+            message = (
+                f"exclusion id {quote(exclusion.id)} stands behind {quote(highest_id)}; put records in order of ids"
+            )
             yield Finding("F118", message, loaded.exclusion_places.locate(index, "id"), exclusion.id)
 
 
 def check_promotions(loaded: Loaded) -> Iterator[Finding]:
-    """A promotion to a paper that is not there."""
-    keys, noun = loaded.known_keys, loaded.noun.one
+    """Exclusions that were promoted to a paper that does not exist."""
+    keys = loaded.known_keys
+    if keys is None:
+        return
+    noun = loaded.noun.one
     for index, exclusion in enumerate(loaded.exclusions):
-        if keys is not None and exclusion.promoted_to and exclusion.promoted_to not in keys:
+        if exclusion.promoted_to and exclusion.promoted_to not in keys:
             message = f"there is no {noun} {quote(exclusion.promoted_to)}; name the {noun} that the record became"
             yield Finding("F117", message, loaded.exclusion_places.locate(index, "promoted_to"), exclusion.id)
 
 
 def check_years(loaded: Loaded) -> Iterator[Finding]:
-    """A year after the next one: no venue announces its proceedings that early."""
+    """Years after the next year: no venue announces its proceedings that early."""
     latest = int(day_text()[:4]) + 1
     for index, paper in enumerate(loaded.papers):
         for field, year in (("year", paper.year), ("venue_year", paper.venue_year or 0)):
@@ -94,8 +105,8 @@ def check_years(loaded: Loaded) -> Iterator[Finding]:
 
 
 def check_days(loaded: Loaded) -> Iterator[Finding]:
-    """A record added or screened in the future. Tomorrow will do: it has begun somewhere on earth."""
-    latest = day_text(1)
+    """Records that were added or screened in the future."""
+    latest = day_text(1)  # tomorrow, because it has begun somewhere on earth
     for index, paper in enumerate(loaded.papers):
         if paper.added > latest:
             yield Finding("F116", _in_future(paper.added), loaded.paper_places.locate(index, "added"), paper.key)

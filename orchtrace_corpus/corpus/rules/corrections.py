@@ -1,4 +1,4 @@
-"""The published pool's bibliography against the published table: each difference needs its row of corrections."""
+"""Rules about the published table: each value of the corpus that differs from it needs a row in the corrections."""
 
 import csv
 from collections.abc import Iterator
@@ -28,33 +28,35 @@ def check(bibliography: PublishedBibliography, loaded: Loaded) -> tuple[Finding,
 
 
 def _check_rows(bibliography: PublishedBibliography, loaded: Loaded) -> Iterator[Finding]:
-    """Yield the rows of papers that were not published, repeated rows, and published papers without a row."""
+    """Yield findings about rows of papers that were not published, repeated rows, and missing rows."""
     if bibliography.rows is None:
         return
-    published = loaded.pool.published if loaded.pool is not None else None
-    keys = dict.fromkeys(published.papers if published is not None else ())
+    keys: dict[str, None] = {}  # in the published order; a dictionary, because every row is looked up
+    if loaded.pool is not None and loaded.pool.published is not None:
+        keys = dict.fromkeys(loaded.pool.published.papers)
     noun = loaded.noun.one
-    lines: dict[str, int] = {}
+    lines_by_key: dict[str, int] = {}
     problems = []
     for row in bibliography.rows:
         if row.key not in keys:
             near = near_suggestion(row.key, sorted(keys))
             problems.append((f"there is no published {noun} {quote(row.key)}{near}", row.line, row.key))
-        elif row.key in lines:
-            message = f"{quote(row.key)} stands on line {lines[row.key]}, too; remove one of the rows"
+        elif row.key in lines_by_key:
+            message = f"{quote(row.key)} stands on line {lines_by_key[row.key]}, too; remove one of the rows"
             problems.append((message, row.line, row.key))
-        lines.setdefault(row.key, row.line)
-    problems += [(f"missing row of the published {noun} {quote(key)}", 1, key) for key in keys if key not in lines]
+        lines_by_key.setdefault(row.key, row.line)
+    missing = [key for key in keys if key not in lines_by_key]
+    problems += [(f"missing row of the published {noun} {quote(key)}", 1, key) for key in missing]
     for message, line, key in problems:
-        yield Finding("P101", message, Location(bibliography.published_path, line, 1), key)
+        yield Finding("P101", message, Location(bibliography.published_path, line, column=1), key)
 
 
 def _check_papers(bibliography: PublishedBibliography, loaded: Loaded) -> Iterator[Finding]:
-    """Yield the fields of published papers that differ from the published table without a correction."""
+    """Yield findings about fields of papers that differ from the published table without a correction."""
     corrected = {(row.record, row.field, row.published, row.now) for row in bibliography.corrections}
-    rows = {row.key: row for row in bibliography.rows or ()}
+    rows_by_key = {row.key: row for row in bibliography.rows or ()}
     for index, paper in enumerate(loaded.papers):
-        row = rows.get(paper.key)
+        row = rows_by_key.get(paper.key)
         if row is None:
             continue
         for field in COMPARED:
@@ -63,30 +65,28 @@ def _check_papers(bibliography: PublishedBibliography, loaded: Loaded) -> Iterat
             path: Path = ("authors", 0) if field == "first_author" else (field,)
             for published, now in _differences(row, paper, field):
                 if (paper.key, field, published, now) not in corrected:
-                    message = _uncorrected(paper.key, field, published, now)
+                    message = _missing_correction(paper.key, field, published, now)
                     yield Finding("P102", message, loaded.paper_places.locate(index, *path), paper.key)
 
 
 def _differences(row: PublishedRow, paper: Paper, field: str) -> Iterator[tuple[str, str]]:
-    """Yield the published value and the present one where they differ; of addresses, each that was added or removed."""
+    """Yield the published and the current value if they differ; for `urls`, each URL that was added or removed."""
     published = row.values.get(field, "")
-    if field != "urls":
-        now = value_of(paper, field)
-        if now != published:
-            yield published, now
-        return
-    addresses = published.split(URL_SEPARATOR) if published else []
-    yield from (("", address) for address in paper.urls if address not in addresses)
-    yield from ((address, "") for address in addresses if address not in paper.urls)
+    if field == "urls":
+        published_urls = published.split(URL_SEPARATOR) if published else []
+        yield from (("", url) for url in paper.urls if url not in published_urls)
+        yield from ((url, "") for url in published_urls if url not in paper.urls)
+    elif _text_of(paper, field) != published:
+        yield published, _text_of(paper, field)
 
 
-def value_of(paper: Paper, field: str) -> str:
-    """Return the text of a field that a published table can have, except `urls`; empty if it is absent."""
+def _text_of(paper: Paper, field: str) -> str:
+    """Return the value of a field in `COMPARED` other than `urls`, as the published table writes it."""
     return str(getattr(paper, field) or "")
 
 
-def _uncorrected(key: str, field: str, published: str, now: str) -> str:
-    """Return the message about a published value that changed."""
+def _missing_correction(key: str, field: str, published: str, now: str) -> str:
+    """Return the message about a value that differs from the published one without a correction."""
     if field == "year":
         return f"year was published as {published}, and stays so; write venue_year for citations"
     if not published:
@@ -101,46 +101,46 @@ def _uncorrected(key: str, field: str, published: str, now: str) -> str:
 
 
 def _check_corrections(bibliography: PublishedBibliography, loaded: Loaded) -> Iterator[Finding]:
-    """Yield the corrections that the data or the published table contradicts."""
-    papers = {paper.key: paper for paper in loaded.papers}
-    rows = {row.key: row for row in bibliography.rows or ()}
-    lines: dict[tuple[str, ...], int] = {}
+    """Yield findings about corrections that the data or the published table contradicts."""
+    papers_by_key = {paper.key: paper for paper in loaded.papers}
+    rows_by_key = {row.key: row for row in bibliography.rows or ()}
+    first_lines: dict[tuple[str, ...], int] = {}
     for correction in bibliography.corrections:
-        paper = papers.get(correction.record)
-        problem = _problem_of(correction, paper, rows.get(correction.record))
+        paper = papers_by_key.get(correction.record)
         if paper is None:
-            near = near_suggestion(correction.record, sorted(papers))
+            near = near_suggestion(correction.record, sorted(papers_by_key))
             problem = f"there is no {loaded.noun.one} {quote(correction.record)}{near}"
+        else:
+            problem = _problem_of(correction, paper, rows_by_key.get(correction.record))
         subject: tuple[str, ...] = (correction.record, correction.field)
-        if correction.field == "urls":
+        if correction.field == "urls":  # several URLs of a paper can be corrected
             subject += (correction.published, correction.now)
-        line = lines.setdefault(subject, correction.line)
-        if line != correction.line and not problem:
-            problem = f"{correction.field} is corrected on line {line}, too; keep one row"
+        first_line = first_lines.setdefault(subject, correction.line)
+        if first_line != correction.line and not problem:
+            problem = f"{correction.field} is corrected on line {first_line}, too; keep one row"
         if problem:
             place = Location(bibliography.corrections_path, correction.line, 1)
             yield Finding("P103", problem, place, correction.record)
 
 
-def _problem_of(correction: Correction, paper: Paper | None, row: PublishedRow | None) -> str:
-    """Return the problem of a correction; empty without a problem."""
+def _problem_of(correction: Correction, paper: Paper, row: PublishedRow | None) -> str:
+    """Return the error about a correction of a paper; empty if there is none."""
     field = correction.field
-    if field not in COMPARED or field == "year":
-        return f"{quote(field)} is no field that is corrected; name one of {', '.join(COMPARED).replace('year, ', '')}"
+    correctable = [name for name in COMPARED if name != "year"]
+    if field not in correctable:
+        return f"{quote(field)} is no field that is corrected; name one of {', '.join(correctable)}"
     if not correction.source:
         return f"the correction of {field} has no source"
     if correction.published == correction.now:
         return f"{field} is the same as published; remove the row"
-    if paper is None:
-        return ""
     if field == "urls":
-        addresses = row.values.get("urls", "").split(URL_SEPARATOR) if row else [correction.published]
+        published_urls = row.values.get("urls", "").split(URL_SEPARATOR) if row else [correction.published]
         if correction.now and correction.now not in paper.urls:
             return f"the record has no address {quote(correction.now)}"
-        if correction.published and correction.published not in addresses:
+        if correction.published and correction.published not in published_urls:
             return f"no address {quote(correction.published)} was published"
         return ""
-    now = value_of(paper, field)
+    now = _text_of(paper, field)
     if now != correction.now:
         return f"the record's {field} is {quote(now)}, not {quote(correction.now)}; write what it is now"
     published = row.values.get(field, "") if row else correction.published

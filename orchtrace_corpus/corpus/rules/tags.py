@@ -1,4 +1,4 @@
-"""The taxonomy's own rules: tags that must go together, tags that must have evidence, and what evidence must be."""
+"""Rules about tags: the rules of the taxonomy, and tags that must have evidence."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -17,20 +17,21 @@ from orchtrace_corpus.corpus.model.taxonomy import ANY_EVIDENCE, Facet, Kind, Ta
 def check_rules(loaded: Loaded, open_tags: Sequence[Collection[str]] = ()) -> Iterator[Finding]:
     """Papers that break a rule of the taxonomy, and rules about fields or terms that the taxonomy does not declare.
 
-    `open_tags` are those of each candidate; no rule is broken if an open tag may decide it.
+    If the papers are candidates, `open_tags` has the open tags of each: a rule that an open tag could still satisfy is
+    not broken.
     """
     attributes = paper_attributes(loaded.taxonomy)
     for rule in loaded.taxonomy.rules:
         try:
             when, require = parse_rule(rule, attributes)
         except CommandUseError:
-            yield from _wrong_conditions(rule, attributes)
+            yield from _invalid_conditions(rule, attributes)
         else:
             yield from _check_rule(rule, when, require, loaded, open_tags)
 
 
-def _wrong_conditions(rule: TagRule, attributes: Attributes) -> Iterator[Finding]:
-    """Yield the conditions of a rule that are no filters."""
+def _invalid_conditions(rule: TagRule, attributes: Attributes) -> Iterator[Finding]:
+    """Yield a finding for each condition of a rule that is not a valid filter."""
     for condition in (*rule.when, *rule.require):
         try:
             parse_conditions((condition,), attributes)
@@ -42,38 +43,45 @@ def _wrong_conditions(rule: TagRule, attributes: Attributes) -> Iterator[Finding
 def _check_rule(
     rule: TagRule, when: Query, require: Query, loaded: Loaded, open_tags: Sequence[Collection[str]]
 ) -> Iterator[Finding]:
-    error, warning = ("E101", "E102") if rule.evidence else ("X101", "X102")
+    section = "E" if rule.evidence else "X"
+    code = f"{section}101" if rule.severity is Severity.ERROR else f"{section}102"
     facts = frozenset(loaded.taxonomy.facts)
-    broken = {finding.record for finding in loaded.findings}  # whose tags may be incomplete
+    with_findings = {finding.record for finding in loaded.findings}  # tags of these records may be missing
     for index, paper in enumerate(loaded.papers):
-        if when.matches(paper) and not _meets(paper, rule, require, facts) and paper.key not in broken:
-            filters = (*when.filters, *require.filters)
-            if open_tags and any(is_open(condition, paper, open_tags[index]) for condition in filters):
-                continue
-            demanded = () if rule.evidence else tuple(f for f in require.filters if not f.matches(paper))
-            place = loaded.paper_places.locate(index, *_offender(paper, (*demanded, *when.filters)))
-            yield Finding(error if rule.severity is Severity.ERROR else warning, _message(rule), place, paper.key)
+        if not when.matches(paper) or _meets(paper, rule, require, facts) or paper.key in with_findings:
+            continue
+        filters = (*when.filters, *require.filters)
+        if open_tags and any(is_open(condition, paper, open_tags[index]) for condition in filters):
+            continue
+        if not rule.evidence:
+            failing = [condition for condition in require.filters if not condition.matches(paper)]
+            filters = (*failing, *when.filters)
+        else:
+            filters = when.filters
+        place = loaded.paper_places.locate(index, *_path_of_first(filters, paper))
+        yield Finding(code, _message(rule), place, paper.key)
 
 
 def _meets(paper: Paper, rule: TagRule, require: Query, facts: frozenset[str]) -> bool:
+    """Return True if a paper has what a rule requires; evidence that is only about `facts` does not count."""
     if not rule.evidence:
         return require.matches(paper)
     if rule.evidence == (ANY_EVIDENCE,):
-        return any(not facts.issuperset(item.tags) for item in paper.evidence)  # of a tag, not of a fact alone
+        return any(not facts.issuperset(item.tags) for item in paper.evidence)
     for item in paper.evidence:  # noqa: SIM110 - a generator takes twice the time
         if item.is_evidence and not set(rule.evidence).isdisjoint(item.tags):
             return True
     return False
 
 
-def _offender(paper: Paper, filters: Sequence[Filter]) -> tuple[str, ...]:
-    """Return the path of the first field that fails the demand; of the condition of the rule, if all are absent."""
+def _path_of_first(filters: Sequence[Filter], paper: Paper) -> tuple[str, ...]:
+    """Return the path of the first field of the filters that the paper has; empty if it has none of them."""
     for condition in filters:
         name = condition.attribute.name
         if name in paper.tags or getattr(paper, name, None):
             return (name,)
-        for field, tag in paper.tags.items():  # a term of a facet of kind levels
-            if isinstance(tag, dict) and name in tag:
+        for field, tag in paper.tags.items():
+            if isinstance(tag, dict) and name in tag:  # a term with a level
                 return (field, name)
     return ()
 
@@ -81,9 +89,13 @@ def _offender(paper: Paper, filters: Sequence[Filter]) -> tuple[str, ...]:
 def possible_cells(
     taxonomy: Taxonomy, rows: Attribute, columns: Attribute, filled: Collection[tuple[str, str]]
 ) -> set[tuple[str, str]]:
-    """Return the pairs of terms that papers can have, as `corpus gaps` counts them; filled pairs are possible."""
+    """Return the pairs of terms that papers can have, as `corpus gaps` counts them.
+
+    A pair in `filled`, which a paper has, is possible even if a rule forbids it.
+    """
     pairs = {pair for pair in product(rows.allowed, columns.allowed) if NOT_APPLICABLE not in pair}
-    return pairs - (cannot_arise(taxonomy, rows, columns).keys() - {*filled})
+    impossible = cannot_arise(taxonomy, rows, columns).keys() - set(filled)
+    return pairs - impossible
 
 
 def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> dict[tuple[str, str], str]:
@@ -93,43 +105,60 @@ def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> dic
     it counts only if no further value could change its result for the pair.
     """
     tags = [_tag_of(attribute, taxonomy) for attribute in (rows, columns)]
-    behind = [facet for facet, _ in tags if facet is not None]
-    if len({facet.field for facet in behind}) < 2:
+    names: set[str] = set()
+    known_tags: set[str] = set()  # their values are those of a pair; every other tag of the paper is open
+    facet_fields: set[str] = set()
+    for facet, term in tags:
+        if facet is not None:
+            facet_fields.add(facet.field)
+            names.update((facet.field, *_terms_with_levels(facet)))
+            if term:
+                known_tags.add(term)
+            elif facet.kind is Kind.SINGLE:
+                known_tags.add(facet.field)
+    if len(facet_fields) < 2:
         return {}
-    names = {name for facet in behind for name in (facet.field, *_terms_with_levels(facet))}
     rules = [rule for rule in taxonomy.rules if rule.severity is Severity.ERROR and _is_about(rule, names)]
     attributes = paper_attributes(taxonomy) if rules else {}
-    parsed_rules = [
-        (rule.message, (parse_conditions(rule.when, attributes), parse_conditions(rule.require, attributes)))
-        for rule in rules
-    ]
-    given_tags = {term or facet.field for facet, term in tags if facet and (term or facet.kind is Kind.SINGLE)}
-    open_tags = attributes.keys() - given_tags
+    parsed_rules = []
+    for rule in rules:
+        when = parse_conditions(rule.when, attributes)
+        parsed_rules.append((rule.message, (when, parse_conditions(rule.require, attributes))))
+    open_tags = attributes.keys() - known_tags
     impossible: dict[tuple[str, str], str] = {}
     for pair in product(rows.allowed, columns.allowed):
         paper_tags: dict[str, Tag] = {}
         for (facet, term), value in zip(tags, pair, strict=True):
-            if facet is not None:
-                by_kind: dict[Kind, Tag] = {Kind.LEVELS: {term: value}, Kind.MANY: (value,), Kind.SINGLE: value}
-                paper_tags[facet.field] = by_kind[facet.kind]
-        for message, rule in parsed_rules:
-            if breaks(rule, Paper(tags=paper_tags), open_tags):
+            if facet is None:
+                continue
+            if facet.kind is Kind.LEVELS:
+                paper_tags[facet.field] = {term: value}
+            else:
+                paper_tags[facet.field] = (value,) if facet.kind is Kind.MANY else value
+        for message, parsed_rule in parsed_rules:
+            if breaks(parsed_rule, Paper(tags=paper_tags), open_tags):
                 impossible.setdefault(pair, message)
     return impossible
 
 
 def _is_about(rule: TagRule, names: Collection[str]) -> bool:
-    """Return True if tags of some names decide when a rule applies, and may not be what it requires."""
-    applies, required = ({condition.field.rstrip("!<>=~ ") for condition in part} for part in (rule.when, rule.require))
-    return applies.issubset(names) and not required.isdisjoint(names)
+    """Return True if tags with these names decide when a rule applies, and are among the tags that it requires."""
+    when_fields = {condition.field.rstrip("!<>=~ ") for condition in rule.when}
+    required_fields = {condition.field.rstrip("!<>=~ ") for condition in rule.require}
+    return when_fields.issubset(names) and not required_fields.isdisjoint(names)
 
 
 def _tag_of(attribute: Attribute, taxonomy: Taxonomy) -> tuple[Facet | None, str]:
-    """Return the facet of papers of an attribute, and its term if the attribute is a term with levels."""
+    """Return the facet of papers of an attribute, and its term if the attribute is a term with levels.
+
+    The facet is None if the attribute is not about a tag of papers.
+    """
     if attribute.facet is not None:
         return (attribute.facet if attribute.facet in taxonomy.papers else None), ""
-    facets = (facet for facet in taxonomy.papers if attribute.name in _terms_with_levels(facet))
-    return next(facets, None), attribute.name
+    for facet in taxonomy.papers:
+        if attribute.name in _terms_with_levels(facet):
+            return facet, attribute.name
+    return None, attribute.name
 
 
 def _terms_with_levels(facet: Facet) -> tuple[str, ...]:
@@ -137,35 +166,40 @@ def _terms_with_levels(facet: Facet) -> tuple[str, ...]:
 
 
 def check_sparse(loaded: Loaded) -> Iterator[Finding]:
-    """Papers with a sparse term, and no evidence that names its field."""
-    rules = [rule for rule in loaded.taxonomy.rules if rule.sparse]
-    broken = {finding.record for finding in loaded.findings}  # whose tags may be incomplete
-    for rule in rules:
+    """Papers with a sparse term, and without evidence that names the field of the term."""
+    noun = loaded.noun
+    with_findings = {finding.record for finding in loaded.findings}  # tags of these records may be missing
+    for rule in loaded.taxonomy.rules:
+        if not rule.sparse:
+            continue
         try:
             when = parse_conditions(rule.when, paper_attributes(loaded.taxonomy))
-        except CommandUseError:  # a finding of the rule itself
+        except CommandUseError:  # reported by `check_rules`
             continue
         for field, limit in rule.sparse.items():
-            tally = Counter(term for paper in loaded.papers for term in _terms(paper, field))
+            counts = Counter(term for paper in loaded.papers for term in _terms(paper, field))
             for index, paper in enumerate(loaded.papers):
-                rare = [term for term in _terms(paper, field) if tally[term] <= limit]
-                supported = any(item.is_evidence and field in item.tags for item in paper.evidence)
-                if rare and not supported and paper.key not in broken and when.matches(paper):
-                    count = tally[rare[0]]
-                    noun = loaded.noun
-                    only = f"one {noun.one} has" if count == 1 else f"{count} {noun.many} have"
-                    message = f"{_message(rule)}: only {only} {field} {quote(rare[0])}"
-                    code = "E101" if rule.severity is Severity.ERROR else "E103"
-                    yield Finding(code, message, loaded.paper_places.locate(index, field), paper.key)
+                sparse_terms = [term for term in _terms(paper, field) if counts[term] <= limit]
+                if not sparse_terms or paper.key in with_findings or not when.matches(paper):
+                    continue
+                if any(item.is_evidence and field in item.tags for item in paper.evidence):
+                    continue
+                term = sparse_terms[0]
+                only = f"one {noun.one} has" if counts[term] == 1 else f"{counts[term]} {noun.many} have"
+                message = f"{_message(rule)}: only {only} {field} {quote(term)}"
+                code = "E101" if rule.severity is Severity.ERROR else "E103"
+                yield Finding(code, message, loaded.paper_places.locate(index, field), paper.key)
 
 
 def check_sourced(loaded: Loaded) -> Iterator[Finding]:
-    """Tags of sourced fields without evidence."""
+    """Tags of sourced facets without evidence."""
     taxonomy = loaded.taxonomy
     sourced = [facet.field for facet in taxonomy.papers if facet.sourced]
-    broken = {finding.record for finding in loaded.findings}  # whose evidence may be incomplete
-    for index, paper in enumerate(loaded.papers if sourced else ()):
-        for field in sourced if paper.key not in broken else ():
+    with_findings = {finding.record for finding in loaded.findings}  # evidence of these records may be missing
+    for index, paper in enumerate(loaded.papers):
+        if paper.key in with_findings:
+            continue
+        for field in sourced:
             if is_tagged(paper, field) and not evidence_for(paper, field, taxonomy):
                 message = f"no evidence says what {field} rests on; add an item whose source is not the survey itself"
                 yield Finding("E104", message, loaded.paper_places.locate(index, field), paper.key)
@@ -188,7 +222,7 @@ def _message(rule: TagRule) -> str:
 
 
 def _terms(paper: Paper, field: str) -> tuple[str, ...]:
-    """Return a paper's terms of a facet of one or several terms, without NA."""
+    """Return a paper's terms of a facet of kind `single` or `many`, without NA."""
     tag = paper.tags.get(field, ())
     terms = (tag,) if isinstance(tag, str) else tuple(tag)
     return tuple(term for term in terms if term != NOT_APPLICABLE)

@@ -9,7 +9,7 @@ from orchtrace_corpus.corpus.analysis.statistics import Summary, summarise
 from orchtrace_corpus.corpus.analysis.stress import ReadingVerdict, Robustness, compare_readings, stress
 from orchtrace_corpus.corpus.model.candidates import Candidate, select_proposed
 from orchtrace_corpus.corpus.model.codebook import Coding, Protocol
-from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute, contested
+from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Dispute, contested_tags
 from orchtrace_corpus.corpus.model.field_table import field_label
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag, raise_findings
 from orchtrace_corpus.corpus.model.scale import Observation
@@ -67,7 +67,7 @@ class Source:
     @cached_property
     def contested(self) -> frozenset[tuple[str, str]]:
         """The tags in open dispute, as pairs of a paper's key and a tag."""
-        return contested(self.disputes)
+        return contested_tags(self.disputes)
 
     @cached_property
     def by_sources(self) -> Mapping[str, ReadingVerdict]:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from orchtrace_corpus.base.errors import UpstreamError
 from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, is_normal, recognise
-from orchtrace_corpus.corpus.model.author_names import bibliographic, people
+from orchtrace_corpus.corpus.model.author_names import bibtex_author, without_separators
 from orchtrace_corpus.corpus.sources.http import Response, Transport
 from orchtrace_corpus.corpus.sources.limiter import check_web_address
 
@@ -123,7 +123,7 @@ def _read_notes(response: Response) -> "dict[str, Value | None] | None":
     venue = _text(values.get("venue"))
     return {
         "title": _text(values.get("title")),
-        "authors": [bibliographic(name) for name in people(names)],
+        "authors": [bibtex_author(name) for name in without_separators(names)],
         "year": _year(venue) or _year_of(note.get("pdate")) or _year_of(note.get("cdate")),
         "venue": venue,
     }
