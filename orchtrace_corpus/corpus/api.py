@@ -56,7 +56,7 @@ class CrossTable(dict[Any, dict[Any, int]]):
         self.crosstab = crosstab
         rows, columns = crosstab.row_values, crosstab.column_values
         keys = {column: _key(column, crosstab.columns) for column in columns}
-        numbers = ({keys[column]: crosstab.number(row, column) for column in columns} for row in rows)
+        numbers = ({keys[column]: crosstab.count_in(row, column) for column in columns} for row in rows)
         super().__init__(zip((_key(row, crosstab.rows) for row in rows), numbers, strict=True))
 
     def _repr_html_(self) -> str:

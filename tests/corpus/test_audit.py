@@ -150,7 +150,7 @@ def test_the_double_coding_of_the_sub_decisions_gives_the_published_kappas() -> 
 def filled(toy: Corpus, codes: dict[str, dict[str, str]] | None = None) -> str:
     """A sheet of the whole toy corpus, coded as the corpus is, or otherwise."""
     columns = coding.columns(toy.taxonomy)
-    own = coding.as_coded(toy.papers, columns).codes
+    own = coding.tags_as_sheet(toy.papers, columns).codes
     text = io.StringIO()
     out = csv.DictWriter(text, ["key", *(column.name for column in columns)], lineterminator="\n")
     out.writeheader()
@@ -172,7 +172,7 @@ def test_a_sheet_equal_to_the_corpus_agrees_wholly(toy: Corpus, tmp_path: Path) 
 
 def test_a_permuted_sheet_gives_what_the_formula_says(toy: Corpus, tmp_path: Path) -> None:
     column = next(column for column in coding.columns(toy.taxonomy) if not column.is_many)
-    own = {key: row[column.name] for key, row in coding.as_coded(toy.papers, [column]).codes.items()}
+    own = {key: row[column.name] for key, row in coding.tags_as_sheet(toy.papers, [column]).codes.items()}
     shuffled = list(own.values())
     random.Random(5).shuffle(shuffled)
     permuted = {key: {column.name: code} for key, code in zip(own, shuffled, strict=True)}
@@ -224,12 +224,12 @@ def test_a_coarser_scale_takes_terms_as_one() -> None:
         "s", {"a": {"stop": "implicit", "style": "implicit"}, "b": {"stop": "learned"}, "c": {"stop": "none"}}
     )
 
-    assert coding.coarser(sheet, columns, merges).codes == {
+    assert coding.merge_terms(sheet, columns, merges).codes == {
         "a": {"stop": "learned", "style": "implicit"},
         "b": {"stop": "learned"},
         "c": {"stop": "none"},
     }
-    assert [column.allowed[-1] for column in coding.merged(columns, merges)] == ["learned", "implicit"]
+    assert [column.allowed[-1] for column in coding.allow_merged_terms(columns, merges)] == ["learned", "implicit"]
 
 
 def test_the_sheet_says_who_and_where_but_nothing_of_the_tags(real: Corpus) -> None:
@@ -248,7 +248,9 @@ def test_the_sheet_says_who_and_where_but_nothing_of_the_tags(real: Corpus) -> N
 
 def test_a_blank_sheet_is_read_back_as_not_coded(real: Corpus) -> None:
     columns = coding.columns(real.taxonomy)
-    sheet, found = coding.decode(coding.blank(real.papers, columns), "s.csv", columns, [p.key for p in real.papers])
+    sheet, found = coding.decode(
+        coding.blank_sheet(real.papers, columns), "s.csv", columns, [p.key for p in real.papers]
+    )
 
     assert {tuple(row) for row in sheet.codes.values()} == {()}
     assert found == []
@@ -430,7 +432,7 @@ def copy(tmp_path: Path) -> Path:
 
 def test_disagreements_go_on_record_as_open_disputes(copy: Path, toy: Corpus) -> None:
     column = next(column for column in coding.columns(toy.taxonomy) if column.field != column.name)
-    own = {key: row[column.name] for key, row in coding.as_coded(toy.papers, [column]).codes.items()}
+    own = {key: row[column.name] for key, row in coding.tags_as_sheet(toy.papers, [column]).codes.items()}
     key, stands = next(iter(own.items()))
     other, third = [code for code in column.allowed if code != stands][:2]
     for name, code in (("one.csv", other), ("two.csv", stands)):

@@ -187,7 +187,7 @@ def test_the_heat_map_shows_the_cross_tabulation(corpus: str, request: pytest.Fi
     assert heads == [called(column, crosstab.columns.terms) for column in crosstab.column_values]
     by_row = source.counts(crosstab.rows.name).counts
     assert [numbers(row) for row in body] == [
-        [*(crosstab.number(row, column) for column in crosstab.column_values), by_row[row]]
+        [*(crosstab.count_in(row, column) for column in crosstab.column_values), by_row[row]]
         for row in crosstab.row_values
     ]
     assert numbers(totals) == list(source.counts(crosstab.columns.name).counts.values())

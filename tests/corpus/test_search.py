@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchtrace_corpus.corpus.analysis.search import Found, search, stem
+from orchtrace_corpus.corpus.analysis.search import WordMatch, search, stem
 from orchtrace_corpus.corpus.api import Corpus, candidates
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.field_table import SearchPart
@@ -127,15 +127,17 @@ def test_words_that_nothing_holds_are_said_with_those_that_may_be_meant(words: t
 def test_a_word_of_the_key_alone_is_no_word_of_the_title(toy: Corpus) -> None:
     papers, _, _ = search(pool_of(toy), (), ["terminal"])
 
-    assert [(hit.record.key, hit.found) for hit in papers] == [("terminal-yard", (Found("terminal", SearchPart.KEY),))]
+    assert [(hit.record.key, hit.matches) for hit in papers] == [
+        ("terminal-yard", (WordMatch("terminal", SearchPart.KEY),))
+    ]
 
 
 def test_a_level_is_found_with_its_term_and_the_stronger_comes_first(toy: Corpus) -> None:
     papers, _, _ = search(pool_of(toy), (), ["watering"])
 
-    assert [(hit.record.key, hit.found) for hit in papers] == [
-        ("rose-garden", (Found("watering", SearchPart.TAG, "water", "daily"),)),
-        ("mixed-borders", (Found("watering", SearchPart.TAG, "water", "weekly"),)),
+    assert [(hit.record.key, hit.matches) for hit in papers] == [
+        ("rose-garden", (WordMatch("watering", SearchPart.TAG, "water", "daily"),)),
+        ("mixed-borders", (WordMatch("watering", SearchPart.TAG, "water", "weekly"),)),
     ]
 
 
@@ -231,9 +233,9 @@ def test_a_synonym_is_given_once(tmp_path: Path) -> None:
 def test_every_word_is_either_found_or_missing(toy: Corpus, words: list[str]) -> None:
     hits = [hit for group in search(pool_of(toy), (), words) for hit in group]
 
-    assert len({len(hit.found) + len(hit.missing) for hit in hits}) <= 1
+    assert len({len(hit.matches) + len(hit.missing) for hit in hits}) <= 1
     assert len({len(hit.missing) for hit in hits}) <= 1
-    assert all(hit.found for hit in hits)
+    assert all(hit.matches for hit in hits)
 
 
 STOPS = {"context-folding", "dr-mas", "m-grpo", "marsrl", "paramanager", "puppeteer", "rema2025"}
@@ -276,7 +278,7 @@ def test_queries_find_what_the_tags_of_the_corpus_say(
 
     assert set(keys[: len(first)]) == first
     assert among <= set(keys)
-    assert part in {found.part for hit in papers for found in hit.found}
+    assert part in {found.part for hit in papers for found in hit.matches}
     assert not any(hit.missing for hit in papers)
 
 

@@ -497,7 +497,7 @@ def test_every_cell_is_a_count_of_the_corpus(name: str, request: pytest.FixtureR
             counted = count_pairs(one, other)
             for row, numbers in zip(one.values, counted, strict=True):
                 for column, number in zip(other.values, numbers, strict=True):
-                    assert number == wanted.number(row.id, column.id), (one.name, other.name, row.id, column.id)
+                    assert number == wanted.count_in(row.id, column.id), (one.name, other.name, row.id, column.id)
 
 
 def test_pairs_that_a_rule_forbids_cannot_arise(real: Corpus) -> None:

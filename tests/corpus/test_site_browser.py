@@ -148,7 +148,7 @@ def test_every_cell_leads_to_its_papers(site: Path, browser: Browser) -> None:
         )
         crossed = corpus.cross(one.name, other.name).crosstab
         assert [[max(0, number) for number in row] for row in cells] == [
-            [crossed.number(row.id, column.id) for column in other.values] for row in one.values
+            [crossed.count_in(row.id, column.id) for column in other.values] for row in one.values
         ], (one.name, other.name)
     gaps = json.loads(run_corpus("--root", str(ROOT), "gaps", "--format", "json").stdout)
     assert gaps  # the default pair is that of the start page

@@ -70,7 +70,7 @@ def test_invariants_of_counting(toy: Corpus, chosen: list[int], rows: str, colum
     assert list(crossed.row_values) == list(one.counts)
     if columns not in ("care", "tools", "authors"):
         for row, number in one.counts.items():
-            assert sum(crossed.number(row, column) for column in crossed.column_values) == number
+            assert sum(crossed.count_in(row, column) for column in crossed.column_values) == number
     turned = cross(papers, attributes[columns], attributes[rows])
     assert {(column, row): number for (row, column), number in turned.cells.items()} == crossed.cells
 

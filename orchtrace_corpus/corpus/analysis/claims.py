@@ -1,7 +1,7 @@
 """Evaluates the claims of a corpus about itself.
 
-`evaluate` is a pure function of claims and records, so that the same claims can be evaluated on two corpora. A claim
-about the published pool, which has the scope `published: "yes"`, is also evaluated over the current pool, without it.
+`evaluate` depends on claims and records alone, so that the same claims can be evaluated on two corpora. A claim about
+the published pool has the scope `published: "yes"`; without this scope it is also evaluated over the current pool.
 """
 
 from collections import Counter
@@ -31,19 +31,20 @@ from orchtrace_corpus.corpus.model.taxonomy import Condition, Facet
 
 _SENTENCE_LIMIT = 300
 
-_Key: TypeAlias = tuple[Over, bool, tuple[tuple[str, tuple[str, ...]], ...]]
+_QueryKey: TypeAlias = tuple[Over, bool, tuple[tuple[str, tuple[str, ...]], ...]]
+"""A kind of records, True if the claim is about several kinds, and its conditions: what a parsed query depends on."""
 
 
 class PoolVerdict(NamedTuple):
-    """The verdict on a claim over one pool. The last three attributes are those of the pool with candidates.
+    """The verdict on a claim over one pool. Only that over the pool with candidates has the last three attributes.
 
     Attributes:
         found: The result in words.
-        falls_by: The later records that make the claim fail, by key or id, in their order: with all others it holds.
-            Empty if it holds, or fails without later records, too.
+        falls_by: The keys or ids of the records outside the published pool that make the claim fail: with all other
+            records it holds. Empty if the claim holds, and if it also fails over the published pool.
         could_fall_by: The candidates that make the claim fail in some reading of their undecided tags.
-        counted: The candidates that the claim counts, in their order.
-        undecided: The number of candidates whose part in the claim depends on undecided tags.
+        counted: The candidates that the claim counts.
+        undecided: The number of candidates for which undecided tags decide if the claim counts them.
     """
 
     holds: bool
@@ -56,15 +57,17 @@ class PoolVerdict(NamedTuple):
     @property
     def falls_at(self) -> int:
         """The position, from 1, of the first counted candidate that makes the claim fail; 0 if there is none."""
-        return next((at for at, name in enumerate(self.counted, 1) if name in self.falls_by), 0)
+        return next((position for position, name in enumerate(self.counted, 1) if name in self.falls_by), 0)
 
 
 class Verdict(NamedTuple):
-    """The verdict on a claim as it is written, with the expectation and the result in words.
+    """The verdict on a claim as it is written.
 
     Attributes:
-        rows: The records that the claim counts, by key or id, in their order.
-        contested: The papers whose part in the claim depends on an open dispute, in their order.
+        expected: The expectation in words.
+        found: The result in words.
+        rows: The keys or ids of the records that the claim counts.
+        contested: The keys of the papers for which an open dispute decides if the claim counts them.
         problem: The reason why the claim cannot be evaluated; empty if it can.
         pools: The verdict over each pool; empty if these were not asked for.
     """
@@ -82,37 +85,36 @@ class Verdict(NamedTuple):
 def evaluate(
     claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute] = (), candidates: Sequence[Candidate] | None = None
 ) -> tuple[Verdict, ...]:
-    """Return the verdict on each claim, in their order; the claims can be of another state of the corpus.
-
-    Without disputes, no paper is contested. Without candidates, the pool with candidates is not evaluated.
-    """
+    """Return the verdict on each claim. Without candidates, the pool with candidates is not evaluated."""
     judge = Judge(pool, candidates, disputes)
     return tuple(judge.verdict(claim) for claim in claims)
 
 
 def falling_today(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
     """Return the ids of the claims that hold over the published pool and fail over the current one."""
-    judged = (verdict for verdict in verdicts if verdict.pools.keys() >= {PoolName.PUBLISHED, PoolName.TODAY})
-    return tuple(v.claim.id for v in judged if v.holds and not v.pools[PoolName.TODAY].holds)
+    over_both = [verdict for verdict in verdicts if verdict.pools.keys() >= {PoolName.PUBLISHED, PoolName.TODAY}]
+    return tuple(verdict.claim.id for verdict in over_both if verdict.holds and not verdict.pools[PoolName.TODAY].holds)
 
 
 def check(file: ClaimFile, pool: Pool, verdicts: Iterable[Verdict] = ()) -> tuple[Finding, ...]:
-    """Return the findings of the file: errors of decoding, and claims that fail or cannot be evaluated."""
+    """Return the findings of the file: errors of decoding, and claims that fail or cannot be evaluated.
+
+    Claims without one of the `verdicts` are evaluated here.
+    """
     findings = list(file.findings)
     judge = Judge(pool)
-    judged = {verdict.claim.id: verdict for verdict in verdicts}
-    known = {record.name for record in pool.records}
+    verdicts_by_id = {verdict.claim.id: verdict for verdict in verdicts}
+    record_names = {record.name for record in pool.records}
     for index, claim in enumerate(file.claims):
-        verdict = judged.get(claim.id) or judge.verdict(claim, over_pools=False)
+        verdict = verdicts_by_id.get(claim.id) or judge.verdict(claim, over_pools=False)
         if verdict.problem:
             findings += _problems(file, index, judge, verdict.problem)
         elif not verdict.holds:
-            sentence, expected, found = (
-                printable(text, limit=_SENTENCE_LIMIT) for text in (claim.claim, verdict.expected, verdict.found)
-            )
+            texts = (claim.claim, verdict.expected, verdict.found)
+            sentence, expected, found = (printable(text, limit=_SENTENCE_LIMIT) for text in texts)
             message = f"claim fails: {sentence} Expected: {expected}; found: {found}"
             findings.append(Finding("C101", message, file.locate(index, "claim"), claim.id))
-        names = known.union(observation.name for observation in claim.observations)
+        names = record_names.union(observation.name for observation in claim.observations)
         for counter_index, counter in enumerate(claim.counter):
             for row_index, row in enumerate(counter.rows):
                 if row not in names:
@@ -130,7 +132,13 @@ def check(file: ClaimFile, pool: Pool, verdicts: Iterable[Verdict] = ()) -> tupl
 
 
 class Part(NamedTuple):
-    """The contribution of a record to a claim: whether it passes `where`, and the filters on the whole of a share."""
+    """The contribution of a record to a claim.
+
+    Attributes:
+        selected: True if the record passes the filters `where`.
+        counted: True if it belongs to the whole that a share is taken of; also if the claim is about no share.
+        values: Its values in the field that the claim counts by.
+    """
 
     selected: bool
     counted: bool
@@ -138,7 +146,15 @@ class Part(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """A claim's filters on one kind of records, the field it counts by, and the columns that it compares readers on."""
+    """A claim's filters on one kind of records.
+
+    Attributes:
+        scope: The filters on the records that the claim is about.
+        where: The filters on those that it counts.
+        of: The filters on the whole that a share is taken of.
+        by: The field that the claim counts by, if any.
+        compared: The columns of coding sheets for which it compares readers.
+    """
 
     scope: Query
     where: Query
@@ -158,19 +174,21 @@ class Filters(NamedTuple):
         return (*self.scope.filters, *self.where.filters, *self.of.filters)
 
     def values(self, record: Record) -> tuple[str, ...]:
-        """Return the values of a record in the field `by`, at least the empty one; nothing without such a field."""
-        return (self.by.values(record) or ("",)) if self.by is not None else ()
+        """Return the values of a record in the field `by`, or an empty text; nothing without such a field."""
+        if self.by is None:
+            return ()
+        return self.by.values(record) or ("",)
 
-    def disputed_tags(self, known: Mapping[str, Facet]) -> set[str]:
-        """Return the tags that the claim depends on, among those of `disputes.disputable` with their facets."""
+    def disputed_tags(self, facets: Mapping[str, Facet]) -> set[str]:
+        """Return the tags that the claim depends on; `facets` has the facets of all tags that can be disputed."""
         fields = {*self.compared, *(condition.attribute.name for condition in self.conditions)}
         if self.by is not None:
             fields.add(self.by.name)
-        return {tag for tag, facet in known.items() if tag in fields or facet.field in fields}
+        return {tag for tag, facet in facets.items() if tag in fields or facet.field in fields}
 
 
 class Member(NamedTuple):
-    """A record that a claim is about; `is_selected` is False for those that only enlarge the whole of a share."""
+    """A record that a claim is about; if not `is_selected`, it only belongs to the whole that a share is taken of."""
 
     record: Record
     wanted: Filters
@@ -178,38 +196,41 @@ class Member(NamedTuple):
 
 
 def candidate_members(
-    candidates: Iterable[Candidate], wanted: Filters, known: Mapping[str, Facet]
+    candidates: Iterable[Candidate], wanted: Filters, facets: Mapping[str, Facet]
 ) -> tuple[list[Member], list[list[Member]]]:
-    """Return the candidates that a claim is about by their decided tags, and variants of the other candidates.
+    """Return the candidates that a claim is about by their decided tags, and variants of undecided candidates.
 
-    The variants are those by each reading that decides the tags that the claim depends on.
+    A candidate is undecided if the claim depends on its undecided tags. Each of its readings that decides these tags
+    gives a variant, if the claim is about the candidate by that reading. `facets` are as in `Filters.disputed_tags`.
     """
     members: list[Member] = []
-    undecided: list[list[Member]] = []
+    variants_of_undecided: list[list[Member]] = []
     for candidate in candidates:
-        names = _undecided_tags((*wanted.scope.filters, *wanted.of.filters), candidate)
-        if names is None:
+        tags = _undecided_tags((*wanted.scope.filters, *wanted.of.filters), candidate)
+        if tags is None:
             continue
-        asked = _undecided_tags(wanted.where.filters, candidate)
-        if asked is not None:
-            names |= asked
+        tags_of_where = _undecided_tags(wanted.where.filters, candidate)
+        could_be_selected = tags_of_where is not None
+        if tags_of_where is not None:
+            tags |= tags_of_where
             if wanted.by is not None and wanted.by.name in candidate.open_tags:
-                names.add(wanted.by.name)
-        if not names:
-            members.append(Member(candidate.paper, wanted, asked is not None))
+                tags.add(wanted.by.name)
+        if not tags:
+            members.append(Member(candidate.paper, wanted, could_be_selected))
             continue
-        undecided.append([])
+        variants = []
         for reading in candidate.readings:
-            if names.isdisjoint(candidate.open_tags_without(reading, known)):
-                paper = candidate.paper_as_read(reading, known)
+            if tags.isdisjoint(candidate.open_tags_without(reading, facets)):
+                paper = candidate.paper_as_read(reading, facets)
                 part = wanted.part(paper)
                 if part is not None and part.counted:
-                    undecided[-1].append(Member(paper, wanted, part.selected))
-    return members, undecided
+                    variants.append(Member(paper, wanted, part.selected))
+        variants_of_undecided.append(variants)
+    return members, variants_of_undecided
 
 
 def _undecided_tags(filters: Sequence[Filter], candidate: Candidate) -> set[str] | None:
-    """Return the undecided tags that filters depend on; None if the candidate fails them by its decided tags."""
+    """Return the undecided tags that filters depend on; None if the candidate fails them whatever these become."""
     paper, open_tags = candidate.paper, candidate.open_tags
     names = {condition.attribute.name for condition in filters if is_open(condition, paper, open_tags)}
     passes = all(condition.attribute.name in names or condition.matches(paper) for condition in filters)
@@ -217,14 +238,14 @@ def _undecided_tags(filters: Sequence[Filter], candidate: Candidate) -> set[str]
 
 
 def could_fall_by(claim: Claim, members: Sequence[Member], undecided: Iterable[list[Member]]) -> tuple[str, ...]:
-    """Return the undecided candidates that could make a claim fail, each by its least favourable reading."""
-    possible = list(filter(None, undecided))
-    for is_selected in (True, False):  # either can be less favourable to a claim
+    """Return the undecided candidates, given by their variants, that could make a claim fail."""
+    with_variants = [variants for variants in undecided if variants]
+    for is_selected in (True, False):  # either can be less favourable to a claim: more counted, or a larger whole
 
         def favour(member: Member, is_selected: bool = is_selected) -> tuple[bool, bool]:
             return member.is_selected is not is_selected, outcome(claim, [*members, member])[0]
 
-        worst = [min(variants, key=favour) if len(variants) > 1 else variants[0] for variants in possible]
+        worst = [variants[0] if len(variants) == 1 else min(variants, key=favour) for variants in with_variants]
         if not outcome(claim, [*members, *worst])[0]:
             return _breaking(claim, members, worst, selected_last=is_selected)
     return ()
@@ -233,20 +254,23 @@ def could_fall_by(claim: Claim, members: Sequence[Member], undecided: Iterable[l
 def _breaking(
     claim: Claim, members: Iterable[Member], later: Sequence[Member], *, selected_last: bool
 ) -> tuple[str, ...]:
-    """Add later members one after another, without those that make the claim fail; return the names of these.
+    """Add later members one after another, and return the names of those that would make the claim fail.
 
-    With `selected_last`, members that only enlarge the whole of a share come first: alone they never make it too large.
+    A member that makes it fail is left out again. With `selected_last`, members that only enlarge the whole of a share
+    come first, since alone they never make the share too large; without it, they come last.
     """
-    accepted, names = list(members), set()
+    accepted = list(members)
+    breaking = set()
     for member in sorted(later, key=lambda member: member.is_selected is selected_last):
         accepted.append(member)
         if not outcome(claim, accepted)[0]:
-            names.add(accepted.pop().record.name)
-    return tuple(member.record.name for member in later if member.record.name in names)
+            accepted.pop()
+            breaking.add(member.record.name)
+    return tuple(member.record.name for member in later if member.record.name in breaking)
 
 
 def falls_by(claim: Claim, members: Iterable[Member]) -> tuple[str, ...]:
-    """Return the records outside the published pool that make a claim fail, as `PoolVerdict` has them."""
+    """Return the records outside the published pool that make a claim fail; see `PoolVerdict.falls_by`."""
     share = claim.expect if isinstance(claim.expect, claim_file.Share) else None
     members = [member for member in members if member.is_selected or share is not None]
     published = [member for member in members if member.record.published]
@@ -272,29 +296,36 @@ def outcome(claim: Claim, members: Sequence[Member]) -> tuple[bool, str]:
         rows = [member.record.name for member in selected]
         missing = ", ".join(key for key in expect.keys if key not in rows)
         further = ", ".join(key for key in rows if key not in expect.keys)
-        differences = [f"{word} {keys}" for word, keys in (("without", missing), ("also", further)) if keys]
+        differences = []
+        if missing:
+            differences.append(f"without {missing}")
+        if further:
+            differences.append(f"also {further}")
         return not differences, "; ".join(differences) or ", ".join(expect.keys)
+    values = {member.record.name: member.wanted.values(member.record) for member in selected}
+    if isinstance(expect, claim_file.Values):
+        texts = dict.fromkeys(expect.values, "not among the rows")
+        texts |= {key: " and ".join(values[key]) or "without a value" for key in texts if key in values}
+        return _compare(texts, [key for key, value in expect.values.items() if value not in values.get(key, ())])
+    tally = Counter(value for member in selected for value in member.wanted.values(member.record))
     if isinstance(expect, claim_file.Counts):
-        tally = Counter(value for member in selected for value in member.wanted.values(member.record))
         counts = {value: str(tally[value]) for value in expect.counts}
-        return _differences(counts, [value for value, expected in expect.counts.items() if tally[value] != expected])
-    if isinstance(expect, claim_file.Agreement):
-        cells = Counter(cell for member in selected for cell in member.wanted.values(member.record))
-        numbers = {name: agreement_of(name, cells) for name in expect.agreement}
-        return numbers == expect.agreement, _agreement_text(numbers)
-    having = {member.record.name: member.wanted.values(member.record) for member in selected}
-    shown = dict.fromkeys(expect.values, "not among the rows")
-    shown |= {key: " and ".join(having[key]) or "without a value" for key in shown if key in having}
-    return _differences(shown, [key for key, value in expect.values.items() if value not in having.get(key, ())])
+        return _compare(counts, [value for value, expected in expect.counts.items() if tally[value] != expected])
+    agreement = {name: agreement_of(name, tally) for name in expect.agreement}
+    return agreement == expect.agreement, _agreement_text(agreement)
 
 
-def _differences(shown: Mapping[str, str], wrong: Sequence[str]) -> tuple[bool, str]:
-    rest = "; the rest as expected" if 0 < len(wrong) < len(shown) else ""
-    return not wrong, ", ".join(f"{name} {shown[name]}" for name in (wrong or shown)) + rest
+def _compare(texts: Mapping[str, str], wrong: Sequence[str]) -> tuple[bool, str]:
+    """Return True if no name is wrong, and in words the results of the wrong names, or else of all names."""
+    rest = "; the rest as expected" if 0 < len(wrong) < len(texts) else ""
+    return not wrong, ", ".join(f"{name} {texts[name]}" for name in (wrong or texts)) + rest
 
 
-def _is_within(value: int, per: int, bounds: Bounds) -> bool:
-    return (bounds.low is None or value >= bounds.low * per) and (bounds.high is None or value <= bounds.high * per)
+def _is_within(value: int, factor: int, bounds: Bounds) -> bool:
+    """Return True if a value is within bounds that are multiplied by a factor."""
+    if bounds.low is not None and value < bounds.low * factor:
+        return False
+    return bounds.high is None or value <= bounds.high * factor
 
 
 def expected_text(claim: Claim) -> str:
@@ -306,7 +337,8 @@ def expected_text(claim: Claim) -> str:
             return "none"
         return str(low) if low == high else _bounded(low, high)
     if isinstance(expect, claim_file.Share):
-        return _bounded(*(None if end is None else f"{end / 100:g}%" for end in expect.bounds))
+        low_text, high_text = (None if bound is None else f"{bound / 100:g}%" for bound in expect.bounds)
+        return _bounded(low_text, high_text)
     if isinstance(expect, claim_file.Keys):
         return ", ".join(expect.keys)
     if isinstance(expect, claim_file.Agreement):
@@ -316,66 +348,78 @@ def expected_text(claim: Claim) -> str:
 
 
 def whole_of(claim: Claim) -> Sequence[Condition]:
-    """Return the filters on what a share is taken of; none for another claim."""
+    """Return the filters on the whole that a share is taken of; nothing for another claim."""
     return claim.expect.of if isinstance(claim.expect, claim_file.Share) else ()
 
 
 EQUAL, DIFFERENT = " equal", " different"
-"""The endings of values of `cell_attribute`, which begin with the name of the column."""
+"""The endings of values of `cell_attribute`, which begin with the name of the column: `topology equal`."""
 
 
-def agreement_of(name: str, cells: Mapping[str, int]) -> tuple[int, int]:
-    """Return the number of equal cells of a column and of all its cells; of all columns for the empty name."""
-    equal, different = (
-        sum(count for cell, count in cells.items() if cell == name + ending or (not name and cell.endswith(ending)))
-        for ending in (EQUAL, DIFFERENT)
-    )
+def agreement_of(column: str, cells: Mapping[str, int]) -> tuple[int, int]:
+    """Return the number of a column's equal cells and of all its cells; for the empty name, of all columns.
+
+    `cells` has the number of cells by value of `cell_attribute`.
+    """
+    equal = different = 0
+    for cell, count in cells.items():
+        if cell == column + EQUAL or (not column and cell.endswith(EQUAL)):
+            equal += count
+        elif cell == column + DIFFERENT or (not column and cell.endswith(DIFFERENT)):
+            different += count
     return equal, equal + different
 
 
-def _agreement_text(numbers: Mapping[str, tuple[int, int]]) -> str:
-    return ", ".join(f"{name} {equal} of {total}".strip() for name, (equal, total) in numbers.items())
+def _agreement_text(agreement: Mapping[str, tuple[int, int]]) -> str:
+    return ", ".join(f"{name} {equal} of {total}".strip() for name, (equal, total) in agreement.items())
 
 
 def _bounded(low: object, high: object) -> str:
-    ends = (("at least", low), ("at most", high))
-    return ", ".join(f"{word} {end}" for word, end in ends if end is not None)
+    """Return bounds in words; None stands for no bound."""
+    bounds = (("at least", low), ("at most", high))
+    return ", ".join(f"{word} {bound}" for word, bound in bounds if bound is not None)
 
 
 def cell_attribute(expect: claim_file.Agreement, pool: Pool) -> tuple[Attribute, tuple[str, ...]]:
-    """Return the attribute of the cells that two readers coded, each equal or different, and the compared columns."""
-    every = {column.name: column for column in coding.columns(pool.taxonomy)}
+    """Return the attribute of the cells that two readers coded, and the names of the compared columns.
+
+    A paper has a value for each of its cells, such as `topology equal` or `topology different`.
+    """
+    columns = {column.name: column for column in coding.columns(pool.taxonomy)}
     for name in filter(None, expect.agreement):
-        if name not in every:
-            raise CommandUseError(f"{quote(name)} cannot be coded{suggestion(name, list(every))}")
-    sheets = [_read(sheet, tuple(every.values()), pool) for sheet in expect.sheets]
-    compared = tuple(name for name in every if "" in expect.agreement or name in expect.agreement)
+        if name not in columns:
+            raise CommandUseError(f"{quote(name)} cannot be coded{suggestion(name, list(columns))}")
+    sheets = [_read_sheet(sheet, tuple(columns.values()), pool) for sheet in expect.sheets]
+    compares_all = "" in expect.agreement
+    compared = tuple(name for name in columns if compares_all or name in expect.agreement)
 
     def values(record: Any) -> tuple[str, ...]:
-        codes = sheets[0].codes.get(record.key)
-        if codes is None:
+        first = sheets[0].codes.get(record.key)
+        if first is None:
             return ()
-        # The corpus is the second reader of a single sheet.
-        second = sheets[1] if len(sheets) > 1 else coding.as_coded([record], [every[name] for name in compared])
-        other = second.codes.get(record.key, {})
-        both = (name for name in compared if name in codes and name in other)
-        return tuple(name + (EQUAL if codes[name] == other[name] else DIFFERENT) for name in both)
+        if len(sheets) > 1:
+            second_sheet = sheets[1]
+        else:  # the corpus is the second reader of a single sheet
+            second_sheet = coding.tags_as_sheet([record], [columns[name] for name in compared])
+        second = second_sheet.codes.get(record.key, {})
+        coded_twice = [name for name in compared if name in first and name in second]
+        return tuple(name + (EQUAL if first[name] == second[name] else DIFFERENT) for name in coded_twice)
 
     return Attribute("agreement", "Agreement", ValueKind.TEXT, values), compared
 
 
-def _read(file: claim_file.AuditSheet, columns: Sequence[coding.Column], pool: Pool) -> coding.Sheet:
+def _read_sheet(file: claim_file.AuditSheet, columns: Sequence[coding.Column], pool: Pool) -> coding.Sheet:
     if file.text is None:
         raise CommandUseError(f"cannot read the sheet {quote(file.path)}")
-    sheet, found = coding.decode(file.text, file.path, columns, [paper.key for paper in pool.papers])
-    lines: dict[str, list[str]] = {}
-    for finding in found:
-        # K103: a record that was removed since; it is missing from the number of cells.
+    sheet, findings = coding.decode(file.text, file.path, columns, [paper.key for paper in pool.papers])
+    lines_by_message: dict[str, list[str]] = {}
+    for finding in findings:
+        # K103: the record was removed later; the claim counts fewer cells than expected.
         if finding.severity is Severity.ERROR and finding.code != "K103":
-            lines.setdefault(finding.message, []).append(str(finding.location.line))
-    if lines:
-        wrong = (f"{file.path}:{', '.join(numbers)}: {message}" for message, numbers in lines.items())
-        raise CommandUseError("; ".join(wrong))
+            lines_by_message.setdefault(finding.message, []).append(str(finding.location.line))
+    if lines_by_message:
+        messages = [f"{file.path}:{', '.join(lines)}: {message}" for message, lines in lines_by_message.items()]
+        raise CommandUseError("; ".join(messages))
     return sheet
 
 
@@ -392,32 +436,35 @@ class Judge:
             Over.EXCLUSIONS: exclusion_attributes(pool.taxonomy),
             Over.SCALE: scale_attributes(),
         }
-        self._by_sheets: dict[str, tuple[Attribute, tuple[str, ...]]] = {}
-        self._queries: dict[_Key, Query] = {}
-        self._in_scope: dict[_Key, tuple[Any, ...]] = {}
-        self._disputable = disputable(pool.taxonomy)
+        self._cell_attributes: dict[str, tuple[Attribute, tuple[str, ...]]] = {}  # by claim id
+        self._queries: dict[_QueryKey, Query] = {}
+        self._in_scope: dict[_QueryKey, tuple[Any, ...]] = {}
+        self._facets_by_tag = disputable(pool.taxonomy)
         self._papers = {paper.key: paper for paper in pool.papers}
-        self._other_readings: dict[str, list[tuple[str, Paper]]] = {}  # by paper, each with its disputed tag
+        # By key, the disputed tags of a paper, each with the paper as it would be by another reading of the tag.
+        self._other_readings: dict[str, list[tuple[str, Paper]]] = {}
         for dispute in disputes:
             paper = self._papers.get(dispute.record)
-            facet = self._disputable.get(dispute.tag)
+            facet = self._facets_by_tag.get(dispute.tag)
             if dispute.state is State.OPEN and paper is not None and facet is not None:
-                others = [(dispute.tag, with_value(paper, facet, dispute.tag, value)) for value in dispute.alternatives]
-                self._other_readings.setdefault(paper.key, []).extend(others)
+                for value in dispute.alternatives:
+                    other = with_value(paper, facet, dispute.tag, value)
+                    self._other_readings.setdefault(paper.key, []).append((dispute.tag, other))
 
     def records(self, kind: Over, claim: Claim) -> Sequence[Any]:
-        """Return the records of a kind that the claim could be about."""
+        """Return all records of a kind; an observation of scale is published if its paper is."""
         if kind is Over.SCALE:
             published = {key: paper.published for key, paper in self._papers.items()}
             return [item._replace(published=published.get(item.record or "")) for item in claim.observations]
         return self.pool.papers if kind is Over.PAPERS else self.pool.exclusions
 
     def filters(self, claim: Claim) -> dict[Over, Filters]:
-        """Return the claim's filters by kind of records; a `CommandUseError` for an unknown filter, field or term."""
+        """Return the claim's filters by kind of records; raise `CommandUseError` for an unknown field or term."""
         expect, of = claim.expect, whole_of(claim)
         if len(claim.over) > 1:
             for condition in (*claim.scope, *claim.where, *of):
-                if (error := self.wrong_everywhere(condition, claim.over)) is not None:
+                error = self.wrong_everywhere(condition, claim.over)
+                if error is not None:
                     raise error
         filters = {}
         for kind in claim.over:
@@ -432,10 +479,12 @@ class Judge:
             if isinstance(expect, claim_file.Agreement):
                 if kind is not Over.PAPERS:
                     raise CommandUseError("readers agree on papers: leave 'over' out")
-                by, compared = self._by_sheets.get(claim.id) or cell_attribute(expect, self.pool)
-                self._by_sheets[claim.id] = by, compared
-            scope, where, shared = (self._query(kind, asked, claim.over) for asked in (claim.scope, claim.where, of))
-            filters[kind] = Filters(scope, where, shared, by, compared)
+                if claim.id not in self._cell_attributes:
+                    self._cell_attributes[claim.id] = cell_attribute(expect, self.pool)
+                by, compared = self._cell_attributes[claim.id]
+            scope = self._query(kind, claim.scope, claim.over)
+            where = self._query(kind, claim.where, claim.over)
+            filters[kind] = Filters(scope, where, self._query(kind, of, claim.over), by, compared)
         return filters
 
     def verdict(self, claim: Claim, *, over_pools: bool = True) -> Verdict:
@@ -455,13 +504,17 @@ class Judge:
     def _pools(
         self, claim: Claim, written: PoolVerdict, members: Sequence[Member], initial: Mapping[Over, Filters]
     ) -> dict[PoolName, PoolVerdict]:
-        """Return the verdict over each pool; `written`, `members` and `initial` are of the claim as it is written."""
-        rest = tuple(c for c in claim.scope if (c.field.rstrip("= "), c.alternatives) != ("published", ("yes",)))
-        if len(rest) == len(claim.scope):
+        """Return the verdict over each pool; `written`, `members` and `initial` are those of the claim as written."""
+
+        def is_about_published_pool(condition: Condition) -> bool:
+            return condition.field.rstrip("= ") == "published" and condition.alternatives == ("yes",)
+
+        other_conditions = [condition for condition in claim.scope if not is_about_published_pool(condition)]
+        if len(other_conditions) == len(claim.scope):
             return {PoolName.TODAY: written, **self._with_candidates(claim, members, initial)}
         if claim.only is not None:
             return {claim.only: written}
-        current = claim._replace(scope=rest)
+        current = claim._replace(scope=tuple(other_conditions))
         filters = self.filters(current)
         if any(self._scoped(current, kind, filters) != self._scoped(claim, kind, initial) for kind in filters):
             members = self._members(current, filters)
@@ -471,14 +524,15 @@ class Judge:
     def _with_candidates(
         self, claim: Claim, members: Sequence[Member], filters: Mapping[Over, Filters]
     ) -> dict[PoolName, PoolVerdict]:
-        """Return the verdict over the current pool with the candidates, if there are any."""
+        """Return the verdict over the current pool with the candidates; nothing if candidates were not given."""
         if self.candidates is None:
             return {}
         if Over.PAPERS not in filters:
             return {PoolName.CANDIDATES: _pool_verdict(claim, members)}
-        named_keys = claim.expect.values if isinstance(claim.expect, claim_file.Values) else None
-        about = [candidate for candidate in self.candidates if named_keys is None or candidate.name in named_keys]
-        added, undecided = candidate_members(about, filters[Over.PAPERS], self._disputable)
+        candidates = self.candidates
+        if isinstance(claim.expect, claim_file.Values):
+            candidates = [candidate for candidate in candidates if candidate.name in claim.expect.values]
+        added, undecided = candidate_members(candidates, filters[Over.PAPERS], self._facets_by_tag)
         members = [*members, *added]
         verdict = _pool_verdict(claim, members)
         possible = could_fall_by(claim, members, undecided) if verdict.holds else ()
@@ -487,7 +541,7 @@ class Judge:
         return {PoolName.CANDIDATES: verdict}
 
     def _members(self, claim: Claim, filters: Mapping[Over, Filters]) -> list[Member]:
-        """Return the records that a claim counts, or all records that a share is taken of."""
+        """Return the records that a claim counts; for a share, also the others that it is taken of."""
         members = []
         for kind, wanted in filters.items():
             in_scope = self._scoped(claim, kind, filters)
@@ -510,7 +564,7 @@ class Judge:
         return self._in_scope[key]
 
     def _query(self, kind: Over, conditions: Sequence[Condition], over: Sequence[Over]) -> Query:
-        """Return conditions as filters; in a claim over several kinds of records, without those that do not fit one."""
+        """Return conditions as filters; in a claim about several kinds of records, without those on unknown fields."""
         key = (kind, len(over) > 1, _content(conditions))
         if key not in self._queries:
             if len(over) > 1:
@@ -531,11 +585,11 @@ class Judge:
         return None if None in errors else errors[0]
 
     def _contested(self, filters: Mapping[Over, Filters]) -> tuple[str, ...]:
-        """Return the papers whose part in a claim depends on an open dispute, in their order."""
+        """Return the papers that contribute otherwise to a claim by another reading of a tag in open dispute."""
         wanted = filters.get(Over.PAPERS)
         if wanted is None or not self._other_readings:
             return ()
-        tags = wanted.disputed_tags(self._disputable)
+        tags = wanted.disputed_tags(self._facets_by_tag)
         contested = []
         for key, paper in self._papers.items():
             others = [other for tag, other in self._other_readings.get(key, ()) if tag in tags]
@@ -556,7 +610,7 @@ def _content(conditions: Sequence[Condition]) -> tuple[tuple[str, tuple[str, ...
 
 
 def _problems(file: ClaimFile, index: int, judge: Judge, problem: str) -> list[Finding]:
-    """Return the errors in the filters of a claim that cannot be evaluated; its problem if they have none."""
+    """Return the errors in the filters of a claim that cannot be evaluated; if there are none, its problem."""
     claim = file.claims[index]
     findings = []
     for condition in (*claim.scope, *claim.where, *whole_of(claim)):

@@ -1,7 +1,7 @@
 """The changes from one state of a corpus to another: values, and with them counts, cells, findings and claims.
 
-A paper with another key, but an identifier or a title as before, was renamed. Comments, layout and the order of records
-are listed apart, as changes of form.
+A paper whose key changed, but not its identifier or its title, counts as renamed. Comments, layout and the order of
+records are changes of form, which are listed separately.
 """
 
 from collections import Counter
@@ -26,9 +26,9 @@ class State(NamedTuple):
 
     Attributes:
         verdicts: The verdicts on its claims; None if they could not be evaluated.
-        unread_claims: The ids of claims that could not be read; None if not all are known.
-        is_whole: Whether all papers and exclusions could be read, so that they can be counted.
-        remarks: Sentences about the state for the reader.
+        unread_claims: The ids of claims that could not be read; None if some of these ids are unknown, too.
+        is_whole: True if all papers and exclusions could be read, so that they can be counted.
+        remarks: Sentences about the state that a report shows.
     """
 
     pool: Pool
@@ -42,7 +42,7 @@ class State(NamedTuple):
 
 
 class Turn(StrEnum):
-    """The change of a claim, as it is written or over the current pool ("today")."""
+    """The change of a claim's verdict: as the claim is written, or over the current pool ("today")."""
 
     BROKEN = "broken"
     FALLS_TODAY = "falls today"
@@ -52,7 +52,7 @@ class Turn(StrEnum):
 
 
 class ClaimTurn(NamedTuple):
-    """A claim that is new, with None as `before`, or whose verdict over one of the pools has changed."""
+    """A claim that is new, for which `before` is None, or whose verdict over one of the pools has changed."""
 
     before: Verdict | None
     after: Verdict
@@ -69,7 +69,7 @@ class ClaimTurn(NamedTuple):
 
 
 class Shift(NamedTuple):
-    """A count of a value of a field, or of a cell of two fields, in both states."""
+    """The number of records with a value of a field, or with a pair of values of two fields, in both states."""
 
     fields: tuple[str, ...]
     values: tuple[str, ...]
@@ -78,7 +78,7 @@ class Shift(NamedTuple):
 
     @property
     def turn(self) -> str:
-        """Return the change of a cell: it fills, empties, has one paper left or more than one now; else empty."""
+        """Return the change of a cell in words, if it is empty or has a single paper in one of the states."""
         if self.before == self.after:
             return ""
         if not self.before:
@@ -95,16 +95,16 @@ class Difference(NamedTuple):
 
     Attributes:
         removed: The papers that were moved to the exclusions or deleted.
-        moved: The ids of exclusions by the keys of new papers that they were promoted to, and of new exclusions by the
-            keys of removed papers on the same works.
-        totals: The numbers of papers and exclusions; empty if some could not be read, as are `counts` and `cells`.
-        counts: The counts of fields that changed.
-        cells: The cells of crossed fields and of levels that have a `turn`.
+        moved: For new papers that were exclusions, the exclusion's id by the paper's key; likewise for removed papers
+            that are exclusions now.
+        totals: The numbers of papers and exclusions. Empty if not all could be read, like `counts` and `cells`.
+        counts: The changed counts of values.
+        cells: The cells of crossed fields, and of terms and levels, that have a `turn`.
         claims: The claims that are new or whose verdict changed, over the published pool or the current one.
         claims_falling: The ids of other claims that hold over the published pool and fail over the current one.
         claims_left: The number of claims whose verdicts did not change.
         vocabulary: The taxonomy of the later state.
-        outside: The paths of files other than data that a pull request changes.
+        outside: The paths of files that a pull request changes outside the data folder.
     """
 
     names: tuple[str, str]
@@ -137,22 +137,27 @@ def compare(before: State, after: State, names: Mapping[str, Sequence[str]]) -> 
     old, new = before.pool, after.pool
     facets = [facet for pool in (old, new) for facet in (*pool.taxonomy.papers, *pool.taxonomy.exclusions)]
     unordered = {"tags", *(facet.field for facet in facets if facet.kind is Kind.MANY)}
-    paths = dict.fromkeys((*names, *sorted({*before.files, *after.files})))
-    files = tuple(
-        record_changes.compare_files(path, before.files.get(path), after.files.get(path), names.get(path), unordered)
-        for path in paths
-        if before.files.get(path) != after.files.get(path)
-    )
-    pool = {file.subject: file.records for file in files if file.is_pool}
-    papers = pool.get("papers", ())
-    keys = {action: {record.name for record in papers if record.change is action} for action in Action}
-    gone = {sign: record.name for record in papers if record.change is Action.REMOVED for sign in _signs(record)}
-    promoted = ((exclusion.promoted_to, exclusion.id) for exclusion in new.exclusions if exclusion.promoted_to)
-    moved = {key: name for key, name in promoted if key in keys[Action.ADDED]}
-    for record in pool.get("exclusions", ()):
+    files = []
+    for path in dict.fromkeys((*names, *sorted({*before.files, *after.files}))):
+        was, now = before.files.get(path), after.files.get(path)
+        if was != now:
+            files.append(record_changes.compare_files(path, was, now, names.get(path), unordered))
+    changes_by_subject = {file.subject: file.records for file in files if file.is_pool}
+    paper_changes = changes_by_subject.get("papers", ())
+    added_keys = {record.name for record in paper_changes if record.change is Action.ADDED}
+    removed_papers = [record for record in paper_changes if record.change is Action.REMOVED]
+    removed_keys = {record.name for record in removed_papers}
+    removed_key_by_sign = {sign: record.name for record in removed_papers for sign in _signs(record)}
+    moved = {}
+    for exclusion in new.exclusions:
+        if exclusion.promoted_to in added_keys:
+            moved[exclusion.promoted_to] = exclusion.id
+    for record in changes_by_subject.get("exclusions", ()):
         if record.change is Action.ADDED:
-            moved |= {gone[sign]: record.name for sign in reversed(_signs(record)) if sign in gone}
-    turned, left, falling = _turned(before, after)
+            for sign in reversed(_signs(record)):
+                if sign in removed_key_by_sign:
+                    moved[removed_key_by_sign[sign]] = record.name
+    turned, left, falling = _turned_claims(before, after)
     is_whole = before.is_whole and after.is_whole
     totals = (
         Shift(("papers",), (), len(old.papers), len(new.papers)),
@@ -160,9 +165,9 @@ def compare(before: State, after: State, names: Mapping[str, Sequence[str]]) -> 
     )
     return Difference(
         names=(before.name, after.name),
-        files=files,
-        added=tuple(paper for paper in new.papers if paper.key in keys[Action.ADDED]),
-        removed=tuple(paper for paper in old.papers if paper.key in keys[Action.REMOVED]),
+        files=tuple(files),
+        added=tuple(paper for paper in new.papers if paper.key in added_keys),
+        removed=tuple(paper for paper in old.papers if paper.key in removed_keys),
         moved=moved,
         totals=totals if is_whole else (),
         counts=tuple(count_shifts(old, new)) if is_whole else (),
@@ -179,13 +184,15 @@ def compare(before: State, after: State, names: Mapping[str, Sequence[str]]) -> 
 
 
 def _signs(record: RecordChange) -> list[Hashable]:
-    """Return the signs of an added or removed record, all of whose fields are in its changes."""
-    sides = ((change.path[0], change.before, change.after) for change in record.values)
-    return record_changes.signs({name: after if before is None else before for name, before, after in sides})
+    """Return the signs of an added or removed record, whose changes contain all of its fields."""
+    fields = {}
+    for change in record.values:
+        fields[change.path[0]] = change.after if change.before is None else change.before
+    return record_changes.signs(fields)
 
 
-def _turned(before: State, after: State) -> tuple[tuple[ClaimTurn, ...], int, tuple[str, ...]]:
-    """Return the claims that are new or changed, the number of the others, and which of these fail only today."""
+def _turned_claims(before: State, after: State) -> tuple[tuple[ClaimTurn, ...], int, tuple[str, ...]]:
+    """Return the claims that are new or changed, the number of the others, and the ids of others that fail today."""
     if before.verdicts is None or after.verdicts is None or before.unread_claims is None:
         return (), 0, ()
     verdicts = {verdict.claim.id: verdict for verdict in before.verdicts}
@@ -201,12 +208,12 @@ def _turned(before: State, after: State) -> tuple[tuple[ClaimTurn, ...], int, tu
 
 
 def _outcome(verdict: Verdict) -> object:
-    """Return the parts of a verdict whose change matters: the pools over which it holds, and what breaks it."""
+    """Return the parts of a verdict whose change is reported: the pools over which it holds, and what breaks it."""
     return verdict.holds, {name: (pool.holds, pool.falls_by) for name, pool in verdict.pools.items()}
 
 
 def count_shifts(before: Pool, after: Pool) -> Iterator[Shift]:
-    """Yield the changed counts of papers and exclusions by the fields of the taxonomy; of levels, by term."""
+    """Yield the changed counts of papers and exclusions, by facet; by term for a facet with levels."""
     for kind, attributes_of in (("papers", paper_attributes), ("exclusions", exclusion_attributes)):
         states = [(getattr(pool, kind), attributes_of(pool.taxonomy)) for pool in (before, after)]
         for name in _counted_names((*getattr(after.taxonomy, kind), *getattr(before.taxonomy, kind))):
@@ -214,34 +221,42 @@ def count_shifts(before: Pool, after: Pool) -> Iterator[Shift]:
 
 
 def cell_shifts(before: Pool, after: Pool) -> Iterator[Shift]:
-    """Yield the cells with a `turn`: of crossed axes, else of the first crossed fields, and of terms with levels."""
+    """Yield the cells with a `turn`: of crossed axes, and of terms and levels.
+
+    If the taxonomy crosses no axes, the first pair of fields that it crosses is used.
+    """
     states = [(pool.papers, paper_attributes(pool.taxonomy)) for pool in (before, after)]
-    crossed = dict.fromkeys((*after.taxonomy.crosstabs, *before.taxonomy.crosstabs))
+    crossed = list(dict.fromkeys((*after.taxonomy.crosstabs, *before.taxonomy.crosstabs)))
     axes = {facet.field for pool in (before, after) for facet in pool.taxonomy.axes}
-    for pair in [pair for pair in crossed if axes.issuperset(pair)] or list(crossed)[:1]:
+    crossed_axes = [pair for pair in crossed if axes.issuperset(pair)]
+    for pair in crossed_axes or crossed[:1]:
         yield from (shift for shift in _shifts(states, pair) if shift.turn and NO_CELLS.isdisjoint(shift.values))
     for name in _counted_names(facet for facet in (*after.taxonomy.papers, *before.taxonomy.papers) if facet.levels):
         yield from (shift for shift in _shifts(states, (name,)) if shift.turn)
 
 
 def _counted_names(facets: Iterable[Facet]) -> list[str]:
-    """Return the names to count by, each once: facets, and for one with levels its terms."""
-    names: dict[str, None] = {}
+    """Return the names of attributes to count by, each once: facets, or the terms of a facet with levels."""
+    names: list[str] = []
     for facet in facets:
-        names |= dict.fromkeys([term.id for term in facet.terms] if facet.levels else [facet.field])
-    return list(names)
+        names += [term.id for term in facet.terms] if facet.levels else [facet.field]
+    return list(dict.fromkeys(names))
 
 
 def _shifts(states: Sequence[tuple[Sequence[Record], Attributes]], fields: tuple[str, ...]) -> Iterator[Shift]:
     """Yield both counts of each combination of values that some fields can have in either state."""
-    counts = []
-    allowed: list[dict[str, None]] = [{} for _ in fields]
+    tallies: list[Counter[tuple[str, ...]]] = []
+    allowed: list[dict[str, None]] = [{} for _ in fields]  # by field, the later state's values first
     for records, attributes in reversed(states):
+        tally: Counter[tuple[str, ...]] = Counter()
         crossed = [attributes[field] for field in fields if field in attributes]
-        complete = records if len(crossed) == len(fields) else ()
-        counts.append(Counter(cell for record in complete for cell in product(*(a.values(record) for a in crossed))))
+        if len(crossed) == len(fields):
+            for record in records:
+                tally.update(product(*(attribute.values(record) for attribute in crossed)))
+        tallies.append(tally)
         for field, values in zip(fields, allowed, strict=True):
-            values |= dict.fromkeys(attributes[field].allowed if field in attributes else ())
-    after, before = counts
+            if field in attributes:
+                values |= dict.fromkeys(attributes[field].allowed)
+    after, before = tallies
     for cell in product(*allowed):
         yield Shift(fields, cell, before[cell], after[cell])

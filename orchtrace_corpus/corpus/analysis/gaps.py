@@ -1,7 +1,7 @@
-"""Describes values and combinations of values that no paper has: papers near them, candidates, disputes and claims.
+"""Describes what no paper has: a pair of values of two axes, or one value, such as the level `explicit` of `stop`.
 
-`statistics.coverage` finds the empty cells of two axes; here each is described by itself, and so is a single value that
-no paper has, such as the level `explicit` of `stop`.
+`statistics.coverage` finds the empty cells of two axes. Here each cell gets a description of its own: papers near it,
+candidates and disputes that could fill it, and claims about it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from orchtrace_corpus.base.findings import Severity
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.attributes import Attribute
 from orchtrace_corpus.corpus.analysis.claims import Verdict
-from orchtrace_corpus.corpus.analysis.statistics import NO_CELLS, count, coverage, fills, first_in_turn
+from orchtrace_corpus.corpus.analysis.statistics import NO_CELLS, candidates_by_cell, count, coverage, first_in_turn
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.claim_file import Over
 from orchtrace_corpus.corpus.model.disputes import Dispute, State
@@ -20,7 +20,7 @@ from orchtrace_corpus.corpus.model.taxonomy import Condition, Kind, Taxonomy
 
 
 class Wanted(NamedTuple):
-    """A value of a field that a paper would need."""
+    """A value of a field that a paper would need to fill a cell."""
 
     attribute: Attribute
     value: str
@@ -30,11 +30,12 @@ class EmptyCell(NamedTuple):
     """A value that no paper has, or two that no paper has together.
 
     Attributes:
-        why: The reason why it cannot arise; empty if it can.
+        wanted: The value, or the two values.
+        why: The reason why the cell cannot arise; empty if it can.
         expected: The number of papers with both values if the fields were independent; 0.0 if unknown.
-        nearest: The keys of papers near it.
-        candidates: The keys of candidates with these values, as `statistics.fills` returns them.
-        disputes: The open disputes that have a reading in which a paper has these values.
+        nearest: The keys of papers near the cell.
+        candidates: The keys of candidates with these values, as `statistics.candidates_by_cell` returns them.
+        disputes: The open disputes that could fill the cell: a paper has these values in one of their readings.
     """
 
     wanted: tuple[Wanted, ...]
@@ -46,7 +47,7 @@ class EmptyCell(NamedTuple):
 
     @property
     def filters(self) -> tuple[tuple[str, str], ...]:
-        """The filters that papers with these values pass, each a field and a value."""
+        """The fields and values of the cell, as pairs."""
         return tuple((wanted.attribute.name, wanted.value) for wanted in self.wanted)
 
 
@@ -59,15 +60,20 @@ def empty_cells(
     disputes: Sequence[Dispute] = (),
     candidates: Iterable[Candidate] = (),
 ) -> Iterator[EmptyCell]:
-    """Yield the cells of two axes without papers; the `impossible` ones come last, each with its reason."""
-    covered = coverage(papers, rows, columns, sparse_limit=0, impossible=impossible)
-    gaps = {(gap.row, gap.column): gap for gap in covered.gaps}
-    filling = fills(candidates, rows, columns)
-    moving = _moves(papers, disputes, rows, columns)
-    for pair in covered.empty:
-        wanted, gap = (Wanted(rows, pair[0]), Wanted(columns, pair[1])), gaps[pair]
-        yield EmptyCell(wanted, "", gap.expected, gap.nearest, filling.get(pair, ()), tuple(moving.get(pair, ())))
-    for pair in covered.impossible:
+    """Yield the cells of two axes that have no papers; the `impossible` cells come last, each with its reason."""
+    cells = coverage(papers, rows, columns, sparse_limit=0, impossible=impossible)
+    gaps = {(gap.row, gap.column): gap for gap in cells.gaps}
+    candidate_keys = candidates_by_cell(candidates, rows, columns)
+    disputes_by_cell = _disputes_by_cell(papers, disputes, rows, columns)
+    for pair in cells.empty:
+        yield EmptyCell(
+            (Wanted(rows, pair[0]), Wanted(columns, pair[1])),
+            expected=gaps[pair].expected,
+            nearest=gaps[pair].nearest,
+            candidates=candidate_keys.get(pair, ()),
+            disputes=tuple(disputes_by_cell.get(pair, ())),
+        )
+    for pair in cells.impossible:
         yield EmptyCell((Wanted(rows, pair[0]), Wanted(columns, pair[1])), impossible[pair])
 
 
@@ -81,57 +87,64 @@ def empty_values(
 ) -> Iterator[EmptyCell]:
     """Yield the values of a field that no paper has.
 
-    Papers near them are those with the closest values in the order of the field's vocabulary, and in turn those with
-    the same value of one of the `others`.
+    The papers near a value have the closest values in the vocabulary's order, and in turn the same value of one of the
+    attributes in `others`.
     """
     counts = count(papers, attribute).counts
     missing = [value for value in attribute.allowed if not counts[value] and value not in NO_CELLS]
     if not missing:
         return
-    filling = fills(candidates, attribute, attribute)
-    moving = _moves(papers, disputes, attribute, attribute)
+    # A value is looked up as the cell of the field crossed with itself.
+    candidate_keys = candidates_by_cell(candidates, attribute, attribute)
+    disputes_by_cell = _disputes_by_cell(papers, disputes, attribute, attribute)
     newest = sorted(papers, key=lambda paper: -paper.year)
-    places = {value: place for place, value in enumerate(attribute.allowed) if value not in NO_CELLS}
-    holding = {value: [paper.key for paper in newest if value in attribute.values(paper)] for value in places}
+    ranks = {value: rank for rank, value in enumerate(attribute.allowed) if value not in NO_CELLS}
+    keys_by_value = {value: [paper.key for paper in newest if value in attribute.values(paper)] for value in ranks}
     for value in missing:
-        closest = sorted(places, key=lambda other: abs(places[other] - places[value]))
-        keys = (key for other in closest for key in holding[other])
-        alike = (paper.key for paper in newest if any(value in other.values(paper) for other in others))
-        nearest, pair = first_in_turn(keys, alike), (value, value)
-        moved = tuple(moving.get(pair, ()))
-        yield EmptyCell((Wanted(attribute, value),), "", 0.0, nearest, filling.get(pair, ()), moved)
+        closest = sorted(ranks, key=lambda other: abs(ranks[other] - ranks[value]))
+        with_close_value = (key for other in closest for key in keys_by_value[other])
+        with_same_value = (paper.key for paper in newest if any(value in other.values(paper) for other in others))
+        yield EmptyCell(
+            (Wanted(attribute, value),),
+            nearest=first_in_turn(with_close_value, with_same_value),
+            candidates=candidate_keys.get((value, value), ()),
+            disputes=tuple(disputes_by_cell.get((value, value), ())),
+        )
 
 
-def _moves(
+def _disputes_by_cell(
     papers: Iterable[Paper], disputes: Iterable[Dispute], rows: Attribute, columns: Attribute
 ) -> dict[tuple[str, str], list[Dispute]]:
     """Return the open disputes by the pairs of values that a paper has in one of their readings."""
-    by_paper: dict[str, list[Dispute]] = {}
+    disputes_by_paper: dict[str, list[Dispute]] = {}
     for dispute in disputes:
         if dispute.state is State.OPEN and dispute.tag in (rows.name, columns.name):
-            by_paper.setdefault(dispute.record, []).append(dispute)
-    moving: dict[tuple[str, str], list[Dispute]] = {}
+            disputes_by_paper.setdefault(dispute.record, []).append(dispute)
+    disputes_by_cell: dict[tuple[str, str], list[Dispute]] = {}
     for paper in papers:
-        own_disputes = by_paper.get(paper.key)
-        if own_disputes is None:
+        paper_disputes = disputes_by_paper.get(paper.key)
+        if paper_disputes is None:
             continue
-        values: list[dict[str, list[Dispute]]] = []
+        # For each axis, the values that the paper could have, with the dispute that would give it the value.
+        possible_values: list[dict[str, list[Dispute]]] = []
         for axis in (rows, columns):
             possible: dict[str, list[Dispute]] = {value: [] for value in axis.values(paper)}
-            for dispute in own_disputes:
+            for dispute in paper_disputes:
                 if dispute.tag == axis.name:
-                    agreed = (dispute.agreed.value,) if dispute.agreed else ()
-                    for value in {*dispute.alternatives, *agreed} - possible.keys():
+                    readings = set(dispute.alternatives)
+                    if dispute.agreed:
+                        readings.add(dispute.agreed.value)
+                    for value in readings - possible.keys():
                         possible[value] = [dispute]
-            values.append(possible)
-        for row, column in product(*values):
-            deciding = dict.fromkeys((*values[0][row], *values[1][column]))
-            moving.setdefault((row, column), []).extend(deciding)
-    return moving
+            possible_values.append(possible)
+        for row, column in product(*possible_values):
+            deciding = dict.fromkeys((*possible_values[0][row], *possible_values[1][column]))
+            disputes_by_cell.setdefault((row, column), []).extend(deciding)
+    return disputes_by_cell
 
 
 def demands(cell: EmptyCell, taxonomy: Taxonomy) -> list[str]:
-    """Return the messages of the rules that apply to papers with these values; nothing if a rule forbids the cell."""
+    """Return the messages of the rules that a paper with these values must meet; nothing if the cell cannot arise."""
     if cell.why:
         return []
     cell_values = set(cell.filters)
@@ -144,7 +157,7 @@ def demands(cell: EmptyCell, taxonomy: Taxonomy) -> list[str]:
 
 
 def claims_about(cell: EmptyCell, verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """Return the verdicts on the claims whose only filters are one of these values, or both."""
+    """Return the verdicts on the claims about papers that filter by nothing but values of the cell."""
     cell_values = set(cell.filters)
     about = (verdict for verdict in verdicts if verdict.claim.over == (Over.PAPERS,) and verdict.claim.where)
     return [verdict for verdict in about if _are_met(verdict.claim.where, cell_values)]

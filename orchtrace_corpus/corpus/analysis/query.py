@@ -60,7 +60,7 @@ _NO_VALUE = ("",)
 
 
 class Filter(NamedTuple):
-    """A condition on a record, with the function that tests it. The empty alternative means "has no value"."""
+    """A condition on a record, with the function that tests it. An empty alternative means "has no value"."""
 
     attribute: Attribute
     operator: Operator
@@ -68,16 +68,17 @@ class Filter(NamedTuple):
     matches: Callable[[object], bool]
 
     def __str__(self) -> str:
-        shown = (
-            f'"{text}"' if text != text.strip() else re.sub('[,"]', r"\\\g<0>", text) for text in self.alternatives
-        )
-        return f"{self.attribute.name}{self.operator}{','.join(shown)}"
+        texts = []
+        for text in self.alternatives:
+            has_outer_spaces = text != text.strip()
+            texts.append(f'"{text}"' if has_outer_spaces else re.sub('[,"]', r"\\\g<0>", text))
+        return f"{self.attribute.name}{self.operator}{','.join(texts)}"
 
 
 def is_open(condition: Filter, record: object, open_tags: Collection[str]) -> bool:
-    """Return True if deciding undecided tags could change whether a record meets a condition.
+    """Return True if a record could meet a condition, or stop meeting it, once its undecided tags are decided.
 
-    Deciding a tag can add values to those that the record has, and takes none away.
+    Deciding a tag adds values to those that the record has, and removes none.
     """
     if condition.attribute.name not in open_tags:
         return False
@@ -85,20 +86,20 @@ def is_open(condition: Filter, record: object, open_tags: Collection[str]) -> bo
     if condition.operator is Operator.EQUAL and not asks_for_absence:
         return not condition.matches(record)  # an added value can be one of the alternatives
     if condition.operator is Operator.UNEQUAL and not asks_for_absence:
-        return condition.matches(record)  # an added value can make it fail
+        return condition.matches(record)  # an added value can be one of the alternatives, and then it fails
     if condition.operator is Operator.UNEQUAL and condition.alternatives == ("",):
-        return not condition.matches(record)  # any added value meets it
+        return not condition.matches(record)  # with any added value the record has a value
     return True
 
 
 def breaks(rule: "tuple[Query, Query]", record: object, open_tags: Collection[str]) -> bool:
-    """Return True if a record breaks a rule, given as `parse_rule` returns it, whatever its undecided tags become."""
+    """Return True if a record breaks a rule, as `parse_rule` returns it, however its undecided tags are decided."""
     when, require = rule
     for condition in when.filters:
         if not condition.matches(record) or is_open(condition, record, open_tags):
             return False
-    missed = (condition for condition in require.filters if not condition.matches(record))
-    return any(not is_open(condition, record, open_tags) for condition in missed)
+    unmet = (condition for condition in require.filters if not condition.matches(record))
+    return any(not is_open(condition, record, open_tags) for condition in unmet)
 
 
 class Query(NamedTuple):
@@ -108,7 +109,7 @@ class Query(NamedTuple):
 
     def matches(self, record: object) -> bool:
         """Return True if the record passes every filter."""
-        for condition in self.filters:  # noqa: SIM110 - a generator takes twice the time
+        for condition in self.filters:  # noqa: SIM110 - `all(...)` takes twice the time
             if not condition.matches(record):
                 return False
         return True
@@ -133,28 +134,32 @@ def _parse_filter(text: str, attributes: Attributes) -> Filter:
     match = re.fullmatch(_FILTER, text, re.DOTALL)
     if match is None:
         raise CommandUseError(f"{quote(text)} is not a filter", f"Write one of: {FORMS}.")
-    value, comparison = match["value"], Operator(match["operator"])
+    field, value = match["field"], match["value"]
+    comparison = Operator(match["operator"])
     if value.startswith("=") and comparison is Operator.EQUAL:
-        raise CommandUseError(f"{quote(text)} is not a filter", f"Write {quote(match['field'] + value)}, with one '='.")
-    attribute = find(match["field"], attributes)
-    correct = _MISSPELLED_OPERATORS.get(comparison + value[:1])
-    if correct and attribute.kind in _ORDERED:
+        raise CommandUseError(f"{quote(text)} is not a filter", f"Write {quote(field + value)}, with one '='.")
+    attribute = find(field, attributes)
+    # `year=>2024` is read as the operator `=` and the value `>2024`.
+    correct_operator = _MISSPELLED_OPERATORS.get(comparison + value[:1])
+    if correct_operator and attribute.kind in _ORDERED:
         bound = value[1:].lstrip("=")
-        raise CommandUseError(f"{quote(text)} is not a filter", f"Write {quote(match['field'] + correct + bound)}.")
-    return _filter(attribute, comparison, _alternatives(value), attributes)
+        raise CommandUseError(f"{quote(text)} is not a filter", f"Write {quote(field + correct_operator + bound)}.")
+    return _filter(attribute, comparison, _split_alternatives(value), attributes)
 
 
 def parse_mapping(conditions: Mapping[str, str | Sequence[str]], attributes: Attributes) -> Query:
-    """Read filters in the form of the taxonomy's rules and of claims; errors as for `parse`.
+    """Read filters in the form of the taxonomy's rules and of claims; raise the same errors as `parse`.
 
     `{"rl": ["full", "partial"], "added<=": "2026-05-04"}` means `rl=full,partial` and `added<=2026-05-04`: a key
-    without an operator means `=`, and a comma in a value is text.
+    without an operator means `=`, and a comma in a value is part of the value.
     """
     filters = []
     for key, values in conditions.items():
         alternatives = (values,) if isinstance(values, str) else tuple(values)
         name = key.rstrip("!<>=~ ")
-        comparison = key[len(name) :].strip() or "="
+        comparison = key[len(name) :].strip()
+        if not comparison:
+            comparison = "="
         is_name = name[:1].isalpha() and name.replace("-", "_").isidentifier()
         if comparison not in _OPERATORS or not is_name:
             advice = "Write a field, or a field and an operator: 'added<='."
@@ -164,12 +169,12 @@ def parse_mapping(conditions: Mapping[str, str | Sequence[str]], attributes: Att
 
 
 def parse_conditions(conditions: Iterable[Condition], attributes: Attributes) -> Query:
-    """Read the filters of a rule or a claim; errors as for `parse`."""
+    """Read the filters of a rule or a claim; raise the same errors as `parse`."""
     return parse_mapping({condition.field: condition.alternatives for condition in conditions}, attributes)
 
 
 def parse_rule(rule: TagRule, attributes: Attributes) -> tuple[Query, Query]:
-    """Read the filters of a rule: those that say which records it is about, and those that it requires."""
+    """Read the filters of a rule: those that select the records it is about, and those that these records must meet."""
     return parse_conditions(rule.when, attributes), parse_conditions(rule.require, attributes)
 
 
@@ -189,13 +194,14 @@ def _filter(
             advice = f"For records without a value write '{attribute.name}='."
             raise CommandUseError(f"{quote(attribute.name + '~')} looks for no text", advice)
     else:
-        attribute = _by_level(attribute, alternatives)
+        if alternatives and _are_levels(alternatives, attribute):
+            attribute = _by_level(attribute)
         alternatives = tuple(value for text in alternatives for value in _resolve_alternative(text, attribute))
     return Filter(attribute, comparison, alternatives, _test(attribute, comparison, alternatives))
 
 
 def _test(attribute: Attribute, comparison: Operator, alternatives: tuple[str, ...]) -> Callable[[object], bool]:
-    """Return the test of a condition, which is called for every record, many times."""
+    """Return the function that tests a record; it is called often, so everything else is done here once."""
     values, wanted = attribute.values, frozenset(alternatives)
     if comparison is Operator.EQUAL:
         return lambda record: not wanted.isdisjoint(values(record) or _NO_VALUE)
@@ -205,24 +211,30 @@ def _test(attribute: Attribute, comparison: Operator, alternatives: tuple[str, .
         texts = [text.casefold() for text in alternatives]
         return lambda record: any(text in value.casefold() for value in values(record) for text in texts)
     convert: Callable[[str], Any] = float if attribute.kind is ValueKind.NUMBER else str
-    compare, bound = _ORDERINGS[comparison], convert(alternatives[0])
+    compare = _ORDERINGS[comparison]
+    bound = convert(alternatives[0])
     return lambda record: any(compare(convert(value), bound) for value in values(record))
 
 
-def _by_level(attribute: Attribute, alternatives: tuple[str, ...]) -> Attribute:
-    """Return the attribute, or one with the levels of its terms if only levels are asked for."""
+def _are_levels(alternatives: tuple[str, ...], attribute: Attribute) -> bool:
+    """Return True if a facet of kind `levels` has all alternatives as levels; an id that is also a term is a term."""
     facet = attribute.facet
-    if facet is None or facet.kind is not Kind.LEVELS or not alternatives:
-        return attribute
-    levels = {level.id for level in facet.levels} - set(attribute.allowed)  # an id of both means the term
-    if not levels.issuperset(alternatives):
-        return attribute
+    if facet is None or facet.kind is not Kind.LEVELS:
+        return False
+    levels = {level.id for level in facet.levels} - set(attribute.allowed)
+    return levels.issuperset(alternatives)
+
+
+def _by_level(attribute: Attribute) -> Attribute:
+    """Return an attribute whose values are the levels of a record's terms, not the terms."""
+    facet = attribute.facet
+    assert facet is not None
     return attribute._replace(
         values=lambda record: tuple(record.tags.get(facet.field, {}).values()), terms=facet.levels
     )
 
 
-def _alternatives(value: str) -> tuple[str, ...]:
+def _split_alternatives(value: str) -> tuple[str, ...]:
     """Return the alternatives of a filter; commas within double quotes, or after a backslash, are text."""
     parts: list[str] = []
     position = 0
@@ -232,24 +244,27 @@ def _alternatives(value: str) -> tuple[str, ...]:
         if match is None:  # text after a closing quote: the quotes belong to the text
             parts.append(value[position:].strip())
             break
-        quoted = match["quoted"]
-        parts.append(re.sub(r'\\([,"])', r"\1", match["bare"].strip()) if quoted is None else quoted)
+        if match["quoted"] is not None:
+            parts.append(match["quoted"])
+        else:
+            parts.append(re.sub(r'\\([,"])', r"\1", match["bare"].strip()))
         position = match.end()
-        if not match[0].endswith(",") or match[0].endswith("\\,"):  # the last one; the comma of `\,` is text
+        has_next = match[0].endswith(",") and not match[0].endswith("\\,")  # the comma of `\,` is text
+        if not has_next:
             break
     return tuple(parts)
 
 
 def _resolve_alternative(value: str, attribute: Attribute) -> tuple[str, ...]:
-    """Return the values that an alternative means: itself, or the terms of a code."""
+    """Return the values that an alternative means: itself, the terms of a code, or a term in another case."""
     if not value:
         return ("",)
     if attribute.terms and value not in attribute.allowed:
-        codes = {term.id: term.code for term in attribute.terms}
-        for names in (codes, {term: term for term in attribute.allowed}):
-            terms = tuple(term for term, name in names.items() if name.lower() == value.lower())
-            if terms:
-                return terms
+        terms = tuple(term.id for term in attribute.terms if term.code.lower() == value.lower())
+        if not terms:
+            terms = tuple(term for term in attribute.allowed if term.lower() == value.lower())
+        if terms:
+            return terms
         hint = suggestion(value, attribute.allowed)
         advice = f"For records without a value write '{attribute.name}='." if value in ("NA", "none") else ""
         raise CommandUseError(f"{attribute.name} has no value {quote(value)}{hint}", advice)

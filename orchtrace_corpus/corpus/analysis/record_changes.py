@@ -1,7 +1,7 @@
 """The changes between two versions of a data file: every value by its path, before and after.
 
-No fields of files are known here, but their names. Records are paired by their names and by the works that they are
-about, items of lists by a field in which they differ. A file that cannot be read as records is compared by lines.
+The comparison does not know the fields of a file, only which of them name its records. Records are paired by name and
+by work, items of lists by a field in which they differ. A file that cannot be read as values is compared by lines.
 """
 
 import csv
@@ -29,16 +29,16 @@ Value: TypeAlias = Any
 """A text, a list of values, or values by name."""
 
 Place: TypeAlias = tuple[str | int | None, ...]
-"""The path of a value: names of fields and indexes of items; None in a version without it."""
+"""The path of a value in one version: names of fields and indexes of items; None for an item that is not there."""
 
 Pair: TypeAlias = tuple[int | None, int | None]
-"""The indexes of an item and of its counterpart in the later list; None where there is none."""
+"""The index of an item in the earlier list and in the later one; None in a list without the item."""
 
 MIN_SHARE_OF_RENAMED = 0.75
-"""The share of unchanged fields from which records without identifier, address and title are one renamed record."""
+"""The least share of unchanged fields of a renamed record; only for records without identifier, address and title."""
 
 MAX_LABEL = 60
-"""The length of the longest name by which an item is called; others are called by their numbers."""
+"""The most characters of a name by which an item is called; an item with a longer name is called by its number."""
 
 MAX_OTHER_BYTES = 1_000_000
 """The size of the largest file of unknown format, such as a trace, whose content is compared."""
@@ -48,10 +48,10 @@ MAX_COMPARISONS = 250_000
 
 
 class ValueChange(NamedTuple):
-    """A value that was added, removed or changed; None before or after if there was none.
+    """A value that was added, removed or changed; `before` is None for an added value, `after` for a removed one.
 
     Attributes:
-        path: The names of the fields that lead to it from its record, items of lists in brackets.
+        path: The names of the fields from the record down to the value; items of lists are in brackets.
         line: The line in the later file, or in the earlier one for a removed value; 0 if unknown.
     """
 
@@ -70,12 +70,12 @@ class Action(StrEnum):
 
 
 class RecordChange(NamedTuple):
-    """A record that was added, removed or changed; a file that is no list of records is one without a name.
+    """A record that was added, removed or changed. A file that is no list of records is one record without a name.
 
     Attributes:
-        name: The later name, or the earlier one of a removed record.
+        name: The later name; for a removed record, the earlier one.
         was: The earlier name; empty for an added record.
-        values: The values that changed; of an added or removed record, all of its fields.
+        values: The values that changed; for an added or removed record, all of its fields.
     """
 
     name: str
@@ -89,9 +89,9 @@ class FileDifference(NamedTuple):
     """The changes of a data file, by its path below the corpus's folder.
 
     Attributes:
-        subject: The name of the file, or of its folder below the data: papers, audits.
+        subject: The name of the file without its ending, or of its folder: `papers`, `audits`.
         records: The changed records, then the removed ones, then the added ones.
-        asides: The changes of form: lists in another order, by the names of their items, and comments.
+        asides: The changes of form: lists in another order, as the names of their items, and comments.
     """
 
     path: str
@@ -106,32 +106,33 @@ class FileDifference(NamedTuple):
 
 
 class DataText:
-    """A data file as values with places."""
+    """A data file as values and their lines; `root` is None for a table and for a file that is not readable as YAML."""
 
     def __init__(self, path: str, data: bytes) -> None:
         self.path, self.data = path, data
         self.text = data.decode("utf-8", "backslashreplace")
         self.file = YamlFile(path, data)
         self.is_table = path.endswith(".csv")
-        node = None if self.is_table or not path.endswith((".yaml", ".json")) else self.file.root()
+        node = self.file.root() if path.endswith((".yaml", ".json")) else None
         self.root = None if self.file.findings else node
-        self._row_lines: list[int] = []
+        self._row_lines: list[int] = []  # filled by `_rows`
 
     @cached_property
     def content(self) -> Value | None:
         """The content of the file; None if it cannot be read as values.
 
-        In JSON, a text that would be another value without its quotes keeps them.
+        In JSON, a text that looks like another value, such as `"1"` or `"null"`, keeps its quotes.
         """
         if self.is_table:
             return self._rows()
         if self.root is None:
             return None
-        quoted = re.finditer(r'"(?:-?[0-9.eE+-]+|true|false|null)"', self.text if self.path.endswith(".json") else "")
-        return values(self.root, {match.start(): match[0] for match in quoted})
+        json_text = self.text if self.path.endswith(".json") else ""
+        matches = re.finditer(r'"(?:-?[0-9.eE+-]+|true|false|null)"', json_text)
+        return values(self.root, {match.start(): match[0] for match in matches})
 
     def _rows(self) -> Value | None:
-        """Return the rows of a table by its column names; None if a row has other columns, such as a comment."""
+        """Return each row of a table by column names; None if a row has more or fewer cells, such as a comment."""
         table = csv.DictReader(StringIO(self.text, newline=""), strict=True)
         rows: list[Value] = []
         try:
@@ -141,8 +142,10 @@ class DataText:
         except csv.Error:
             return None
         header = table.fieldnames or []
-        is_regular = len(set(header)) == len(header) and not any(None in (*row, *row.values()) for row in rows)
-        return rows if is_regular else None
+        has_distinct_names = len(set(header)) == len(header)
+        # None is the key of cells beyond the header, and the value of missing cells.
+        has_other_cells = any(None in (*row, *row.values()) for row in rows)
+        return rows if has_distinct_names and not has_other_cells else None
 
     def line(self, place: Place) -> int:
         """Return the line of a value; 0 if the file cannot be read as values."""
@@ -165,36 +168,39 @@ def compare_files(
     `names` are the fields that name its records; None for a file of unknown format. `unordered` are the fields whose
     lists have no order.
     """
-    comparison = _Comparison(DataText(path, before or b""), DataText(path, after or b""), names, unordered)
+    old_bytes, new_bytes = before or b"", after or b""
+    comparison = _Comparison(DataText(path, old_bytes), DataText(path, new_bytes), names, unordered)
     old: Value = comparison.old.content
     new: Value = comparison.new.content
-    is_whole = before is None or after is None
-    if is_whole:
-        empty: Value = [] if isinstance(old or new, list) else {}
-        old, new = empty if before is None else old, empty if after is None else new
-    is_large = names is None and max(len(before or b""), len(after or b"")) > MAX_OTHER_BYTES
+    empty: Value = [] if isinstance(old or new, list) else {}
+    if before is None:
+        old = empty
+    if after is None:
+        new = empty
+    is_large = names is None and max(len(old_bytes), len(new_bytes)) > MAX_OTHER_BYTES
     has_long_line = max(map(len, f"{comparison.old.text}\n{comparison.new.text}".split("\n"))) > reader.MAX_TEXT
+    is_opaque = is_large or has_long_line
     records: list[RecordChange] = []
     changes: list[ValueChange] = []
-    if is_large or has_long_line:
-        is_whole = True
-    elif _are_records(old, new):
-        records = list(comparison.records(old, new))
-    elif _are_mappings(old, new):
-        changes = list(comparison.values(old, new))
-    else:
-        changes = list(comparison.lines())
-    if is_whole and not records and not changes:
-        was, now = (
-            None if data is None else f"{len(data)} bytes, SHA-256 {hashlib.sha256(data).hexdigest()}"
-            for data in (before, after)
-        )
-        changes = [ValueChange(("file",), was, now, 1)]
+    if not is_opaque:
+        if _are_records(old, new):
+            records = list(comparison.records(old, new))
+        elif _are_mappings(old, new):
+            changes = list(comparison.values(old, new))
+        else:
+            changes = list(comparison.lines())
+    is_missing = before is None or after is None
+    if (is_opaque or is_missing) and not records and not changes:
+        changes = [ValueChange(("file",), _file_text(before), _file_text(after), 1)]
     if changes:
         records = [RecordChange("", "", _action(before, after), changes[0].line, tuple(changes))]
     records.sort(key=lambda record: [*Action].index(record.change))
     subject = path.split("/")[1].partition(".")[0]
     return FileDifference(path, subject, tuple(records), (*comparison.reordered, *comparison.comments()))
+
+
+def _file_text(data: bytes | None) -> str | None:
+    return None if data is None else f"{len(data)} bytes, SHA-256 {hashlib.sha256(data).hexdigest()}"
 
 
 def _action(before: object, after: object) -> Action:
@@ -208,30 +214,37 @@ def _are_mappings(*sides: Value) -> bool:
 
 
 def _are_records(*sides: Value) -> bool:
-    """Return True if all are lists of mappings; an empty list is one."""
+    """Return True if all sides are lists of mappings, or empty lists."""
     return all(isinstance(side, list) and _are_mappings(*side) for side in sides)
 
 
 class _Comparison:
-    """Compares two versions of a file; `reordered` collects the lists of which only the order has changed."""
+    """Compares two versions of a file; collects in `reordered` the lists of which only the order has changed."""
 
     def __init__(self, old: DataText, new: DataText, names: Sequence[str] | None, unordered: Collection[str]) -> None:
         self.old, self.new, self._names, self._unordered = old, new, names, unordered
         self.reordered: list[ValueChange] = []
-        self._record: tuple[str, ...] = ()
+        self._record: tuple[str, ...] = ()  # the name of the record that is being compared, as the start of a path
 
     def records(self, before: list[Value], after: list[Value]) -> Iterator[RecordChange]:
         """Yield the change of each record, in the order of the later version; removed records come last."""
-        names = self._names or _telling_apart(before, after)
+        names = self._names or _distinguishing_field(before, after)
         pairs = pair_items(before, after, names, MIN_SHARE_OF_RENAMED)
-        for was, now in pairs:
-            old_name = "" if was is None else _label(before[was], names, was, is_record=True)
-            name = old_name if now is None else _label(after[now], names, now, is_record=True) or old_name
-            old, new = {} if was is None else before[was], {} if now is None else after[now]
+        for old_index, new_index in pairs:
+            old: Value = {}
+            new: Value = {}
+            old_name = name = ""
+            if old_index is not None:
+                old = before[old_index]
+                old_name = name = _label(old, names, old_index, is_record=True)
+            if new_index is not None:
+                new = after[new_index]
+                name = _label(new, names, new_index, is_record=True)
             self._record = (name,)
-            if changes := tuple(self.values(old, new, (), (was,), (now,))):
-                line = self.old.line((was,)) if now is None else self.new.line((now,))
-                yield RecordChange(name, old_name, _action(was, now), line, changes)
+            changes = tuple(self.values(old, new, (), (old_index,), (new_index,)))
+            if changes:
+                line = self.old.line((old_index,)) if new_index is None else self.new.line((new_index,))
+                yield RecordChange(name, old_name, _action(old_index, new_index), line, changes)
         self._record = ()
         order = self._order((), pairs, before, names, 1)
         if order and self._names is None:
@@ -242,45 +255,51 @@ class _Comparison:
     def values(
         self, old: Value, new: Value, path: tuple[str, ...] = (), old_at: Place = (), new_at: Place = ()
     ) -> Iterator[ValueChange]:
-        """Yield the values that differ, with `path` and their places in both versions."""
+        """Yield the values inside a value that differ; `path` leads to it, `old_at` and `new_at` are its places."""
         if old == new:
             return
+        are_lists = isinstance(old, list) and isinstance(new, list)
         if _are_mappings(old, new):
             for name in dict.fromkeys((*old, *new)):
                 inner = (*path, name), (*old_at, name), (*new_at, name)
                 yield from self.values(old.get(name), new.get(name), *inner)
-        elif isinstance(old, list) and isinstance(new, list) and not all(isinstance(i, str) for i in (*old, *new)):
-            names = _telling_apart(old, new)
+        elif are_lists and not all(isinstance(item, str) for item in (*old, *new)):
+            names = _distinguishing_field(old, new)
             pairs = pair_items(old, new, names)
-            for was, now in pairs:
-                before, after = None if was is None else old[was], None if now is None else new[now]
-                index = was or 0 if now is None else now
-                label = _label(before if after is None else after, names, index).strip("[]")
-                label += _context(before, after) if label.isdecimal() else ""
-                yield from self.values(before, after, (*path, f"[{label}]"), (*old_at, was), (*new_at, now))
+            for old_index, new_index in pairs:
+                before = None if old_index is None else old[old_index]
+                after = None if new_index is None else new[new_index]
+                index = new_index if new_index is not None else old_index
+                label = _label(before if after is None else after, names, index or 0).strip("[]")
+                if label.isdecimal():
+                    label += _context(before, after)
+                inner = (*path, f"[{label}]"), (*old_at, old_index), (*new_at, new_index)
+                yield from self.values(before, after, *inner)
             order = self._order(path, pairs, old, names, self.new.line(new_at))
             if self._names is None:
                 yield from order
             else:
                 self.reordered += (change._replace(path=(*self._record, *change.path)) for change in order)
-        elif path and path[-1] in self._unordered and type(old) is type(new) is list and sorted(old) == sorted(new):
+        elif are_lists and path and path[-1] in self._unordered and sorted(old) == sorted(new):
             self.reordered.append(ValueChange((*self._record, *path), old, new, self.new.line(new_at)))
         else:
-            yield ValueChange(path, old, new, self.old.line(old_at) if new is None else self.new.line(new_at))
+            line = self.old.line(old_at) if new is None else self.new.line(new_at)
+            yield ValueChange(path, old, new, line)
 
     def _order(
         self, path: tuple[str, ...], pairs: Iterable[Pair], before: list[Value], names: Sequence[str], line: int
     ) -> tuple[ValueChange, ...]:
-        """Return the change of the order of the items that are in both versions of a list, by their names."""
-        indexes = [was for was, now in pairs if was is not None and now is not None]
+        """Return the change of the order of the items that are in both versions; nothing if the order is the same."""
+        indexes = [was for was, now in pairs if was is not None and now is not None]  # in the later order
         if indexes == sorted(indexes):
             return ()
         labels = {index: _label(before[index], names, index, is_record=not path) for index in indexes}
-        return (ValueChange((*path, "order"), [labels[i] for i in sorted(labels)], [*labels.values()], line),)
+        old_order = [labels[index] for index in sorted(labels)]
+        return (ValueChange((*path, "order"), old_order, list(labels.values()), line),)
 
     def lines(self) -> Iterator[ValueChange]:
         """Yield the lines that differ."""
-        before, after = (text.text.split("\n") for text in (self.old, self.new))
+        before, after = self.old.text.split("\n"), self.new.text.split("\n")
         for kind, start, end, new_start, new_end in SequenceMatcher(None, before, after).get_opcodes():
             if kind != "equal":
                 for index, (was, now) in enumerate(zip_longest(before[start:end], after[new_start:new_end])):
@@ -296,36 +315,40 @@ class _Comparison:
 
 
 def _label(item: Value, names: Sequence[str], index: int, *, is_record: bool = False) -> str:
-    """Return the name of an item of a list, or its number if it has none or a sentence for a name."""
+    """Return the name of an item of a list, or its number in brackets if its name is missing or a sentence."""
     label = " ".join(str(item.get(name, "")) for name in names).strip() if names else ""
-    is_name = len(label) <= MAX_LABEL and len(label.split()) <= 2
-    return label if label and (is_record or is_name) else f"[{index + 1}]"
+    is_short = len(label) <= MAX_LABEL and len(label.split()) <= 2
+    return label if label and (is_record or is_short) else f"[{index + 1}]"
 
 
 def _context(before: Value, after: Value) -> str:
-    """Return the beginning of an unchanged text of an item without a name, by which a reader recognises it."""
+    """Return the beginning of an unchanged text of an item without a name, so that readers recognise the item."""
     if not _are_mappings(before, after):
         return ""
-    unchanged = (text for name, text in after.items() if isinstance(text, str) and text == before.get(name))
-    text = next((text for text in unchanged if " " in text or "://" in text), "")
-    return f": {text[:MAX_LABEL]}{'…' if len(text) > MAX_LABEL else ''}" if text else ""
+    for name, text in after.items():
+        if isinstance(text, str) and text == before.get(name) and (" " in text or "://" in text):
+            return f": {text}" if len(text) <= MAX_LABEL else f": {text[:MAX_LABEL]}…"
+    return ""
 
 
-def _telling_apart(before: Sequence[Value], after: Sequence[Value]) -> tuple[str, ...]:
-    """Return the field in which all items of a list have different texts and most texts are in both lists."""
+def _distinguishing_field(before: Sequence[Value], after: Sequence[Value]) -> tuple[str, ...]:
+    """Return the field whose texts differ within each list and are most often in both lists; nothing if none is."""
     if not _are_records(before, after):
         return ()
-    shared = {}
+    best, most_shared = "", 0
     for name in dict.fromkeys(name for item in (*before, *after) for name in item):
-        sides = [[item.get(name) for item in side] for side in (before, after)]
-        if all(all(isinstance(text, str) for text in side) and len(set(side)) == len(side) for side in sides):
-            shared[name] = len({*sides[0]} & {*sides[1]})
-    best = max(shared, key=shared.__getitem__, default="")
-    return (best,) if shared.get(best) else ()
+        old_texts = [item.get(name) for item in before]
+        new_texts = [item.get(name) for item in after]
+        are_texts = all(isinstance(text, str) for text in (*old_texts, *new_texts))
+        if are_texts and len(set(old_texts)) == len(old_texts) and len(set(new_texts)) == len(new_texts):
+            shared = len({*old_texts} & {*new_texts})
+            if shared > most_shared:
+                best, most_shared = name, shared
+    return (best,) if best else ()
 
 
 def signs(record: Value) -> list[Hashable]:
-    """Return the signs that two records about one work share, the strongest first; nothing for any other value."""
+    """Return what two records about one work have in common, the surest first: identifiers, an address, a title."""
     if not isinstance(record, Mapping):
         return []
     texts = {name: value for name, value in record.items() if isinstance(value, str)}
@@ -333,14 +356,16 @@ def signs(record: Value) -> list[Hashable]:
     signs: list[Hashable] = [Identifier(kind, texts[kind.value]) for kind in IdentifierKind if kind.value in texts]
     identifiers = (recognise(texts.get("identifier", "")), *map(recognise_url, urls))
     signs += [identifier for identifier in identifiers if identifier is not None]
-    return [*signs, *filter(None, (folded_url(urls[0]), folded_title(texts.get("title", ""))))]
+    signs += [sign for sign in (folded_url(urls[0]), folded_title(texts.get("title", ""))) if sign]
+    return signs
 
 
-def _share(old: Value, new: Value) -> float:
-    """Return the share of the fields of the later item that are unchanged; 1 if both are texts or both are lists."""
+def _unchanged_share(old: Value, new: Value) -> float:
+    """Return the share of the later item's fields that are unchanged; without fields, 1.0 for values of one type."""
     if not _are_mappings(old, new):
         return float(type(old) is type(new))
-    return len([name for name, value in new.items() if old.get(name) == value]) / max(len(new), 1)
+    unchanged = [name for name, value in new.items() if old.get(name) == value]
+    return len(unchanged) / max(len(new), 1)
 
 
 def pair_items(
@@ -349,52 +374,52 @@ def pair_items(
     """Return each item with its counterpart, in the order of the later list; removed items come last.
 
     First equal items are paired, then those with the same name and work, then those with the same work, which were
-    renamed, then those with the same name. So a key that was given to another paper is not taken for a correction of
-    the earlier one. Of the rest, items are paired that have at least `least_share` of their fields in common.
+    renamed, then those with the same name. So a paper that got the key of another one is not paired with it. Remaining
+    items are paired if at least `least_share` of the later item's fields are unchanged.
     """
 
-    def named(item: Value) -> list[Hashable]:
+    def name_of(item: Value) -> list[Hashable]:
         return [tuple(str(item.get(name, "")) for name in names)] if names else []
 
-    counterparts: dict[int, int] = {}
-    paired: set[int] = set()
-    for features in (
+    old_by_new: dict[int, int] = {}  # the index of an item in `after` -> that of its counterpart in `before`
+    paired: set[int] = set()  # indexes in `before`
+    for features_of in (
         lambda item: [repr(item)],
-        lambda item: [(name, sign) for name in named(item) for sign in signs(item)],
+        lambda item: [(name, sign) for name in name_of(item) for sign in signs(item)],
         signs,
-        named,
+        name_of,
     ):
-        waiting: defaultdict[Hashable, deque[int]] = defaultdict(deque)  # items not taken, by each feature, in order
+        unpaired_by_feature: defaultdict[Hashable, deque[int]] = defaultdict(deque)
         for index, item in enumerate(before):
             if index not in paired:
-                for feature in features(item):
-                    waiting[feature].append(index)
+                for feature in features_of(item):
+                    unpaired_by_feature[feature].append(index)
         for index, item in enumerate(after):
-            if index in counterparts:
+            if index in old_by_new:
                 continue
-            for feature in features(item):
-                candidates = waiting[feature]
-                while candidates and candidates[0] in paired:
+            for feature in features_of(item):
+                candidates = unpaired_by_feature[feature]
+                while candidates and candidates[0] in paired:  # by another feature
                     candidates.popleft()
                 if candidates:
-                    counterparts[index] = candidates.popleft()
-                    paired.add(counterparts[index])
+                    old_by_new[index] = candidates.popleft()
+                    paired.add(old_by_new[index])
                     break
-    unpaired = [index for index, item in enumerate(before) if index not in paired and not signs(item)]
-    new = [index for index, item in enumerate(after) if index not in counterparts and not signs(item)]
-    if len(unpaired) * len(new) > MAX_COMPARISONS:
-        new = []
-    for index in new:
-        shares = [_share(before[was], after[index]) for was in unpaired]
+    old_rest = [index for index, item in enumerate(before) if index not in paired and not signs(item)]
+    new_rest = [index for index, item in enumerate(after) if index not in old_by_new and not signs(item)]
+    if len(old_rest) * len(new_rest) > MAX_COMPARISONS:
+        new_rest = []
+    for index in new_rest:
+        shares = [_unchanged_share(before[was], after[index]) for was in old_rest]
         if shares and max(shares) >= least_share:
-            counterparts[index] = unpaired.pop(shares.index(max(shares)))
-            paired.add(counterparts[index])
-    pairs: list[Pair] = [(counterparts.get(index), index) for index in range(len(after))]
+            old_by_new[index] = old_rest.pop(shares.index(max(shares)))
+            paired.add(old_by_new[index])
+    pairs: list[Pair] = [(old_by_new.get(index), index) for index in range(len(after))]
     return pairs + [(index, None) for index in range(len(before)) if index not in paired]
 
 
 class ToJudge(NamedTuple):
-    """A question about a record; the path of its file is empty for papers and exclusions."""
+    """Questions that a reviewer should answer about a record; `path` is empty for papers and exclusions."""
 
     path: str
     record: str
@@ -403,12 +428,12 @@ class ToJudge(NamedTuple):
 
 
 def to_judge(files: Iterable[FileDifference], before: Pool, after: Pool) -> list[ToJudge]:
-    """Return the questions to a person: about changed and removed records, then about new papers and exclusions."""
+    """Return the questions to a reviewer: about changed and removed records, then about new papers and exclusions."""
     taxonomy = after.taxonomy
     tags = {facet.field for facet in (*taxonomy.papers, *taxonomy.exclusions)}
-    topic_of = {field.name: field.review for field in (*taxonomy.fields, *PAPER_FIELDS, *EXCLUSION_FIELDS)}
-    coded = {column.field for column in (*taxonomy.published, *taxonomy.published_exclusions)}
-    published = {record.name for pool in (before, after) for record in pool.records if record.published}
+    topics_by_field = {field.name: field.review for field in (*taxonomy.fields, *PAPER_FIELDS, *EXCLUSION_FIELDS)}
+    published_fields = {column.field for column in (*taxonomy.published, *taxonomy.published_exclusions)}
+    published_names = {record.name for pool in (before, after) for record in pool.records if record.published}
     judged: list[ToJudge] = []
     for file in files:
         for record in file.records:
@@ -416,7 +441,8 @@ def to_judge(files: Iterable[FileDifference], before: Pool, after: Pool) -> list
             topics: set[ReviewTopic] = set()
             changes = record.values
             if record.change is Action.REMOVED:
-                topics, changes = {ReviewTopic.REMOVED}, ()
+                topics = {ReviewTopic.REMOVED}
+                changes = ()
             elif is_new and not file.is_pool:
                 changes = ()
             for change in changes:
@@ -424,16 +450,17 @@ def to_judge(files: Iterable[FileDifference], before: Pool, after: Pool) -> list
                 if not file.is_pool:
                     topics.add(ReviewTopic.CHANGED)
                 elif field == "evidence":
-                    part = change.path[2] if len(change.path) > 2 else ""
-                    if part in ("level", "confidence", ""):
+                    # The path is: evidence, item, field of the item. Without the field it is a whole item.
+                    item_field = change.path[2] if len(change.path) > 2 else ""
+                    if item_field in ("level", "confidence", ""):
                         topics.add(ReviewTopic.LEVELS)
-                    if part not in ("level", "confidence"):
+                    if item_field not in ("level", "confidence"):
                         topics.add(ReviewTopic.SOURCES)
                 elif field in tags:
                     topics.add(ReviewTopic.TAGS)
-                    if not is_new and field in coded and record.name in published:
+                    if not is_new and field in published_fields and record.name in published_names:
                         topics.add(ReviewTopic.PUBLISHED)
-                elif topic := topic_of.get(field):
+                elif topic := topics_by_field.get(field):
                     topics.add(topic)
                 elif not is_new:
                     topics.add(ReviewTopic.CHANGED)

@@ -29,14 +29,13 @@ ABSENT = ""
 """The counted value of records without a value."""
 
 NO_CELLS = frozenset((ABSENT, NOT_APPLICABLE))
-"""Values that make no cell of a matrix, since their counts would dwarf the others."""
+"""Values whose rows and columns are no cells of a matrix: they are no gaps, and their counts would dwarf the others."""
 
 
 class Counts(NamedTuple):
-    """The number of records in total and with each value of an attribute; one with several values counts for each.
+    """The number of records in total, and by value of an attribute; a record with several values counts for each.
 
-    The values are in the vocabulary's order, numbers and dates ascending, other texts by descending count; `ABSENT` is
-    last.
+    Terms are in the vocabulary's order, numbers and dates ascending, other texts by descending count; `ABSENT` is last.
     """
 
     attribute: Attribute
@@ -45,7 +44,7 @@ class Counts(NamedTuple):
 
     @property
     def families(self) -> dict[str, int]:
-        """The counts by code; empty where no two terms share one."""
+        """The counts by code; empty if no two terms share a code."""
         facet = self.attribute.facet
         grouped = facet.families if facet is not None else {}
         return {code: sum(self.counts.get(term.id, 0) for term in terms) for code, terms in grouped.items()}
@@ -54,7 +53,8 @@ class Counts(NamedTuple):
 class LevelCounts(NamedTuple):
     """The number of records with each term of a facet of kind `levels` at each level, by term and level.
 
-    Of an optional facet, `total` is the number of records that have it, and `by_record` has their levels by name.
+    `total` is the number of all records. If the facet is optional, it is the number of records that have the facet, and
+    `by_record` has the level of each term by the names of these records.
     """
 
     facet: Facet
@@ -76,7 +76,7 @@ class Crosstab(NamedTuple):
     cells: dict[tuple[str, str], int]
     total: int
 
-    def number(self, row: str, column: str) -> int:
+    def count_in(self, row: str, column: str) -> int:
         """Return how many records have both values."""
         return self.cells.get((row, column), 0)
 
@@ -88,18 +88,21 @@ class Crosstab(NamedTuple):
     @property
     def row_totals(self) -> dict[str, int]:
         """The sum of each row's cells."""
-        return {row: sum(self.number(row, column) for column in self.column_values) for row in self.row_values}
+        return {row: sum(self.count_in(row, column) for column in self.column_values) for row in self.row_values}
 
     @property
     def column_totals(self) -> dict[str, int]:
         """The sum of each column's cells."""
-        return {column: sum(self.number(row, column) for row in self.row_values) for column in self.column_values}
+        return {column: sum(self.count_in(row, column) for row in self.row_values) for column in self.column_values}
 
 
 class Gap(NamedTuple):
-    """An empty or sparse cell that can arise, with its number of papers and that of `expected_counts`.
+    """An empty or sparse cell that can arise.
 
-    `nearest` are the keys of papers in the closest filled cells of the row and the column in turn, the newest first.
+    Attributes:
+        papers: The number of papers in the cell.
+        expected: The number of papers by `expected_counts`.
+        nearest: The keys of papers in the closest filled cells, from the row and the column in turn, newest first.
     """
 
     row: str
@@ -117,8 +120,8 @@ class Coverage(NamedTuple):
         sparse: The cells with 1 to `sparse_limit` papers.
         impossible: The cells that a rule of the taxonomy forbids; `reasons` has the messages of these rules.
         gaps: Every cell of `empty` and `sparse`, the one furthest below its expected count first.
-        reading: The reading of disputed tags.
-        candidates: The candidates of each cell, as `fills` returns them; None if they were not asked for.
+        reading: The reading of disputed tags by which papers are counted.
+        candidates: The candidates of each cell, as `candidates_by_cell` returns them; None if they were not asked for.
     """
 
     crosstab: Crosstab
@@ -139,14 +142,22 @@ class Coverage(NamedTuple):
 
     @property
     def unused(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The terms of the rows and of the columns that no paper has, for which no count can be expected."""
-        totals = self.crosstab.row_totals, self.crosstab.column_totals
-        rows, columns = (tuple(n for n, total in by.items() if not total and n not in NO_CELLS) for by in totals)
-        return rows, columns
+        """The terms of the rows, and those of the columns, that no paper has; their cells have no expected count."""
+        rows, columns = self.crosstab.row_totals, self.crosstab.column_totals
+        return (
+            tuple(row for row, total in rows.items() if total == 0 and row not in NO_CELLS),
+            tuple(column for column, total in columns.items() if total == 0 and column not in NO_CELLS),
+        )
 
 
 class Summary(NamedTuple):
-    """All published statistics of a corpus; without exclusions for a selection of papers."""
+    """All published statistics of a corpus.
+
+    Attributes:
+        excluded: The number of exclusions; None for a selection of papers, which has none.
+        facets: The counts of facets of other kinds than `levels`.
+        newest: The last day on which a paper was added, as YYYY-MM-DD; empty without papers.
+    """
 
     papers: int
     excluded: int | None
@@ -161,13 +172,15 @@ class Summary(NamedTuple):
 
     @property
     def axes(self) -> tuple[Counts, ...]:
-        """The counts of the axes."""
-        return tuple(c for c in self.facets if c.attribute.facet is not None and c.attribute.facet.role == "axis")
+        """The counts of the facets that are axes."""
+        return tuple(
+            counts for counts in self.facets if counts.attribute.facet and counts.attribute.facet.role == "axis"
+        )
 
     @property
     def descriptions(self) -> tuple[Counts, ...]:
-        """The counts of the other facets."""
-        return tuple(c for c in self.facets if c not in self.axes)
+        """The counts of the facets that are no axes."""
+        return tuple(counts for counts in self.facets if counts not in self.axes)
 
 
 def count(records: Sequence[Record], attribute: Attribute) -> Counts:
@@ -179,32 +192,38 @@ def count(records: Sequence[Record], attribute: Attribute) -> Counts:
 
 def count_levels(records: Sequence[Record], facet: Facet) -> LevelCounts:
     """Count records by the terms of a facet of kind `levels` and their levels."""
-    having: dict[str, Mapping[str, str]] = {}
+    levels_by_record: dict[str, Mapping[str, str]] = {}
     tally: Counter[tuple[str, str]] = Counter()
     for record in records:
         tag = record.tags.get(facet.field)
         if tag is not None and not isinstance(tag, (str, tuple)):
             tally.update(tag.items())
-            having[record.name] = tag
+            levels_by_record[record.name] = tag
     counts = {term.id: {level.id: tally[term.id, level.id] for level in facet.levels} for term in facet.terms}
     if facet.required:
         return LevelCounts(facet, counts, len(records))
-    return LevelCounts(facet, counts, len(having), having)
+    return LevelCounts(facet, counts, len(levels_by_record), levels_by_record)
 
 
 def cross(records: Sequence[Record], rows: Attribute, columns: Attribute) -> Crosstab:
     """Count records by two attributes; terms that no record has are rows and columns, too."""
-    pairs = [(rows.values(record) or (ABSENT,), columns.values(record) or (ABSENT,)) for record in records]
-    cells = Counter(cell for pair in pairs for cell in product(*pair))
-    tallies = [Counter(value for pair in pairs for value in pair[side]) for side in (0, 1)]
-    orders = ordered_values(tallies[0], rows), ordered_values(tallies[1], columns)
+    cells: Counter[tuple[str, str]] = Counter()
+    row_tally: Counter[str] = Counter()
+    column_tally: Counter[str] = Counter()
+    for record in records:
+        row_values = rows.values(record) or (ABSENT,)
+        column_values = columns.values(record) or (ABSENT,)
+        row_tally.update(row_values)
+        column_tally.update(column_values)
+        cells.update(product(row_values, column_values))
+    orders = ordered_values(row_tally, rows), ordered_values(column_tally, columns)
     return Crosstab(rows, columns, *orders, dict(cells), len(records))
 
 
 MAX_ROUNDS = 200
 """The most rounds of iterative proportional fitting."""
 
-MOST_NEAREST = 3
+MAX_NEAREST = 3
 """The most papers near a gap that are named."""
 
 
@@ -216,59 +235,64 @@ def coverage(
     sparse_limit: int = 2,
     impossible: Mapping[tuple[str, str], str] = {},
 ) -> Coverage:
-    """Return the empty and sparse cells of two attributes, including those of unused terms.
+    """Return the empty and sparse cells of two attributes, including those of terms that no paper has.
 
-    `impossible` are the cells that cannot arise, with the reasons; one that has papers is treated like any other.
+    `impossible` has the cells that cannot arise, with the reasons; one that has papers is treated like any other.
     """
     crosstab = cross(papers, rows, columns)
     pairs = [pair for pair in product(crosstab.row_values, crosstab.column_values) if NO_CELLS.isdisjoint(pair)]
-    forbidden = tuple(pair for pair in pairs if pair in impossible and not crosstab.number(*pair))
+    forbidden = tuple(pair for pair in pairs if pair in impossible and not crosstab.count_in(*pair))
     possible = [pair for pair in pairs if pair not in forbidden]
-    empty = tuple(pair for pair in possible if not crosstab.number(*pair))
-    sparse = tuple(pair for pair in possible if 0 < crosstab.number(*pair) <= sparse_limit)
+    empty = tuple(pair for pair in possible if not crosstab.count_in(*pair))
+    sparse = tuple(pair for pair in possible if 0 < crosstab.count_in(*pair) <= sparse_limit)
     gaps = _gaps({*empty, *sparse}, possible, crosstab, papers)
     reasons = tuple(dict.fromkeys(impossible[pair] for pair in forbidden))
     return Coverage(crosstab, empty, sparse, sparse_limit, forbidden, gaps, reasons=reasons)
 
 
-def fills(
+def candidates_by_cell(
     candidates: "Iterable[Candidate]", rows: Attribute, columns: Attribute
 ) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the keys of the candidates with each pair of values, with `?` behind if a reading of an undecided tag."""
+    """Return the keys of the candidates with each pair of values.
+
+    A key ends with `?`, and comes after the others, if one of the values is a reading of an undecided tag.
+    """
     keys: dict[tuple[str, str], list[str]] = {}
     for candidate in candidates:
         decided = [axis.values(candidate.paper) for axis in (rows, columns)]
-        possible = [
-            (*values, *(candidate.values_in_readings(axis.name) if candidate.is_open(axis.name) else ()))
-            for values, axis in zip(decided, (rows, columns), strict=True)
-        ]
+        possible = [list(values) for values in decided]
+        for values, axis in zip(possible, (rows, columns), strict=True):
+            if candidate.is_open(axis.name):
+                values += candidate.values_in_readings(axis.name)
         for row, column in dict.fromkeys(product(*possible)):
             is_decided = row in decided[0] and column in decided[1]
-            keys.setdefault((row, column), []).append(candidate.name + "?" * (not is_decided))
+            key = candidate.name if is_decided else f"{candidate.name}?"
+            keys.setdefault((row, column), []).append(key)
     return {pair: tuple(sorted(names, key=lambda name: name.endswith("?"))) for pair, names in keys.items()}
 
 
 def expected_counts(crosstab: Crosstab, possible: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
-    """Return the expected count of each possible cell if rows and columns were independent otherwise.
+    """Return the count of each possible cell that is expected if rows and columns are independent within these cells.
 
-    This is quasi-independence: the product of a factor for the row and one for the column, such that the totals of
-    rows and columns over the possible cells are those counted (Goodman 1968, JASA 63:1091-1131), found by iterative
-    proportional fitting (Deming and Stephan 1940). If every cell is possible, it is row total times column total
-    divided by the total.
+    This is quasi-independence (Goodman 1968, JASA 63:1091-1131): a count is the product of a factor of its row and one
+    of its column, and the totals of rows and columns over the possible cells equal the observed ones. Iterative
+    proportional fitting finds the factors (Deming and Stephan 1940). If every cell is possible, the expected count is
+    row total times column total divided by the total.
     """
-    factors = [dict.fromkeys((pair[side] for pair in possible), 1.0) for side in (0, 1)]
+    sides = (0, 1)  # of a pair: its row, its column
+    factors = [dict.fromkeys((pair[side] for pair in possible), 1.0) for side in sides]
     totals = [Counter[str](), Counter[str]()]
     for pair in possible:
-        for side in (0, 1):
-            totals[side][pair[side]] += crosstab.number(*pair)
+        for side in sides:
+            totals[side][pair[side]] += crosstab.count_in(*pair)
     for _ in range(MAX_ROUNDS):
-        before = [*factors[0].values()]
-        for side in (0, 1):
+        factors_before = list(factors[0].values())
+        for side in sides:
             sums = dict.fromkeys(factors[side], 0.0)
             for pair in possible:
                 sums[pair[side]] += factors[1 - side][pair[1 - side]]
             factors[side] = {value: totals[side][value] / weight if weight else 0.0 for value, weight in sums.items()}
-        if all(map(partial(isclose, rel_tol=1e-9), before, factors[0].values())):
+        if all(map(partial(isclose, rel_tol=1e-9), factors_before, factors[0].values())):
             break
     return {(row, column): factors[0][row] * factors[1][column] for row, column in possible}
 
@@ -276,6 +300,7 @@ def expected_counts(crosstab: Crosstab, possible: Sequence[tuple[str, str]]) -> 
 def _gaps(
     cells: Collection[tuple[str, str]], possible: Sequence[tuple[str, str]], crosstab: Crosstab, papers: Sequence[Paper]
 ) -> tuple[Gap, ...]:
+    """Return the `cells` as gaps, the one furthest below its expected count first."""
     expected = expected_counts(crosstab, possible)
     keys: dict[tuple[str, str], list[str]] = {}
     for paper in sorted(papers, key=lambda paper: -paper.year):
@@ -285,33 +310,40 @@ def _gaps(
     orders = [list(crosstab.row_values), list(crosstab.column_values)]
 
     def keys_along(cell: tuple[str, str], side: int) -> Iterator[str]:
-        """Return the keys of papers in the cells with the same value on one side, the closest cells first."""
-        order = orders[1 - side]
+        """Return the keys of papers in the cell's row (side 0) or its column (side 1), the closest cells first."""
+        other_side = 1 - side
+        order = orders[other_side]
         line = [pair for pair in filled if pair[side] == cell[side]]
-        line.sort(key=lambda pair: abs(order.index(pair[1 - side]) - order.index(cell[1 - side])))
+        line.sort(key=lambda pair: abs(order.index(pair[other_side]) - order.index(cell[other_side])))
         return chain.from_iterable(keys[pair] for pair in line)
 
     gaps = []
     for cell in possible:
         if cell in cells:
             nearest = first_in_turn(keys_along(cell, 0), keys_along(cell, 1))
-            gaps.append(Gap(*cell, crosstab.number(*cell), expected[cell], nearest))
+            gaps.append(Gap(*cell, crosstab.count_in(*cell), expected[cell], nearest))
     return tuple(sorted(gaps, key=lambda gap: round(gap.papers - gap.expected, 2)))
 
 
-def first_in_turn(*keys: Iterable[str]) -> tuple[str, ...]:
-    """Return the first `MOST_NEAREST` distinct keys of several lists, taken from each in turn."""
-    in_turn = chain.from_iterable(zip_longest(*keys))
-    return tuple(islice(dict.fromkeys(key for key in in_turn if key is not None), MOST_NEAREST))
+def first_in_turn(*key_lists: Iterable[str]) -> tuple[str, ...]:
+    """Return the first `MAX_NEAREST` distinct keys of several lists, taken from each list in turn."""
+    in_turn = chain.from_iterable(zip_longest(*key_lists))  # None fills up the shorter lists
+    return tuple(islice(dict.fromkeys(key for key in in_turn if key is not None), MAX_NEAREST))
 
 
 def heat(count: int, largest: int) -> int:
-    """Return the quarter of the scale that a count falls in, from 1 to 4; 0 for nothing."""
-    return min(4, 1 + (count - 1) * 4 // largest) if count and largest else 0
+    """Return the quarter of the scale up to `largest` that a count falls in, from 1 to 4; 0 for a count of 0."""
+    if not count or not largest:
+        return 0
+    return min(4, 1 + (count - 1) * 4 // largest)
 
 
 def gap_axes(rows: str, columns: str, taxonomy: Taxonomy) -> tuple[Attribute, Attribute]:
-    """Return the two named attributes, or the first pair that the taxonomy crosses; both must have a vocabulary."""
+    """Return the attributes with two names, or the first pair that the taxonomy crosses if the names are empty.
+
+    Raises:
+        CommandUseError: A name is unknown or missing, or its attribute has no vocabulary.
+    """
     if not rows and not columns:
         if not taxonomy.crosstabs:
             raise CommandUseError("name two axes, such as: corpus gaps topology scenario")
@@ -330,18 +362,20 @@ def gap_axes(rows: str, columns: str, taxonomy: Taxonomy) -> tuple[Attribute, At
 def summarise(pool: Pool, *, with_exclusions: bool = True, with_evidence: bool = True) -> Summary:
     """Return all statistics of a corpus; the coverage of evidence, which takes most of the time, is optional."""
     attributes = paper_attributes(pool.taxonomy)
-    excluding = exclusion_attributes(pool.taxonomy)
+    attributes_of_exclusions = exclusion_attributes(pool.taxonomy)
     papers = pool.papers
-    counted = (attributes[facet.field] for facet in pool.taxonomy.papers if facet.kind is not Kind.LEVELS)
-    screened = pool.taxonomy.exclusions if with_exclusions else ()
+    with_levels = [facet for facet in pool.taxonomy.papers if facet.kind is Kind.LEVELS]
+    other_facets = [facet for facet in pool.taxonomy.papers if facet.kind is not Kind.LEVELS]
+    exclusion_facets = pool.taxonomy.exclusions if with_exclusions else ()
+    crosstabs = pool.taxonomy.crosstabs
     return Summary(
         papers=len(papers),
         excluded=len(pool.exclusions) if with_exclusions else None,
-        facets=tuple(count(papers, attribute) for attribute in counted),
-        levels=tuple(count_levels(papers, facet) for facet in pool.taxonomy.papers if facet.kind is Kind.LEVELS),
+        facets=tuple(count(papers, attributes[facet.field]) for facet in other_facets),
+        levels=tuple(count_levels(papers, facet) for facet in with_levels),
         years=count(papers, attributes["year"]),
-        crosstabs=tuple(cross(papers, *map(attributes.__getitem__, pair)) for pair in pool.taxonomy.crosstabs),
-        exclusions=tuple(count(pool.exclusions, excluding[facet.field]) for facet in screened),
+        crosstabs=tuple(cross(papers, attributes[row], attributes[column]) for row, column in crosstabs),
+        exclusions=tuple(count(pool.exclusions, attributes_of_exclusions[facet.field]) for facet in exclusion_facets),
         newest=max((paper.added for paper in papers), default=""),
         evidence=cover(papers, pool.taxonomy) if with_evidence else (),
         noun=pool.taxonomy.noun,
@@ -350,10 +384,15 @@ def summarise(pool: Pool, *, with_exclusions: bool = True, with_evidence: bool =
 
 def ordered_values(tally: Counter[str], attribute: Attribute) -> tuple[str, ...]:
     """Return the counted values in the order of `Counts`."""
+    present = set(tally) - {ABSENT}
     if attribute.terms:
-        values: Iterable[str] = attribute.allowed
+        values = list(attribute.allowed)
     elif attribute.kind is ValueKind.TEXT:
-        values = sorted(set(tally) - {ABSENT}, key=lambda value: (-tally[value], value))
+        values = sorted(present, key=lambda value: (-tally[value], value))
+    elif attribute.kind is ValueKind.NUMBER:
+        values = sorted(present, key=float)
     else:
-        values = sorted(set(tally) - {ABSENT}, key=float if attribute.kind is ValueKind.NUMBER else str)
-    return (*values, *((ABSENT,) if tally[ABSENT] else ()))
+        values = sorted(present)
+    if tally[ABSENT]:
+        values.append(ABSENT)
+    return tuple(values)

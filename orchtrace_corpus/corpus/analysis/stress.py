@@ -1,9 +1,9 @@
 """Finds changes that break a claim: other readings of disputed tags, near misses or candidates included, rows removed.
 
-A claim is broken when a sum over records passes a limit. The sum counts records, or the rows that are missing or too
-many, or adds up the excess of a share. The amount that a change adds to it depends only on its own record. So the
-smallest set of changes that breaks a claim is a knapsack with one choice for each record, solved exactly by dynamic
-programming over the number of changes.
+A claim breaks when a sum over records passes a limit. Depending on the claim, the sum counts the records it is about,
+or missing and surplus rows, or adds up by how much records raise a share above its limit. The amount that a change adds
+to the sum depends on the changed record alone. So the smallest set of changes that breaks a claim is a knapsack problem
+with one choice for each record. Dynamic programming over the number of changes solves it exactly.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 
 
 class ChangeKind(StrEnum):
-    """The kinds of changes."""
+    """The kinds of changes, the most plausible first."""
 
     FLIP = "flip"
     TAKE_IN = "take in"
@@ -42,7 +42,9 @@ class ChangeKind(StrEnum):
 class Change(NamedTuple):
     """A possible change of one record: another value of a disputed tag, or a record that is included or left out.
 
-    An included exclusion gets the `tags` that a claim asks for. `is_settled` says if a rule has decided the dispute.
+    Attributes:
+        tags: The tags that an exclusion gets when it is included; a claim's filters decide which.
+        is_settled: True if the dispute about the tag is settled.
     """
 
     kind: ChangeKind
@@ -64,10 +66,14 @@ class Change(NamedTuple):
 
 def as_paper(exclusion: Exclusion, tags: Mapping[str, Tag]) -> Paper:
     """Return an exclusion as the paper that it would have been, added on the day of its screening."""
-    day, urls = exclusion.screened, (exclusion.url,)
-    year = int(day[:4] or 0)
     return Paper(
-        exclusion.id, exclusion.title, year=year, urls=urls, added=day, tags=tags, published=exclusion.published
+        exclusion.id,
+        exclusion.title,
+        year=int(exclusion.screened[:4] or 0),
+        urls=(exclusion.url,),
+        added=exclusion.screened,
+        tags=tags,
+        published=exclusion.published,
     )
 
 
@@ -79,9 +85,10 @@ def near_misses(pool: Pool) -> tuple[Exclusion, ...]:
 def possible_tags(
     taxonomy: Taxonomy, filters: Sequence[Filter], by: Attribute | None = None
 ) -> Iterator[dict[str, Tag]]:
-    """Yield the combinations of tags that filters, and counts by an attribute, can distinguish; none breaks a rule.
+    """Yield the combinations of tags that filters can tell apart, and `by` if a claim counts by it.
 
-    A facet of kind `many` gets at most as many terms as there are filters on it, which is enough to pass them all.
+    Combinations that break a rule of the taxonomy are left out. A facet of kind `many` gets at most as many terms as
+    there are filters on it, which is enough to pass all of them.
     """
     attributes = paper_attributes(taxonomy)
     rules = []
@@ -89,10 +96,12 @@ def possible_tags(
         if rule.severity is Severity.ERROR and rule.require:
             with suppress(CommandUseError):  # `corpus check data` reports a rule that cannot be applied
                 rules.append(parse_rule(rule, attributes))
-    names = [condition.attribute.name for condition in filters] + ([by.name] if by is not None else [])
-    asked = [*filters, *(condition for rule in rules for query in rule for condition in query.filters)]
-    open_tags = set(attributes)
-    domains: dict[str, Iterable[Tag]] = {}
+    names = [condition.attribute.name for condition in filters]
+    if by is not None:
+        names.append(by.name)
+    all_filters = [*filters, *(condition for rule in rules for query in rule for condition in query.filters)]
+    open_tags = set(attributes)  # rules do not judge these, since the paper gets no value for them
+    domains: dict[str, Iterable[Tag]] = {}  # the possible tags by field
     for facet in taxonomy.papers:
         terms = [term.id for term in facet.terms]
         absent: tuple[Tag, ...] = () if facet.required else (ABSENT,)
@@ -102,20 +111,21 @@ def possible_tags(
             levels = [level.id for level in facet.levels]
             named_terms = [term for term in terms if term in names]
             if count:
-                size = min(count + len(named_terms), len(terms))  # a filter asks for at most one more term
+                # Each filter on the facet, or on one of its terms, needs at most one term more.
+                size = min(count + len(named_terms), len(terms))
                 domains[facet.field] = _levels(dict.fromkeys(terms, levels), size)
             elif named_terms:
                 assigned = set(named_terms)
-                choices = {term: _distinct_levels(facet, term, asked) for term in named_terms}
+                choices = {term: _distinct_levels(facet, term, all_filters) for term in named_terms}
                 if by is not None and by.name in choices:
                     choices[by.name] = levels
                 domains[facet.field] = _levels(choices, len(named_terms))
         elif facet.kind is Kind.SINGLE and count:
             domains[facet.field] = (*facet.values, *absent)
         elif count:
-            several = (chosen for size in range(1, count + 1) for chosen in combinations(terms, size))
-            na_list = ((NOT_APPLICABLE,),) if facet.allows_na else ()
-            domains[facet.field] = (*several, *na_list, *absent)
+            term_lists = chain.from_iterable(combinations(terms, size) for size in range(1, count + 1))
+            not_applicable = ((NOT_APPLICABLE,),) if facet.allows_na else ()
+            domains[facet.field] = (*term_lists, *not_applicable, *absent)
         if facet.field in domains:
             open_tags -= assigned
     for values in product(*domains.values()):
@@ -125,13 +135,13 @@ def possible_tags(
 
 
 def _distinct_levels(facet: Facet, term: str, filters: Sequence[Filter]) -> list[str]:
-    """Return one level of a term for each combination of answers that filters on it can give."""
-    about = [condition for condition in filters if condition.attribute.name in (term, facet.field)]
-    representatives: dict[tuple[bool, ...], str] = {}
+    """Return the levels of a term that filters tell apart: of levels that all filters treat alike, only the first."""
+    on_term = [condition for condition in filters if condition.attribute.name in (term, facet.field)]
+    level_by_answers: dict[tuple[bool, ...], str] = {}
     for level in (ABSENT, *(level.id for level in facet.levels)):
         paper = Paper(tags={facet.field: {} if level == ABSENT else {term: level}})
-        representatives.setdefault(tuple(condition.matches(paper) for condition in about), level)
-    return [level for level in representatives.values() if level != ABSENT]
+        level_by_answers.setdefault(tuple(condition.matches(paper) for condition in on_term), level)
+    return [level for level in level_by_answers.values() if level != ABSENT]
 
 
 def _levels(choices: Mapping[str, Sequence[str]], size: int) -> Iterator[dict[str, str]]:
@@ -149,7 +159,7 @@ def _tag_text(tag: Tag) -> str:
 
 
 MAX_READINGS = 1024
-"""The most combinations of other readings of one record to try; of more, only those of one, two or all tags."""
+"""The most combinations of other readings of one record to try; beyond it, only one, two or all tags are changed."""
 
 _KINDS = tuple(ChangeKind)
 
@@ -158,14 +168,14 @@ class Robustness(NamedTuple):
     """The changes that break a claim.
 
     Attributes:
-        holds: Whether the claim holds without changes; if not, the other attributes are empty.
-        flips: The other readings of which each breaks it alone.
-        breaks_by_all_flips: Whether all other readings at once break it; None if no dispute concerns it.
-        near_misses: The near misses of which each breaks it alone when it is included.
-        breaks_by_all_near_misses: Whether all near misses at once break it; None if there are none.
-        left_out: The rows of which each breaks it alone when it is removed.
+        holds: True if the claim holds without changes; if not, the other attributes are empty.
+        flips: The other readings that break the claim, each by itself.
+        breaks_by_all_flips: True if all other readings at once break it; None if no dispute concerns it.
+        near_misses: The near misses that break it, each by itself, if they are included.
+        breaks_by_all_near_misses: True if all near misses at once break it; None if there are none.
+        left_out: The rows that break it, each by itself, if they are removed.
         smallest: A smallest set of changes that breaks it; empty if there is none.
-        is_exact: Whether there is certainly no smaller set.
+        is_exact: True if there is certainly no smaller set; False if not all combinations were tried.
         near_miss_number: The number of near misses that could be included.
     """
 
@@ -188,13 +198,15 @@ def stress(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute]) -> 
 
 
 class _Variant(NamedTuple):
-    """A record with changes of one kind, and its contribution to the claim; None if it is left out or out of scope."""
+    """A record with changes of one kind, or without changes.
+
+    Its contribution to the claim is `part`; None if the record is left out or out of scope.
+    """
 
     changes: tuple[Change, ...]
     part: Part | None
 
     def has_kind(self, kind: ChangeKind) -> bool:
-        """Return True if the changes are of a kind."""
         return bool(self.changes) and self.changes[0].kind is kind
 
 
@@ -211,11 +223,12 @@ def _stress_claim(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> Ro
     filters = judge.filters(claim)
     papers, is_exact = _paper_units(filters.get(Over.PAPERS), judge.pool, disputes)
     units = [*papers, *_exclusion_units(filters, judge.pool)]
-    if (wanted := filters.get(Over.SCALE)) is not None:
-        observations = judge.records(Over.SCALE, claim)
-        units += [(item.name, [_Variant((), wanted.part(item)), _left_out(item.name)]) for item in observations]
+    if Over.SCALE in filters:
+        wanted, items = filters[Over.SCALE], judge.records(Over.SCALE, claim)
+        units += [(item.name, [_Variant((), wanted.part(item)), _left_out(item.name)]) for item in items]
     ways = [_Way(weight, limit, units, claim) for weight, limit in _weights(claim)]
-    sets = [changes for way in ways if (changes := way.smallest()) is not None]
+    sets = [changes for changes in (way.smallest() for way in ways) if changes is not None]
+    near_misses = [name for name, variants in units if any(each.has_kind(ChangeKind.TAKE_IN) for each in variants)]
     return Robustness(
         claim,
         holds=True,
@@ -226,7 +239,7 @@ def _stress_claim(claim: Claim, judge: Judge, disputes: Sequence[Dispute]) -> Ro
         left_out=_singles(ways, ChangeKind.LEAVE_OUT),
         smallest=min(sets, key=lambda changes: (len(changes), _kind_ranks(changes)), default=()),
         is_exact=is_exact,
-        near_miss_number=sum(any(v.has_kind(ChangeKind.TAKE_IN) for v in variants) for _, variants in units),
+        near_miss_number=len(near_misses),
     )
 
 
@@ -236,20 +249,20 @@ def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute
         return [], True
     units: list[_Unit] = []
     is_exact = True
-    known = disputable(pool.taxonomy)
-    tags = filters.disputed_tags(known)
-    concerning: dict[str, list[Dispute]] = {}
+    facets_by_tag = disputable(pool.taxonomy)
+    tags = filters.disputed_tags(facets_by_tag)
+    disputes_by_paper: dict[str, list[Dispute]] = {}
     for dispute in disputes:
         if dispute.tag in tags:
-            concerning.setdefault(dispute.record, []).append(dispute)
+            disputes_by_paper.setdefault(dispute.record, []).append(dispute)
     for paper in pool.papers:
-        readings, is_complete = _readings(concerning.get(paper.key, []))
+        readings, is_complete = _readings(disputes_by_paper.get(paper.key, []))
         is_exact &= is_complete
         variants = [_Variant((), filters.part(paper))]
         for flips in readings:
             other = paper
             for flip in flips:
-                other = with_value(other, known[flip.tag], flip.tag, flip.value)
+                other = with_value(other, facets_by_tag[flip.tag], flip.tag, flip.value)
             variants.append(_Variant(flips, filters.part(other)))
         variants.append(_left_out(paper.key))
         units.append((paper.key, variants))
@@ -258,35 +271,38 @@ def _paper_units(filters: Filters | None, pool: Pool, disputes: Sequence[Dispute
 
 def _readings(disputes: Sequence[Dispute]) -> tuple[list[tuple[Change, ...]], bool]:
     """Return the combinations of other readings of one record, and True if none was skipped."""
-    choices = [
-        [
-            Change(ChangeKind.FLIP, dispute.record, dispute.tag, value, is_settled=dispute.state is State.SETTLED)
-            for value in dispute.alternatives
-        ]
-        for dispute in disputes
-    ]
+    choices: list[list[Change]] = []  # for each dispute, its other values
+    for dispute in disputes:
+        is_settled = dispute.state is State.SETTLED
+        flip = Change(ChangeKind.FLIP, dispute.record, dispute.tag, is_settled=is_settled)
+        choices.append([flip._replace(value=value) for value in dispute.alternatives])
     is_complete = prod(len(choice) + 1 for choice in choices) <= MAX_READINGS
     sizes = range(1, len(choices) + 1) if is_complete else {1, 2, len(choices)}  # one, two or all tags
-    products = (product(*chosen) for size in sizes for chosen in combinations(choices, size))
-    return [changes for combined in products for changes in islice(combined, MAX_READINGS)], is_complete
+    readings: list[tuple[Change, ...]] = []
+    for size in sizes:
+        for chosen in combinations(choices, size):
+            readings += islice(product(*chosen), MAX_READINGS)
+    return readings, is_complete
 
 
 def _exclusion_units(filters: Mapping[Over, Filters], pool: Pool) -> list[_Unit]:
     """Return the near misses with their variants; for a claim about exclusions, all exclusions."""
-    of_papers, of_exclusions = filters.get(Over.PAPERS), filters.get(Over.EXCLUSIONS)
-    asked = (of_papers.conditions, of_papers.by) if of_papers else ((), None)
-    possible = list(possible_tags(pool.taxonomy, *asked))
+    paper_filters, exclusion_filters = filters.get(Over.PAPERS), filters.get(Over.EXCLUSIONS)
+    if paper_filters:
+        combinations_of_tags = list(possible_tags(pool.taxonomy, paper_filters.conditions, paper_filters.by))
+    else:
+        combinations_of_tags = [{}]
     includable = near_misses(pool)
     units = []
     for exclusion in pool.exclusions:
-        variants = [_Variant((), of_exclusions.part(exclusion) if of_exclusions else None)]
+        variants = [_Variant((), exclusion_filters.part(exclusion) if exclusion_filters else None)]
         if exclusion in includable:
-            parts: dict[Part | None, Change] = {}
-            for tags in possible:
-                part = of_papers.part(as_paper(exclusion, tags)) if of_papers else None
-                parts.setdefault(part, Change(ChangeKind.TAKE_IN, exclusion.id, tags=tags))
-            variants += [_Variant((change,), part) for part, change in parts.items()]
-        if of_exclusions:
+            changes: dict[Part | None, Change] = {}  # by contribution, so that each is tried once
+            for tags in combinations_of_tags:
+                part = paper_filters.part(as_paper(exclusion, tags)) if paper_filters else None
+                changes.setdefault(part, Change(ChangeKind.TAKE_IN, exclusion.id, tags=tags))
+            variants += [_Variant((change,), part) for part, change in changes.items()]
+        if exclusion_filters:
             variants.append(_left_out(exclusion.id))
         if len(variants) > 1:
             units.append((exclusion.id, variants))
@@ -298,36 +314,44 @@ def _left_out(name: str) -> _Variant:
 
 
 def _weights(claim: Claim) -> list[tuple[_Weight, int]]:
-    """Return every way to break a claim that holds: the weights of records, and the limit that their sum must pass."""
+    """Return every way to break a claim that holds: the weights of records, and the limit that their sum must pass.
+
+    A lower limit is an upper limit of the negative sum.
+    """
     expect = claim.expect
     ways: list[tuple[_Weight, int]] = []
     if isinstance(expect, claim_file.Number):
         ways += _beyond(lambda _, part: int(_is_selected(part)), expect.bounds.low, expect.bounds.high)
     elif isinstance(expect, claim_file.Share):
         low, high = expect.bounds
-        ways += _beyond(lambda _, part: int(part is not None and part.counted), 1, None)  # no share of no records
+        ways += _beyond(lambda _, part: int(part is not None and part.counted), 1, None)  # a share needs a record
         if high is not None:
             ways.append((lambda _, part: _excess(part, high), 0))
         if low is not None:
             ways.append((lambda _, part: -_excess(part, low), 0))
-    elif isinstance(expect, claim_file.Keys):
+    elif isinstance(expect, claim_file.Keys):  # the number of missing and of surplus rows
         ways.append((lambda name, part: int(_is_selected(part) != (name in expect.keys)), 0))
     elif isinstance(expect, claim_file.Counts):
         for value, count in expect.counts.items():
             ways += _beyond(_having(value), count, count)
     elif isinstance(expect, claim_file.Agreement):
-        for name, (equal, total) in expect.agreement.items():
-            ways += (*_beyond(_cells(name, 0), equal, equal), *_beyond(_cells(name, 1), total, total))
-    else:
+        for column, (equal, total) in expect.agreement.items():
+            ways += _beyond(_cell_count(column, only_equal=True), equal, equal)
+            ways += _beyond(_cell_count(column, only_equal=False), total, total)
+    else:  # the number of named records without the expected value
         values = expect.values
         ways.append((lambda name, part: int(name in values and values[name] not in _selected_values(part)), 0))
     return ways
 
 
 def _beyond(weight: _Weight, low: int | None, high: int | None) -> list[tuple[_Weight, int]]:
-    """Return the ways to a sum above `high` or below `low`."""
-    ways = [] if high is None else [(weight, high)]
-    return ways if low is None else [*ways, (lambda name, part: -weight(name, part), -low)]
+    """Return the ways to a sum above `high` or below `low`; None stands for no limit."""
+    ways: list[tuple[_Weight, int]] = []
+    if high is not None:
+        ways.append((weight, high))
+    if low is not None:
+        ways.append((lambda name, part: -weight(name, part), -low))
+    return ways
 
 
 def _is_selected(part: Part | None) -> bool:
@@ -342,24 +366,38 @@ def _having(value: str) -> _Weight:
     return lambda _, part: int(value in _selected_values(part))
 
 
-def _cells(column: str, index: int) -> _Weight:
-    """Count the cells of a record in a column: for index 0 the equal ones, for index 1 all."""
-    return lambda _, part: agreement_of(column, Counter(part.values))[index] if part and _is_selected(part) else 0
+def _cell_count(column: str, *, only_equal: bool) -> _Weight:
+    """Return the weight that counts a record's cells in a column that readers coded."""
+
+    def count(_: str, part: Part | None) -> int:
+        equal, total = agreement_of(column, Counter(_selected_values(part)))
+        return equal if only_equal else total
+
+    return count
 
 
-def _excess(part: Part | None, hundredths: int) -> int:
-    """Return the amount by which a record raises a share above a limit in hundredths of a per cent."""
-    return 10_000 * part.selected - hundredths if part is not None and part.counted else 0
+def _excess(part: Part | None, limit: int) -> int:
+    """Return by how much a record raises a share above a limit; both are in hundredths of a per cent."""
+    if part is None or not part.counted:
+        return 0
+    return 10_000 - limit if part.selected else -limit
 
 
 class _Way:
-    """One way to break a claim: what each variant adds to the sum, and the `slack` that the sum has up to the limit."""
+    """One way to break a claim.
+
+    Attributes:
+        variants: For each record, its variants with the amount that each adds to the sum.
+        slack: The amount that can be added to the sum without passing the limit.
+    """
 
     def __init__(self, weight: _Weight, limit: int, units: Sequence[_Unit], claim: Claim) -> None:
         expect = claim.expect
-        names: set[str] = set()  # in the claim; records that the pool does not have count, too
-        if isinstance(expect, (claim_file.Keys, claim_file.Values)):
-            names.update(expect.keys if isinstance(expect, claim_file.Keys) else expect.values)
+        names: set[str] = set()  # of records in the claim; those that the pool does not have count, too
+        if isinstance(expect, claim_file.Keys):
+            names.update(expect.keys)
+        elif isinstance(expect, claim_file.Values):
+            names.update(expect.values)
         total = sum(weight(name, None) for name in names - {name for name, _ in units})
         self.variants: list[list[tuple[_Variant, int]]] = []
         for name, variants in units:
@@ -370,39 +408,43 @@ class _Way:
 
     def smallest(self) -> tuple[Change, ...] | None:
         """Return a smallest set of changes that breaks the claim; None if there is none."""
-        single: list[tuple[int, _Variant]] = []  # of records that gain most by one change
-        several: list[list[tuple[int, _Variant]]] = []  # of each other record, by the number of changes
+        # Most records have one useful change. Of these, the changes with the largest gains are best; only the others
+        # need dynamic programming. A gain is the amount that a variant adds to the sum.
+        single: list[tuple[int, _Variant]] = []
+        several: list[list[tuple[int, _Variant]]] = []
         for variants in self.variants:
-            useful: list[tuple[int, _Variant]] = []  # those that add more than all variants with fewer changes
+            useful: list[tuple[int, _Variant]] = []  # those that gain more than all variants with fewer changes
+            largest_gain = 0
             for variant, gain in sorted(variants, key=lambda pair: (len(pair[0].changes), -pair[1])):
-                if gain > (useful[-1][0] if useful else 0):
+                if gain > largest_gain:
                     useful.append((gain, variant))
+                    largest_gain = gain
             if useful and len(useful[-1][1].changes) == 1:
                 single += useful
             elif useful:
                 several.append(useful)
         single.sort(key=lambda choice: (-choice[0], _kind_ranks(choice[1].changes)))
         single_gains = [0, *accumulate(gain for gain, _ in single)]  # of the first 0, 1, 2 ... in `single`
-        best: dict[int, tuple[int, tuple[Change, ...]]] = {0: (0, ())}  # the most to gain, by number of changes
+        best: dict[int, tuple[int, tuple[Change, ...]]] = {0: (0, ())}  # by number of changes: the most to gain
         for useful in several:
             better = dict(best)
-            for cost, (gain, changes) in best.items():
+            for count, (gain, changes) in best.items():
                 for added, variant in useful:
-                    size = cost + len(variant.changes)
+                    size = count + len(variant.changes)
                     if size not in better or gain + added > better[size][0]:
                         better[size] = (gain + added, (*changes, *variant.changes))
             best = better
         sets = []
         for gain, changes in best.values():
-            count = next((count for count, added in enumerate(single_gains) if gain + added > self.slack), None)
-            if count is not None:
-                added_changes = chain.from_iterable(variant.changes for _, variant in single[:count])
-                sets.append((*changes, *added_changes))
+            for count, single_gain in enumerate(single_gains):
+                if gain + single_gain > self.slack:
+                    sets.append((*changes, *chain.from_iterable(variant.changes for _, variant in single[:count])))
+                    break
         return min(sets, key=len, default=None)
 
 
 def _kind_ranks(changes: Sequence[Change]) -> list[int]:
-    """Return the rank of each change's kind: other readings are the most plausible, removed rows the least."""
+    """Return the rank of each change's kind, 0 for the most plausible."""
     return [_KINDS.index(change.kind) for change in changes]
 
 
@@ -423,19 +465,20 @@ def _all_at_once(ways: Sequence[_Way], kind: ChangeKind) -> bool | None:
     for way in ways:
         total = 0
         for variants in way.variants:
-            changed = [(len(variant.changes), gain) for variant, gain in variants if variant.has_kind(kind)]
-            if changed:
+            gains = [(len(variant.changes), gain) for variant, gain in variants if variant.has_kind(kind)]
+            if gains:
                 is_possible = True
-                total += max(changed)[1]  # of the variant with the most changes: all those of the record
+                _, gain = max(gains)  # of the variant with all changes of the record
+                total += gain
         if total > way.slack:
             return True
     return False if is_possible else None
 
 
 class ReadingVerdict(NamedTuple):
-    """The verdict on a claim as published, and by the reading of the sources.
+    """The verdict on a claim with the published tags, and the disputes that change it.
 
-    `falls_by` are the disputes whose agreed values make it fail; with the agreed values of all others it holds.
+    `falls_by` are the disputes whose agreed values make the claim fail; with the agreed values of all others it holds.
     """
 
     published: bool
@@ -443,7 +486,7 @@ class ReadingVerdict(NamedTuple):
 
 
 def compare_readings(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute]) -> Mapping[str, ReadingVerdict]:
-    """Return for each claim's id the verdicts as published and with the tags that readers of the sources agree on."""
+    """Compare the verdicts with the published tags and with those that readers of the sources agree on, by claim id."""
     published, sources = Judge(pool), Judge(pool_as_read(pool, disputes, ReadingName.SOURCES))
     verdicts = {}
     for claim in claims:
@@ -465,10 +508,10 @@ class Cause(NamedTuple):
     """A candidate, and a claim that holds over the current pool and that the candidate makes fail.
 
     Attributes:
-        is_certain: Whether the claim fails by decided tags, not only in some reading of undecided ones.
+        is_certain: True if the claim fails by decided tags; False if only in some reading of undecided tags.
         tags: The values of the tags that the claim depends on: the decided ones, or those of all readings.
-        sources: The addresses at which they were read.
-        copies: Those of the addresses that are hosted copies of the paper.
+        sources: The URLs at which these values were read.
+        copies: The URLs among `sources` that are copies of the paper at another address.
     """
 
     claim: Claim
@@ -482,24 +525,29 @@ class Cause(NamedTuple):
 
 def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candidate]) -> tuple[Cause, ...]:
     """Return, claim by claim, the candidates that break or could break a claim that holds over the current pool."""
-    judge, by_name = Judge(pool), {candidate.name: candidate for candidate in candidates}
+    judge = Judge(pool)
+    candidates_by_name = {candidate.name: candidate for candidate in candidates}
     attributes = judge.attributes[Over.PAPERS]
-    listed = []
+    all_causes = []
     for verdict in verdicts:
-        today, with_candidates = (verdict.pools.get(name) for name in (PoolName.TODAY, PoolName.CANDIDATES))
+        today = verdict.pools.get(PoolName.TODAY)
+        with_candidates = verdict.pools.get(PoolName.CANDIDATES)
         if with_candidates is None or today is None or not today.holds:
             continue
         wanted = judge.filters(verdict.claim).get(Over.PAPERS)
         if wanted is None:  # candidates are papers
             continue
-        attributes_asked = [condition.attribute for condition in wanted.conditions] + ([wanted.by] if wanted.by else [])
-        tags = [name for attribute in attributes_asked for name in _tags(attribute)]
+        attributes_of_claim = [condition.attribute for condition in wanted.conditions]
+        if wanted.by:
+            attributes_of_claim.append(wanted.by)
+        tags = [name for attribute in attributes_of_claim for name in _tag_names(attribute)]
         for name in (*with_candidates.falls_by, *with_candidates.could_fall_by):
-            candidate = by_name[name]  # no paper of the pool breaks a claim that holds over it
+            candidate = candidates_by_name[name]  # only candidates break a claim that holds over the current pool
             values = {}
             for tag in tags:
-                if settled := attributes[tag].values(candidate.paper):
-                    values[tag] = settled
+                decided = attributes[tag].values(candidate.paper)
+                if decided:
+                    values[tag] = decided
                 elif candidate.is_open(tag):
                     values[tag] = candidate.values_in_readings(tag)
             sources: dict[str, None] = {}
@@ -507,17 +555,17 @@ def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candida
             for reading in candidate.readings:
                 if any(reading.tags.get(tag) in values[tag] for tag in values):
                     sources |= dict.fromkeys(reading.sources)
-                    if reading.copy:  # its addresses, except the paper's own: those listed, or with an identifier
+                    if reading.copy:  # URLs of the paper's own, or with an identifier, are no copies
                         paper_urls = candidate.paper.urls
                         copies += [url for url in reading.sources if url not in paper_urls and not recognise_url(url)]
             is_certain = name in with_candidates.falls_by
             urls = tuple(sources or candidate.paper.urls[:1])
-            listed.append(Cause(verdict.claim, name, is_certain, values, urls, tuple(copies), candidate.proposal))
-    return tuple(listed)
+            all_causes.append(Cause(verdict.claim, name, is_certain, values, urls, tuple(copies), candidate.proposal))
+    return tuple(all_causes)
 
 
-def _tags(attribute: Attribute) -> tuple[str, ...]:
-    """Return the tags that an attribute has values of: a facet, or all terms of a facet of levels; none for a fact."""
+def _tag_names(attribute: Attribute) -> tuple[str, ...]:
+    """Return the tags behind an attribute: its facet, all terms of a facet with levels, or none for a fact."""
     facet = attribute.facet
     if facet is not None and facet.kind is Kind.LEVELS and attribute.name == facet.field:
         return tuple(term.id for term in facet.terms)

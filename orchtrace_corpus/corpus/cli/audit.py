@@ -94,7 +94,7 @@ def sample(
     always = coding.sparse_papers(papers, attributes, axes, 2) if include_sparse else ()
     stratum = find(stratify, attributes) if stratify else None
     drawn = coding.sample(papers, size, stratify=stratum, always=always, seed=seed)
-    text = coding.blank(drawn, coding.select_columns(pool.taxonomy, fields))
+    text = coding.blank_sheet(drawn, coding.select_columns(pool.taxonomy, fields))
     if output:
         write_new(output, text)
     else:
@@ -147,7 +147,7 @@ def compare(
     if is_screening and len(sheets) < 2:
         raise CommandUseError(f"{sheets[0]} is a sheet of screening, and needs a second reader's", "Name two sheets.")
     columns = sheet_columns(pool.taxonomy) if is_screening else columns
-    merged = coding.merged(columns, merges)
+    merged = coding.allow_merged_terms(columns, merges)
     readers: list[Sheet] = []
     findings: list[Finding] = []
     for path, text in texts.items():
@@ -173,9 +173,9 @@ def compare(
         findings += coding.missing_rows(readers)
         if with_corpus or len(readers) == 1:
             coded = {key for sheet in readers for key in sheet.codes}
-            readers.append(coding.as_coded([paper for paper in pool.papers if paper.key in coded], columns))
+            readers.append(coding.tags_as_sheet([paper for paper in pool.papers if paper.key in coded], columns))
     _tell(session, findings)
-    coarse = [coding.coarser(reader, columns, merges) for reader in readers]
+    coarse = [coding.merge_terms(reader, columns, merges) for reader in readers]
     agreements = agreement.compare(coarse, columns, resamples=resamples, seed=seed)
     shown = [reader.name for reader in readers]
     left_out = sum(finding.code == "K105" for finding in findings)
@@ -253,7 +253,7 @@ def _record(
     recorded = corpus.disputes
     if recorded.findings:
         raise InvalidCorpusError("\n".join((f"{store.DISPUTES} has errors:", *map(str, recorded.findings))))
-    own = coding.as_coded(pool.papers, coding.columns(pool.taxonomy))
+    own = coding.tags_as_sheet(pool.papers, coding.columns(pool.taxonomy))
     by_name = bool(reading)
     proposed = tags.propose_disputes(own, sheets, merges, recorded.items, pool.taxonomy, source, by_name=by_name)
     if reading and not proposed.added and not proposed.extended:

@@ -17,7 +17,15 @@ from orchtrace_corpus.base.text.table import Table, envelope, markdown, records
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, exclusion_attributes, find, paper_attributes
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceState, cover, list_tags
 from orchtrace_corpus.corpus.analysis.query import Query
-from orchtrace_corpus.corpus.analysis.statistics import count, count_levels, coverage, cross, fills, gap_axes, summarise
+from orchtrace_corpus.corpus.analysis.statistics import (
+    candidates_by_cell,
+    count,
+    count_levels,
+    coverage,
+    cross,
+    gap_axes,
+    summarise,
+)
 from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import Caption, Reading, Where, With, argument, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession, check_caption, paper_query
@@ -269,7 +277,7 @@ def gaps(
 
         proposed = select_proposed(session.files.candidates.require())
         chosen = [candidate for candidate in proposed if query.matches(candidate.paper)]
-        cells = cells._replace(candidates=fills(chosen, *axes))
+        cells = cells._replace(candidates=candidates_by_cell(chosen, *axes))
     names = [axis.name for axis in axes]
     is_marked = output_format is Format.TABLE and reading is ReadingName.PUBLISHED
     note = _contested_note(session, pool._replace(papers=papers), names, query) if is_marked else ""

@@ -325,7 +325,7 @@ def search(
     if any(hit.missing for hits in all_hits for hit in hits):
         session.output.note("corpus: no record holds every word; these hold the most")
     papers, excluded, awaiting = all_hits
-    direct = (lookup.direct(papers), lookup.direct(excluded), lookup.direct(awaiting))
+    direct = (lookup.direct_hits(papers), lookup.direct_hits(excluded), lookup.direct_hits(awaiting))
     if output_format is Format.TABLE and not show_all and any(direct):
         papers, excluded, awaiting = direct
     if sort:
@@ -354,10 +354,10 @@ def search(
     session.output.note(" and ".join(part for part in (", ".join(counts[:-1]), counts[-1]) if part))
     if left_out := sum(map(len, all_hits)) - len(papers) - len(excluded) - len(awaiting):
         session.output.note(f"corpus: {left_out} more only by the name or meaning of a tag's field; see --all")
-    places = [place for hits in all_hits for hit in hits for place in hit.found]
-    present = {place.word for place in places}
+    matches = [match for hits in all_hits for hit in hits for match in hit.matches]
+    present = {match.word for match in matches}
     missing = {word for hits in all_hits for hit in hits for word in hit.missing}
-    has_all = places and present | missing <= {place.word for place in places if place.is_same}
+    has_all = matches and present | missing <= {match.word for match in matches if match.is_same}
     near = lookup.near_words(searched, candidates, words, present) if selected and not has_all else ()
     remarks = []
     if not any(all_hits):

@@ -23,7 +23,7 @@ from orchtrace_corpus.base.identifiers import (
     recognise_url,
 )
 from orchtrace_corpus.corpus.analysis.attributes import paper_attributes
-from orchtrace_corpus.corpus.analysis.matching import LONGEST_NAME, Match, Sign, identifier_text, identifiers_of
+from orchtrace_corpus.corpus.analysis.matching import MAX_NAME_WORDS, Match, Sign, identifier_text, identifiers_of
 from orchtrace_corpus.corpus.analysis.query import parse_conditions
 from orchtrace_corpus.corpus.edit.fixes import FIXES
 from orchtrace_corpus.corpus.formats import Item, complete_item
@@ -190,7 +190,7 @@ def key_for(paper: Paper, used_keys: Collection[str]) -> str:
     """
     name = re.split(r"[?!] ", paper.title.partition(": ")[0])[-1]
     words = _key_words(name) if ": " in paper.title else []
-    if not words or len(words) > LONGEST_NAME:
+    if not words or len(words) > MAX_NAME_WORDS:
         all_words = _key_words(paper.title)
         words = [word for word in all_words if word not in _SMALL_WORDS] or all_words
         words = words[:_MAX_KEY_WORDS]

@@ -74,7 +74,7 @@ def comment(document: Document) -> str:
     if document["has_meaning"]:
         parts += [f"**{difference.headline(document)}**", "", compared, ""]
     else:
-        parts += [f"**{difference.nothing(document)}**", ""]
+        parts += [f"**{difference.meaningless_change(document)}**", ""]
     remarks = [code_span(remark[:_MAX_REMARK]) for remark in document["remarks"]]
     for remark in remarks[: _fitting(remarks, _NEW_BYTES)]:
         parts += [remark, ""]

@@ -95,7 +95,7 @@ def table(coverage: Coverage) -> Table:
         expected: tuple[Cell, ...] = (round(gap.expected, 2), gap.nearest) if gap else (None, ())
         state = states.get(pair, "covered") if NO_CELLS.isdisjoint(pair) else "not applicable"
         candidates = () if coverage.candidates is None else (coverage.candidates.get(pair, ()),)
-        rows.append((*pair, crosstab.number(*pair), state, *expected, *candidates))
+        rows.append((*pair, crosstab.count_in(*pair), state, *expected, *candidates))
     columns += [] if coverage.candidates is None else ["candidates"]
     return Table("cells", _coverage_title(coverage), tuple(columns), tuple(rows))
 
@@ -134,7 +134,7 @@ def _number(pair: _Pair, crosstab: Crosstab) -> int:
     row, column = pair
     rows = [row] if row is not None else [value for value in crosstab.row_values if value not in NO_CELLS]
     columns = [column] if column is not None else [value for value in crosstab.column_values if value not in NO_CELLS]
-    return sum(crosstab.number(row, column) for row in rows for column in columns)
+    return sum(crosstab.count_in(row, column) for row in rows for column in columns)
 
 
 def _head(value: str | None) -> str:

@@ -1,9 +1,9 @@
-"""The meaning of a change: as a JSON document, and that document in sentences, which `comment` writes as Markdown.
+"""A change of the corpus as a JSON document, and that document in sentences, which `comment` writes as Markdown.
 
-A sentence is a sequence of words: words of this tool are `Own`, all others are texts of the data, which must not act
-as markup. In a changed value, the earlier part is `Gone` and the later one `New`; code points tell parts apart that
-look alike. Sentences come from the document alone, and this module imports only the standard library and `base`: the
-comment is written where no code of the pull request runs and nothing else is installed.
+A sentence is a sequence of words. Words of this tool are `Own`; all others are texts of the data, which must not act as
+markup. In a changed value, `Gone` parts are in the earlier text only, and `New` parts in the later one only; if they
+look alike, their code points are added. Sentences are made from the document alone, and this module imports only the
+standard library and `base`, since the comment is written where nothing else is installed.
 """
 
 import re
@@ -49,7 +49,7 @@ Document: TypeAlias = Mapping[str, Any]
 
 
 class Entry(NamedTuple):
-    """A sentence and those below it, with their line in a data file, in the earlier state if `is_gone`."""
+    """A sentence, the details below it, and the place in a data file; in the earlier state if `is_gone`."""
 
     lines: Sequence[Words]
     path: str = ""
@@ -58,7 +58,7 @@ class Entry(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A heading and its entries; with `is_new`, no entry is about a record of the earlier state."""
+    """A heading and its entries; if `is_new`, no entry is about a record of the earlier state."""
 
     title: Own
     entries: Sequence[Entry]
@@ -72,33 +72,34 @@ _TURNS = {
     "holds today again": ("Claims that hold today again", "claim holds today again", "claims hold today again"),
     "new": ("Claims new", "claim new", "claims new"),
 }
-"""The changes of claims: the heading, and the nouns of the headline."""
+"""For each change of a claim its heading, and its name in the headline for one claim and for several."""
 
 _PIPE_WIDTH = 100
 _COLON, _ARROW, _COMMA, _SEMICOLON = Own(": "), Own(" -> "), Own(", "), Own("; ")
 MAX_FILES = 1000
 """The most files outside the data that the document names; the others are counted."""
 MAX_FILES_NAMED = 20
+"""The most of them that a text for the terminal names."""
 MAX_PATH = 200
 """The most characters that are shown of a path outside the data, so that none fills a comment."""
 _MAX_SUBJECTS = 25
-"""The most kinds of files with sections of their own."""
-_MANY_ALIKE = 3
+"""The most kinds of files that have sections of their own."""
+_MIN_GROUP = 3
 """The fewest records with the same changes that are named together."""
 _MAX_NAMES = 40
 """The most records in a line."""
 _SHORT = 40
-"""The longest text that is shown whole, and the length that is shown around a change of a longer one."""
+"""The most characters of a text that is shown whole, and the context that is shown around a change of a longer text."""
 _LONG = 2000
-"""The longest text that is shown whole if it has little in common with the other one."""
+"""The most characters of a text that is shown whole if it has little in common with the other text."""
 _MAX_TOKENS = 600
-"""The most words that are compared with each other, since time grows with their square."""
+"""The most words that are compared with each other, since the time grows with the square of their number."""
 _MAX_CODE_POINTS = 8
-"""The most characters beyond ASCII in which two texts that look alike can differ."""
-_ALIKE = str.maketrans("1I|0", "lllO")
-_KINDS = {str: "text", list: "list", dict: "fields", int: "number", bool: "truth"}
+"""The most characters beyond ASCII that are named by their code points."""
+_LOOKALIKES = str.maketrans("1I|0", "lllO")
+_TYPE_NAMES = {str: "text", list: "list", dict: "fields", int: "number", bool: "truth"}
 
-_ASKED = {
+_QUESTIONS = {
     "bibliography": Own("title, year, venue and identifiers are those of the work"),
     "fields": Own("the survey's own fields say what the sources say"),
     "authors": Own("the authors are these, in this order"),
@@ -113,7 +114,7 @@ _ASKED = {
     "changed": Own("there is a reason for each change, and what is now is right"),
     "removed": Own("there is a reason to remove it"),
 }
-"""The questions to a person, by topic."""
+"""What a reviewer should check, by topic."""
 
 
 def as_document(change: "Difference") -> dict[str, Any]:
@@ -146,7 +147,9 @@ def _plain(value: Any) -> Any:
         value = value._asdict()
     if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return value
 
 
 def refusal(names: tuple[str, str], outside: Sequence[str], reason: str) -> dict[str, Any]:
@@ -160,6 +163,11 @@ def _outside(files: Sequence[str]) -> dict[str, Any]:
 
 def _claim_data(turn: "ClaimTurn") -> dict[str, Any]:
     was, now = turn
+    pools = {}
+    for name, pool in now.pools.items():
+        held = was.pools[name].holds if was is not None and name in was.pools else None
+        by = list(pool.falls_by)
+        pools[name.value] = {"before": held, "after": pool.holds, "found": pool.found, "falls_by": by}
     return {
         "id": now.claim.id,
         "turn": turn.turn,
@@ -168,15 +176,7 @@ def _claim_data(turn: "ClaimTurn") -> dict[str, Any]:
         "after": now.holds,
         "expected": now.expected,
         "found": now.found,
-        "pools": {
-            name.value: {
-                "before": was.pools[name].holds if was is not None and name in was.pools else None,
-                "after": pool.holds,
-                "found": pool.found,
-                "falls_by": list(pool.falls_by),
-            }
-            for name, pool in now.pools.items()
-        },
+        "pools": pools,
     }
 
 
@@ -192,43 +192,46 @@ def _finding_data(finding: Finding) -> dict[str, Any]:
 
 def text(document: Document, width: int | None) -> list[Line]:
     """Return the change for a terminal."""
-    room = width or _PIPE_WIDTH
-    head = headline(document) if document["has_meaning"] else nothing(document)
+    available = width or _PIPE_WIDTH
+    head = headline(document) if document["has_meaning"] else meaningless_change(document)
     sentences = [files_outside(document, MAX_FILES_NAMED), [head], *([remark] for remark in document["remarks"])]
-    blocks = [[part for sentence in sentences if sentence for part in _lines(sentence, room)]]
+    blocks = [[part for sentence in sentences if sentence for part in _lines(sentence, available)]]
     for section in sections(document):
         lines: list[Line] = [line(section.title, "heading")]
         for entry in section.entries:
-            for index, words in enumerate(entry.lines):
-                lines += _lines(words, room, "    " if index else "  ", "      " if index else "    ")
+            sentence, *details = entry.lines
+            lines += _lines(sentence, available, "  ", "    ")
+            for detail in details:
+                lines += _lines(detail, available, "    ", "      ")
         blocks.append(lines)
     blocks += [table.lines(shifts, width) for shifts in shift_tables(document)]
-    if document["has_meaning"] and (left := claims_left(document)):
-        blocks.append(_lines(left, room))
+    left = claims_left(document)
+    if document["has_meaning"] and left:
+        blocks.append(_lines(left, available))
     return separated(blocks)
 
 
 def _lines(words: Words, width: int, first: str = "", rest: str = "") -> list[Line]:
-    """Return words for a terminal, broken into lines."""
+    """Return words for a terminal, broken into lines that begin with `first` and `rest`."""
     marks = {Gone: ("[-", "-]"), New: ("{+", "+}")}
-    shown = ""
+    sentence = ""
     for word in words:
-        opened, closed = marks.get(type(word), ("", ""))
-        shown += f"{opened}{printable(word, limit=len(word))}{closed}"
-    return [line(part) for part in wrap(shown, width, first=first, rest=rest)]
+        opening, closing = marks.get(type(word), ("", ""))
+        sentence += f"{opening}{printable(word, limit=len(word))}{closing}"
+    return [line(part) for part in wrap(sentence, width, first=first, rest=rest)]
 
 
-def files_outside(document: Document, most: int) -> Words:
-    """Name the files that a pull request changes outside data/, at most so many; empty without any."""
-    total, files = document["outside"]["total"], document["outside"]["files"][:most]
+def files_outside(document: Document, limit: int) -> Words:
+    """Name up to `limit` files that a pull request changes outside data/; empty if it changes none."""
+    total, files = document["outside"]["total"], document["outside"]["files"][:limit]
     if not total:
         return ()
     files = [name if len(name) <= MAX_PATH else f"{name[:MAX_PATH]}…" for name in files]
     more = f", and {total - len(files)} more." if total > len(files) else "."
-    return [Own(f"This pull request changes {pluralize(total, 'file')} outside data/: "), *_listed(files), Own(more)]
+    return [Own(f"This pull request changes {pluralize(total, 'file')} outside data/: "), *_list(files), Own(more)]
 
 
-def nothing(document: Document) -> Own:
+def meaningless_change(document: Document) -> Own:
     """Return the sentence for a change without meaning."""
     files = document["files"]
     if not files:
@@ -238,26 +241,29 @@ def nothing(document: Document) -> Own:
 
 
 def headline(document: Document) -> Own:
-    """Return the change in a line."""
+    """Return a line with the numbers of changes: of records by subject, of claims, and of findings."""
     parts = []
     for subject, files in _by_subject(document):
-        records = [record for file in files for record in file["records"]]
-        counts = {
-            kind: sum(1 if record["name"] else len(record["values"]) for record in records if record["change"] == kind)
-            for kind in ("changed", "removed", "added")
-        }
-        shown = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-        parts += [f"{subject}: {shown}"] if shown else []
-    counted = [(len(_turned(document, turn)), singular, plural) for turn, (_, singular, plural) in _TURNS.items()]
-    counted += [(len(document["findings"][kind]), f"finding {kind}", f"findings {kind}") for kind in ("new", "gone")]
-    return Own("; ".join([*parts, *(pluralize(*part) for part in counted if part[0])]) + ".")
+        counts = dict.fromkeys(("changed", "removed", "added"), 0)
+        for record in (record for file in files for record in file["records"]):
+            # Of a file that is no list of records, the values are counted.
+            counts[record["change"]] += 1 if record["name"] else len(record["values"])
+        nonzero = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+        if nonzero:
+            parts.append(f"{subject}: {nonzero}")
+    counts_and_nouns = [(len(_turned_claims(document, turn)), one, more) for turn, (_, one, more) in _TURNS.items()]
+    counts_and_nouns.append((len(document["findings"]["new"]), "finding new", "findings new"))
+    counts_and_nouns.append((len(document["findings"]["gone"]), "finding gone", "findings gone"))
+    parts += [pluralize(count, one, more) for count, one, more in counts_and_nouns if count]
+    return Own("; ".join(parts) + ".")
 
 
 def sections(document: Document) -> Iterator[Section]:
     """Yield the sections that have entries: what broke, what changed of earlier records, then what is new."""
 
     def claims(turn: str) -> Section:
-        return Section(Own(_TURNS[turn][0]), list(map(_claim, _turned(document, turn))), is_new=turn == "new")
+        entries = [_claim_entry(claim) for claim in _turned_claims(document, turn)]
+        return Section(Own(_TURNS[turn][0]), entries, is_new=turn == "new")
 
     def questions(title: str, *, is_new: bool) -> Section:
         reviews = [review for review in document["to_judge"] if review["is_new"] is is_new]
@@ -287,36 +293,41 @@ def _findings(document: Document, kind: str) -> list[Entry]:
 
 
 def shift_tables(document: Document) -> list[Table]:
-    """Return the counts that changed, and the cells that are filled or empty now, as tables."""
-    shifts = [("total", name, *pair) for name, pair in document["totals"].items() if pair[0] != pair[1]]
-    shifts += [(row["fields"][0], row["values"][0], row["before"], row["after"]) for row in document["counts"]]
-    counts = tuple((*shift, f"{shift[-1] - shift[-2]:+d}") for shift in shifts)
-    cells = tuple(
-        (" x ".join(cell["fields"]), " x ".join(cell["values"]), cell["before"], cell["after"], cell["turn"])
-        for cell in document["cells"]
-    )
+    """Return tables of the counts that changed, and of the cells that are filled or empty now."""
+    counts = []
+    for name, (before, after) in document["totals"].items():
+        if before != after:
+            counts.append(("total", name, before, after, f"{after - before:+d}"))
+    for shift in document["counts"]:
+        change = f"{shift['after'] - shift['before']:+d}"
+        counts.append((shift["fields"][0], shift["values"][0], shift["before"], shift["after"], change))
+    cells = []
+    for cell in document["cells"]:
+        fields, values = " x ".join(cell["fields"]), " x ".join(cell["values"])
+        cells.append((fields, values, cell["before"], cell["after"], cell["turn"]))
     tables = (
-        Table("counts", "Counts", ("field", "value", "before", "after", "change"), counts),
-        Table("cells", "Cells", ("fields", "values", "before", "after", "what"), cells),
+        Table("counts", "Counts", ("field", "value", "before", "after", "change"), tuple(counts)),
+        Table("cells", "Cells", ("fields", "values", "before", "after", "what"), tuple(cells)),
     )
-    return [shifted for shifted in tables if shifted.rows]
+    return [table for table in tables if table.rows]
 
 
 def claims_left(document: Document) -> Words:
-    """Return how many claims the change does not affect, and which of these fall today; empty without any."""
+    """Return how many claims the change does not affect, and which of them fail today; empty without such claims."""
     left, falling = document["claims"]["left"], document["claims"]["falling"]
     if not left:
         return ()
     words: list[str] = [Own(f"{left} {'claim is' if left == 1 else 'claims are'} as before.")]
     if falling:
-        words.append(Own(f" Of these {len(falling)} fall{'s' * (len(falling) == 1)} over the pool of today: "))
-        words += _listed(falling[:_MAX_NAMES])
+        verb = "falls" if len(falling) == 1 else "fall"
+        words.append(Own(f" Of these {len(falling)} {verb} over the pool of today: "))
+        words += _list(falling[:_MAX_NAMES])
         words.append(Own(f" and {len(falling) - _MAX_NAMES} more." if len(falling) > _MAX_NAMES else "."))
     return words
 
 
 def _by_subject(document: Document) -> Iterable[tuple[str, list[Document]]]:
-    """Return the files of each subject, which is a plain noun, since it is among our own words."""
+    """Return the changed files by subject, such as `papers`; a subject that is no plain noun could act as markup."""
     subjects: dict[str, list[Document]] = {}
     for file in document["files"]:
         subject = document["noun"][1] if file["subject"] == "papers" else str(file["subject"])
@@ -327,28 +338,31 @@ def _by_subject(document: Document) -> Iterable[tuple[str, list[Document]]]:
 
 
 def _records(document: Document, subject: str, files: Sequence[Document], kind: str) -> Section:
-    """Return the records of a subject that were added, removed or changed; those with the same changes together."""
-    alike: dict[str, list[tuple[Document, Document]]] = {}
+    """Return the records of a subject that were added, removed or changed; records with the same changes together."""
+    groups: dict[str, list[tuple[Document, Document]]] = {}  # by changes: the file and the record
     for file in files:
         for record in file["records"]:
             if record["change"] == kind:
                 values = [(value["path"], value["before"], value["after"]) for value in record["values"]]
-                alike.setdefault(repr(values), []).append((file, record))
+                groups.setdefault(repr(values), []).append((file, record))
     entries = []
-    for group in alike.values():
+    for group in groups.values():
         names = [_name(document, file, record) for file, record in group]
-        if len(names) >= _MANY_ALIKE:
-            names = [[Own(f"{len(names)} {subject}: "), *_joined(names, _COMMA)]]
-        for name, (file, record) in zip(names, group, strict=False):
+        if len(names) >= _MIN_GROUP:
+            names = [[Own(f"{len(names)} {subject}: "), *_join(names, _COMMA)]]
+        for name, (file, record) in zip(names, group, strict=False):  # one name stands for a whole group
             lines = _with_values(name, record["values"], kind)
             entries.append(Entry(lines, file["path"], record["line"], kind == "removed"))
     return Section(Own(f"{subject[:1].upper()}{subject[1:]} {kind}"), entries, is_new=kind == "added")
 
 
 def _name(document: Document, file: Document, record: Document) -> Words:
-    """Return the name of a record, and its file unless it is the usual one of its subject."""
-    is_elsewhere = not record["name"] or file["path"] != f"data/{file['subject']}.yaml"
-    words = _listed(filter(None, (file["path"] * is_elsewhere, record["name"])), Own(" "))
+    """Return the name of a record, and its file unless it is the usual file of its subject."""
+    words: list[str] = [record["name"]]
+    if not record["name"]:
+        words = [file["path"]]
+    elif file["path"] != f"data/{file['subject']}.yaml":
+        words = [file["path"], Own(" "), record["name"]]
     if record["change"] == "changed" and record["was"] != record["name"]:
         words += [Own(", until now "), record["was"]]
     exclusion = document["moved"].get(record["name"]) if file["path"] == "data/papers.yaml" else None
@@ -358,17 +372,20 @@ def _name(document: Document, file: Document, record: Document) -> Words:
 
 
 def _with_values(name: Words, values: Sequence[Document], kind: str) -> list[Words]:
-    """Return the changes of a record: a single one in the line of its name, several in a line each."""
+    """Return the changes of a record: a single change in the line of its name, several in a line each."""
     lines = [words for value in values for words in _value_lines(value, is_whole=kind != "changed")]
     return [[*name, _COLON, *lines[0]]] if len(lines) == 1 else [name, *lines]
 
 
 def _value_lines(value: Document, *, is_whole: bool) -> Iterator[Words]:
-    """Yield the change of a value in a line; items that were added or removed in a line each."""
+    """Yield the change of a value in a line; mappings in a list that was added or removed have a line each.
+
+    If `is_whole`, the whole record was added or removed, which is not repeated here.
+    """
     path = "".join(part if part.startswith("[") else f".{part}" for part in value["path"]).removeprefix(".")
     before, after = value["before"], value["after"]
     if before is not None and after is not None:
-        yield [path, _COLON, *compared(before, after)]
+        yield [path, _COLON, *compare(before, after)]
         return
     only = after if before is None else before
     verb = _COLON if is_whole else Own(" added: " if before is None else " removed: ")
@@ -379,127 +396,154 @@ def _value_lines(value: Document, *, is_whole: bool) -> Iterator[Words]:
         yield [path, verb, *_value(only)]
 
 
-def compared(before: Any, after: Any) -> list[str]:
-    """Return what was and what is, with what differs between them marked; never two halves that look alike."""
+def compare(before: Any, after: Any) -> list[str]:
+    """Return the earlier and the later value with their differences marked, even if both look alike."""
     if before == after:
         return _value(before)
     if isinstance(before, str) and isinstance(after, str):
-        return _compared_texts(before, after)
+        return _compare_texts(before, after)
     are_lists = isinstance(before, list) and isinstance(after, list)
     if are_lists and all(isinstance(item, str) for item in (*before, *after)):
-        return _compared_lists(before, after)
-    sides = [_value(side) for side in (before, after)]
-    if type(before) is not type(after):
-        for words, side in zip(sides, (before, after), strict=True):
-            words.insert(0, Own(f"({_KINDS[type(side)]}) "))
-    return [*sides[0], _ARROW, *sides[1]]
+        return _compare_lists(before, after)
+    if type(before) is type(after):
+        return [*_value(before), _ARROW, *_value(after)]
+    old_type, new_type = (Own(f"({_TYPE_NAMES[type(side)]}) ") for side in (before, after))
+    return [old_type, *_value(before), _ARROW, new_type, *_value(after)]
 
 
-def _compared_texts(before: str, after: str) -> list[str]:
+def _compare_texts(before: str, after: str) -> list[str]:
+    """Return both texts whole if they are short or have little in common, else one text with changes marked in it."""
     runs = _text_runs(before, after)
     shared = sum(len(was) for was, _, is_equal in runs if is_equal)
-    is_short = max(len(before), len(after)) <= _SHORT and "://" not in before
-    is_another = 2 * shared < max(len(before), len(after)) <= _LONG
+    longer = max(len(before), len(after))
+    is_short = longer <= _SHORT and "://" not in before
+    is_another = 2 * shared < longer <= _LONG
     if is_short or is_another:
         return [*_value(before), _ARROW, *_value(after), *_code_points(before, after)]
     words: list[str] = []
     for index, (was, now, is_equal) in enumerate(runs):
+        is_first, is_last = index == 0, index == len(runs) - 1
         if not is_equal:
-            named = _code_points(was, now)
-            words += [*([Gone(was)] if was else []), *([New(now)] if now else []), *named]
-            words += [Own(" ")] if named and index < len(runs) - 1 else []
-            continue
-        if len(was) <= 2 * _SHORT:
+            if was:
+                words.append(Gone(was))
+            if now:
+                words.append(New(now))
+            code_point_words = _code_points(was, now)
+            words += code_point_words
+            if code_point_words and not is_last:
+                words.append(Own(" "))
+        elif len(was) <= 2 * _SHORT:
             words.append(Part(was))
-            continue
-        if index > 0:
-            words += [Part(re.sub(r"\S*$", "", was[:_SHORT]) or was[:_SHORT]), Own(" …")]
-        if index < len(runs) - 1:
-            words += [Own(" " if index > 0 else "… "), Part(re.sub(r"^\S*", "", was[-_SHORT:]) or was[-_SHORT:])]
+        else:  # shorten the equal run, if possible between two words
+            if not is_first:
+                words += [Part(re.sub(r"\S*$", "", was[:_SHORT]) or was[:_SHORT]), Own(" …")]
+            if not is_last:
+                words += [Own("… " if is_first else " "), Part(re.sub(r"^\S*", "", was[-_SHORT:]) or was[-_SHORT:])]
     return words
 
 
-def _compared_lists(before: Sequence[str], after: Sequence[str]) -> list[str]:
+def _compare_lists(before: Sequence[str], after: Sequence[str]) -> list[str]:
     parts: list[Words] = []
     for old, new, is_equal in _runs(before, after):
-        if is_equal:
-            kept = [[item] if len(item) <= 2 * _SHORT else [item[:_SHORT], Own(" …")] for item in old]
-            parts += kept if len(kept) <= 4 else [[Own(f"({len(kept)} that are as before)")]]
+        if is_equal and len(old) > 4:
+            parts.append([Own(f"({len(old)} that are as before)")])
             continue
         for was, now in zip_longest(old, new):
-            if was is not None and now is not None and was != now:
-                parts.append(_compared_texts(was, now))
+            if is_equal:
+                parts.append([was] if len(was) <= 2 * _SHORT else [was[:_SHORT], Own(" …")])
+            elif was is None:
+                parts.append([New(now)])
+            elif now is None:
+                parts.append([Gone(was)])
             else:
-                parts.append([Gone(was)] if now is None else [now if was == now else New(now)])
-    is_order = sorted(before) == sorted(after)
-    return [*_joined(parts, _SEMICOLON), *([Own(" (the same in another order)")] if is_order else [])]
+                parts.append([now] if was == now else _compare_texts(was, now))
+    order = [Own(" (the same in another order)")] if sorted(before) == sorted(after) else []
+    return [*_join(parts, _SEMICOLON), *order]
 
 
 def _runs(before: Sequence[str], after: Sequence[str]) -> list[tuple[list[str], list[str], bool]]:
-    """Return the runs of two sequences that are equal or differ, in turn."""
-    shortest = min(len(before), len(after))
-    head = next((at for at in range(shortest) if before[at] != after[at]), shortest)
-    tail = next((at for at in range(shortest - head) if before[-1 - at] != after[-1 - at]), shortest - head)
-    old, new = [*before[head : len(before) - tail]], [*after[head : len(after) - tail]]
+    """Return the runs of two sequences in order: the items of each sequence, and True if these are equal."""
+    shorter = min(len(before), len(after))
+    head = 0  # the number of equal items at the beginning
+    while head < shorter and before[head] == after[head]:
+        head += 1
+    tail = 0  # the number of equal items at the end
+    while tail < shorter - head and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    old, new = list(before[head : len(before) - tail]), list(after[head : len(after) - tail])
     inner = [(old, new, False)]
     if max(len(old), len(new)) <= _MAX_TOKENS:
         codes = SequenceMatcher(None, old, new).get_opcodes()
         inner = [(old[a:b], new[c:d], kind == "equal") for kind, a, b, c, d in codes]
-    start, end = [*before[:head]], [*before[len(before) - tail :]]
-    return [run for run in ((start, start, True), *inner, (end, end, True)) if run[0] or run[1]]
+    beginning, end = list(before[:head]), list(before[len(before) - tail :])
+    runs = [(beginning, beginning, True), *inner, (end, end, True)]
+    return [(was, now, is_equal) for was, now, is_equal in runs if was or now]
 
 
 def _text_runs(before: str, after: str) -> list[tuple[str, str, bool]]:
-    """Return the runs of two texts, word by word; signs between two changes are a part of them."""
+    """Return the runs of two texts by words. Blanks and punctuation between two changes belong to the changes."""
     runs: list[tuple[str, str, bool]] = []
-    for old, new, is_equal in _runs(*(re.findall(r"\w+|\s+|[^\w\s]", side) for side in (before, after))):
+    tokens = re.compile(r"\w+|\s+|[^\w\s]")
+    for old, new, is_equal in _runs(tokens.findall(before), tokens.findall(after)):
         was, now = "".join(old), "".join(new)
-        is_between = is_equal and bool(runs) and not runs[-1][2] and not re.search(r"\w", was)
-        if runs and (is_between or runs[-1][2] == is_equal):
-            runs[-1] = (runs[-1][0] + was, runs[-1][1] + now, runs[-1][2])
-        else:
-            runs.append((was, now, is_equal))
+        if runs:
+            last_was, last_now, last_is_equal = runs[-1]
+            is_between = is_equal and not last_is_equal and not re.search(r"\w", was)
+            if is_between or last_is_equal == is_equal:
+                runs[-1] = (last_was + was, last_now + now, last_is_equal)
+                continue
+        runs.append((was, now, is_equal))
     return runs
 
 
 def _code_points(before: str, after: str) -> list[str]:
-    """Name the characters in which two texts differ, if they look alike or differ in letters beyond ASCII."""
-    old, new = set(before), set(after)
-    beyond_ascii = [character for character in old ^ new if not character.isascii()]
-    if _look(before) != _look(after) and not 0 < len(beyond_ascii) <= _MAX_CODE_POINTS:
+    """Name the characters in which two texts first differ, if they look alike or differ in a few beyond ASCII."""
+    beyond_ascii = [character for character in set(before) ^ set(after) if not character.isascii()]
+    if _appearance(before) != _appearance(after) and not 0 < len(beyond_ascii) <= _MAX_CODE_POINTS:
         return []
-    (was, now, _), *_ = [run for run in _runs(before, after) if not run[2]] or [([], [], False)]
+    was: list[str] = []
+    now: list[str] = []
+    for old, new, is_equal in _runs(before, after):
+        if not is_equal:
+            was, now = old, new
+            break
     return [Own(f" ({code_points(was) or 'nothing'}"), _ARROW, Own(f"{code_points(now) or 'nothing'})")]
 
 
-def _look(text: str) -> str:
-    """Return a text as it looks: without blanks, letters and digits that are drawn alike as one."""
-    return re.sub(r"\s+", "", unicodedata.normalize("NFKC", printable(text, limit=len(text)))).translate(_ALIKE)
+def _appearance(text: str) -> str:
+    """Return a text without what is hard to see: blanks, and differences between characters such as l and 1."""
+    normalized = unicodedata.normalize("NFKC", printable(text, limit=len(text)))
+    return re.sub(r"\s+", "", normalized).translate(_LOOKALIKES)
 
 
 def _value(value: object, *, is_inner: bool = False) -> list[str]:
-    """Return a value in words; inside another one in brackets, so that it shows where it ends."""
+    """Return a value in words; a list or mapping inside another value has brackets, which show where it ends."""
+    if value is None:
+        return [Own("(none)")]
+    if value == "":
+        return [Own("(empty)")]
     if isinstance(value, Mapping):
         parts = [[name, _COLON, *_value(part, is_inner=True)] for name, part in value.items()]
-        opened, closed = Own("{"), Own("}")
+        opening, closing = Own("{"), Own("}")
     elif isinstance(value, list):
-        parts, opened, closed = [_value(part, is_inner=True) for part in value], Own("("), Own(")")
+        parts = [_value(part, is_inner=True) for part in value]
+        opening, closing = Own("("), Own(")")
     else:
-        return [str(value)] if value not in ("", None) else [Own("(none)" if value is None else "(empty)")]
-    words = _joined(parts, _SEMICOLON) or [Own("(empty)")]
-    return [opened, *words, closed] if is_inner else words
+        return [str(value)]
+    words = _join(parts, _SEMICOLON) or [Own("(empty)")]
+    return [opening, *words, closing] if is_inner else words
 
 
 def _questions(reviews: Iterable[Document]) -> Iterator[Entry]:
-    """Yield the questions to a person, those about the same topics together."""
-    records: dict[tuple[str, ...], list[Words]] = {}
+    """Yield the questions to a reviewer; records with the same questions share a line."""
+    names_by_questions: dict[tuple[str, ...], list[Words]] = {}
     for review in reviews:
-        name = _listed(filter(None, (review["path"], review["record"])), Own(" "))
-        records.setdefault(tuple(review["questions"]), []).append(name)
-    for questions, names in records.items():
-        asked = _listed((_ASKED[question] for question in questions), _SEMICOLON)
+        name = _list((part for part in (review["path"], review["record"]) if part), Own(" "))
+        names_by_questions.setdefault(tuple(review["questions"]), []).append(name)
+    for questions, names in names_by_questions.items():
+        sentences = _list((_QUESTIONS[question] for question in questions), _SEMICOLON)
         for start in range(0, len(names), _MAX_NAMES):
-            yield Entry([[*_joined(names[start : start + _MAX_NAMES], _COMMA), _COLON, *asked]])
+            yield Entry([[*_join(names[start : start + _MAX_NAMES], _COMMA), _COLON, *sentences]])
 
 
 def _asides(document: Document) -> Iterator[Entry]:
@@ -509,31 +553,35 @@ def _asides(document: Document) -> Iterator[Entry]:
             yield Entry(_with_values([file["path"]], [value], "changed"), file["path"], value["line"])
 
 
-def _joined(parts: Iterable[Words], separator: Own) -> list[str]:
+def _join(parts: Iterable[Words], separator: Own) -> list[str]:
     words: list[str] = []
     for part in parts:
-        words += [*([separator] if words else []), *part]
+        if words:
+            words.append(separator)
+        words += part
     return words
 
 
-def _listed(texts: Iterable[str], separator: Own = _COMMA) -> list[str]:
-    return _joined(([text] for text in texts), separator)
+def _list(texts: Iterable[str], separator: Own = _COMMA) -> list[str]:
+    return _join(([text] for text in texts), separator)
 
 
-def _turned(document: Document, turn: str) -> list[Document]:
+def _turned_claims(document: Document, turn: str) -> list[Document]:
     return [claim for claim in document["claims"]["changed"] if claim["turn"] == turn]
 
 
-def _claim(claim: Document) -> Entry:
-    words: list[str] = []
-    published, today = (claim["pools"].get(name) for name in ("published", "today"))
+def _claim_entry(claim: Document) -> Entry:
+    pools: list[str] = []  # the verdicts over both pools
+    published, today = claim["pools"].get("published"), claim["pools"].get("today")
     if published and today:
-        words.append(Own(f"published pool: {'holds' if published['after'] else 'fails'}; today: "))
-        words.append(Own("holds" if today["after"] else "falls"))
-        words += [Own(", by "), *_listed(today["falls_by"])] if today["falls_by"] else []
+        pools.append(Own(f"published pool: {'holds' if published['after'] else 'fails'}; today: "))
+        pools.append(Own("holds" if today["after"] else "falls"))
+        if today["falls_by"]:
+            pools += [Own(", by "), *_list(today["falls_by"])]
     if claim["after"]:
-        words = [_COLON, *words] if words else [Own(" holds")]
+        words = [_COLON, *pools] if pools else [Own(" holds")]
     else:
-        pools = (Own(" ("), *words, Own(")")) if words else ()
-        words = [Own(" fails: expected "), claim["expected"], Own("; found "), claim["found"], *pools]
+        words = [Own(" fails: expected "), claim["expected"], Own("; found "), claim["found"]]
+        if pools:
+            words += [Own(" ("), *pools, Own(")")]
     return Entry([[claim["id"], *words, Own(". "), claim["claim"]]])

@@ -81,7 +81,7 @@ def with_matches(table: Table, hits: "Sequence[Hit[Any]]", place: int) -> Table:
         columns["missing"] = [", ".join(hit.missing) for hit in hits]
     inserted = zip(*columns.values(), strict=True)
     rows = tuple((*row[:place], *texts, *row[place:]) for row, texts in zip(table.rows, inserted, strict=True))
-    are_marked = any(found.field in getattr(hit.record, CONTESTED, ()) for hit in hits for found in hit.found)
+    are_marked = any(match.field in getattr(hit.record, CONTESTED, ()) for hit in hits for match in hit.matches)
     names = (*table.columns[:place], *columns, *table.columns[place:])
     return table._replace(columns=names, rows=rows, notes=(*table.notes, *(_MARK_NOTE,) * are_marked))
 
@@ -89,10 +89,11 @@ def with_matches(table: Table, hits: "Sequence[Hit[Any]]", place: int) -> Table:
 def _match_text(hit: "Hit[Any]") -> str:
     """Return where the words of a search were found, such as `title, stop implicit?` if that tag is contested."""
     parts_by_name: dict[str, set[SearchPart]] = {}
-    for found in hit.found:
-        name = " ".join(filter(None, (found.field, found.value))) or found.part.value
-        name += "?" * (found.field in getattr(hit.record, CONTESTED, ()))
-        parts_by_name.setdefault(name, set()).add(found.part)
+    for match in hit.matches:
+        name = f"{match.field} {match.value}".strip() or match.part.value
+        if match.field in getattr(hit.record, CONTESTED, ()):
+            name += "?"
+        parts_by_name.setdefault(name, set()).add(match.part)
     texts = []
     for name, parts in parts_by_name.items():
         indirect = [part.value for part in (SearchPart.SYNONYM, SearchPart.DEFINITION) if part in parts]

@@ -250,7 +250,7 @@ def typical_table(crosstab: Crosstab) -> Table | None:
     totals = [0, 0, 0]
     for term in crosstab.rows.terms:
         typical = term.typical_of(crosstab.columns.name)
-        numbers = {value: crosstab.number(term.id, value) for value in crosstab.column_values}
+        numbers = {value: crosstab.count_in(term.id, value) for value in crosstab.column_values}
         rated = {value: number for value, number in numbers.items() if number and value not in NO_CELLS}
         records = sum(rated.values())
         if typical:
@@ -289,7 +289,8 @@ def within_sentence(label: str) -> str:
 def cells(crosstab: Crosstab) -> dict[str, dict[str, int]]:
     """Return the counts of a cross-tabulation by row, then by column, zeros included."""
     return {
-        row: {column: crosstab.number(row, column) for column in crosstab.column_values} for row in crosstab.row_values
+        row: {column: crosstab.count_in(row, column) for column in crosstab.column_values}
+        for row in crosstab.row_values
     }
 
 

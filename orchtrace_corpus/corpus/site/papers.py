@@ -14,7 +14,7 @@ from orchtrace_corpus.base.html import inert_json, join_html, web_address
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import CONTESTED, Attribute, ValueKind, paper_attributes
-from orchtrace_corpus.corpus.analysis.search import ENDINGS, searched, texts_beside_tags, texts_of_tag
+from orchtrace_corpus.corpus.analysis.search import ENDINGS, fields_by_part, text_of_tag, text_without_tags
 from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.formats.issue_form import DOES_NOT_ARISE
@@ -145,7 +145,7 @@ def _field(attribute: Attribute, group: Group, facet: Facet | None, papers: Sequ
         # The definition of a level begins with that of the term that has it.
         definition = f"{own.label}: {own.definition} {term.definition}" if own else term.definition
         tag: Tag = {own.id: term.id} if own else term.id
-        values.append(Value(term.id, term_label(term), definition, texts_of_tag(tagged, tag) if tagged else ""))
+        values.append(Value(term.id, term_label(term), definition, text_of_tag(tagged, tag) if tagged else ""))
     if not attribute.terms:
         given = {value for texts in column for value in texts} - {ABSENT}
         order = float if attribute.kind is ValueKind.NUMBER else str
@@ -313,7 +313,7 @@ def list_files(source: Source, fields: Sequence[Field], columns: Sequence[Column
     shown = [field for name in _FIRST for field in paper_fields if field.name == name]
     shown += [field for field in paper_fields if field.is_column and field.name not in _FIRST]
     names = [field.name for field in shown]
-    searched_fields = searched(source.taxonomy)
+    searched_fields = fields_by_part(source.taxonomy)
     searched_names = {field.name for fields in searched_fields.values() for field in fields}
     others = {part: [field for field in fields if field.name not in names] for part, fields in searched_fields.items()}
     parts = [papers[at : at + PART_SIZE] for at in range(0, len(papers), PART_SIZE)]
@@ -330,7 +330,7 @@ def list_files(source: Source, fields: Sequence[Field], columns: Sequence[Column
     }
     yield "papers-data.js", data_script(data)
     for at, part in enumerate(parts):
-        records = [[*(cell_value(field, paper) for field in shown), texts_beside_tags(paper, others)] for paper in part]
+        records = [[*(cell_value(field, paper) for field in shown), text_without_tags(paper, others)] for paper in part]
         yield f"papers-data-{at + 1}.js", f"corpusAdd({at}, {inert_json(records)});\n"
 
 

@@ -211,7 +211,7 @@ def _totals(groups: _Groups, counts: Mapping[str, int]) -> dict[str, int]:
 def _cells(crosstab: Crosstab, rows: _Groups, columns: _Groups) -> dict[tuple[str, str], int]:
     """Return the count of each pair of groups by their titles."""
     return {
-        (row, column): sum(starmap(crosstab.number, product(rows[row], columns[column])))
+        (row, column): sum(starmap(crosstab.count_in, product(rows[row], columns[column])))
         for row, column in product(rows, columns)
     }
 
