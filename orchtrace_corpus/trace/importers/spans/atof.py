@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
 from orchtrace_corpus.trace.importers.core.values import first_text, mapping, object_field, string, text_field
-from orchtrace_corpus.trace.importers.spans.files import Gathering
+from orchtrace_corpus.trace.importers.spans.files import SpanCollector
 from orchtrace_corpus.trace.importers.spans.span import Kind, Span, calls_of, error_kind
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
@@ -76,26 +76,26 @@ def session_keys(reader: LogReader) -> list[str]:
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the files."""
-    gathering = Gathering(files, privacy)
-    reading = _ScopeReader(gathering, privacy)
+    collector = SpanCollector(files, privacy)
+    reading = _ScopeReader(collector, privacy)
     for file in files:
-        for line, event in rows(file, gathering.report, _Event):
+        for line, event in rows(file, collector.report, _Event):
             reading.take(event, file.name, line)
     reading.gather()
-    yield from gathering.traces("atof", "nemo-relay")
+    yield from collector.traces("atof", "nemo-relay")
 
 
 class _ScopeReader:
     """Joins the two events of each scope, and finds the session of each scope."""
 
-    def __init__(self, gathering: Gathering, privacy: Privacy) -> None:
-        self._gathering, self._privacy = gathering, privacy
+    def __init__(self, collector: SpanCollector, privacy: Privacy) -> None:
+        self._collector, self._privacy = collector, privacy
         self._scopes: dict[str, _Scope] = {}
         self._version = ""
 
     def take(self, event: _Event, file: str, line: int) -> None:
         """Read an event; a second beginning or end of a scope is a copy."""
-        report, name = self._gathering.report, string(event.uuid)
+        report, name = self._collector.report, string(event.uuid)
         self._version = self._version or string(event.atof_version)
         if event.kind == "mark":
             report.skip(masked(f"mark {string(event.name)}"[:80]))
@@ -167,14 +167,14 @@ class _ScopeReader:
             if scope.role == "subagent":
                 span.name = span.name.removeprefix("subagent:")
             span.is_named = span.kind is Kind.AGENT
-            bundle = self._gathering.bundle(trace)
+            bundle = self._collector.bundle(trace)
             bundle.spans.append(span)
             bundle.version = bundle.version or self._version
             bundle.name = bundle.name or (span.name if is_outermost else "")
             if scope.role == "turn" and span.start is not None:
                 turns.setdefault(trace, []).append(scope)
         for trace, scopes in turns.items():
-            spans = self._gathering.bundle(trace).spans
+            spans = self._collector.bundle(trace).spans
             spans += _prompts(sorted(scopes, key=lambda scope: scope.span.start or 0))
             spans.sort(key=lambda span: span.end or inf)
 

@@ -22,7 +22,7 @@ from orchtrace_corpus.trace.importers.core.transcript import USER, topology
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.span import AGENT, GUARDRAIL, HANDOFF, INFERENCE, PERSON, TOOL
 from orchtrace_corpus.trace.importers.spans.team import Activation, Team, Transfer, find_failures
-from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree, build_tree, count_tokens, merge_twins
+from orchtrace_corpus.trace.importers.spans.tree import NO_INDEX, SpanRoles, Tree, build_tree, count_tokens, merge_twins
 from orchtrace_corpus.trace.model.import_report import Missing
 from orchtrace_corpus.trace.model.terms import AgentKind, EdgeType, EventType, Status, TokenBasis, Topology
 from orchtrace_corpus.trace.model.trace import Event, Tokens
@@ -45,21 +45,21 @@ _UNSPENT = UNSET, UNSET
 def write_events(bundle: spans.Bundle, run: Run) -> Topology:
     """Write the events of a bundle into a run, and return how its agents are arranged."""
     tree = build_tree(bundle.spans, run.report)
-    bundle.name = bundle.name or next((tree.spans[index].name for index in tree.children[NOBODY]), "")
+    bundle.name = bundle.name or next((tree.spans[index].name for index in tree.children[NO_INDEX]), "")
     run.trace_id, run.name = bundle.trace_id or "trace", bundle.name or bundle.trace_id or "run"
     run.system, run.version = bundle.system, bundle.version
     merge_twins(tree, run)
     spent, uncounted = count_tokens(tree, run)
-    meanings = Meanings(tree, spent)
-    team = Team(tree, meanings, bundle, spent, run.report)
-    writer = _Writer(tree, meanings, team, spent, run.builder)
+    roles = SpanRoles(tree, spent)
+    team = Team(tree, roles, bundle, spent, run.report)
+    writer = _Writer(tree, roles, team, spent, run.builder)
     writer.write()
     for frame in writer.frames.values():
         frame.draw_edges()
     _draw_sequence(team, writer.frames, run.builder)
     if spent:
         run.missing[Missing.CALLS] = uncounted
-    spawned = [activation for activation in team.activations if activation.spawner != NOBODY]
+    spawned = [activation for activation in team.activations if activation.spawner != NO_INDEX]
     return topology({activation.agent: team.activations[activation.spawner].agent for activation in spawned})
 
 
@@ -191,7 +191,7 @@ class Frame(Struct):
 def _draw_sequence(team: Team, frames: dict[int, Frame], builder: Builder) -> None:
     """Let agents that nobody spawned or handed over to follow those that had ended before."""
     activations = team.activations
-    alone = [index for index, activation in enumerate(activations) if activation.parent == NOBODY]
+    alone = [index for index, activation in enumerate(activations) if activation.parent == NO_INDEX]
     running: list[tuple[float, int]] = []
     fresh: list[str] = []
     last = ""
@@ -211,31 +211,31 @@ class _Writer:
     """Writes the events of a tree, and notes in each frame what happened in it."""
 
     def __init__(
-        self, tree: Tree, meanings: Meanings, team: Team, spent: dict[int, tuple[Tokens, TokenBasis]], builder: Builder
+        self, tree: Tree, roles: SpanRoles, team: Team, spent: dict[int, tuple[Tokens, TokenBasis]], builder: Builder
     ) -> None:
         # the frames: of activations by their index, of spans by `_frame_of_span`
         self.frames: dict[int, Frame] = {index: Frame(builder) for index in range(len(team.activations))}
-        self._tree, self._meanings, self._kinds = tree, meanings, meanings.kinds
+        self._tree, self._roles, self._kinds = tree, roles, roles.kinds
         self._team, self._spent, self._builder = team, spent, builder
         # the calls that no span has carried out yet, each with the event that asks for it, by activation and tool
         self._open_calls = defaultdict[tuple[int, str], deque[tuple[spans.Call, str]]](deque)
         self._asking: dict[tuple[int, str], str] = {}  # the event that asks for a call, by activation and id
-        self._base = [NOBODY] * len(tree.parents)  # the frame in which a span happens
-        self._inner = [NOBODY] * len(tree.parents)  # the frame in which its children happen
+        self._base = [NO_INDEX] * len(tree.parents)  # the frame in which a span happens
+        self._inner = [NO_INDEX] * len(tree.parents)  # the frame in which its children happen
         self._acts: dict[int, Act] = {}  # by the index of the span
         self._models: dict[str, str] = {}
         self._returned: dict[str, float] = {}  # when an agent returned last
         self._endings: list[tuple[int, spans.Span, dict[str, Any]]] = []
-        self._failures = find_failures(tree, meanings, team)
+        self._failures = find_failures(tree, roles, team)
         self._failed: dict[str, str] = {}  # an agent's last event of a failure outside its spans
 
     def write(self) -> None:
         """Write all events: the beginning of a span, then its children, then its end."""
         activations = self._team.activations
         for activation in activations:
-            parent = activations[activation.spawner].agent if activation.spawner != NOBODY else ""
+            parent = activations[activation.spawner].agent if activation.spawner != NO_INDEX else ""
             self._builder.agent(activation.agent, role=activation.name, parent=parent, kind=AgentKind.MODEL)
-        waiting = self._tree.children[NOBODY][::-1]
+        waiting = self._tree.children[NO_INDEX][::-1]
         while waiting:
             index = waiting.pop()
             if index < 0:
@@ -246,7 +246,7 @@ class _Writer:
                 waiting += reversed(self._tree.children[index])
         for index, activation in enumerate(activations):
             last = self.frames[index].last_span
-            if activation.span == NOBODY and last is not None:
+            if activation.span == NO_INDEX and last is not None:
                 self._end(index, activation, last)
         for ending in self._endings:  # behind all others of the same time
             self._end_agent(*ending)
@@ -271,7 +271,7 @@ class _Writer:
             self._begin(owner)
         elif kind is INFERENCE:
             self._infer(index, owner)
-        elif kind is TOOL and not self._meanings.has_agents[index]:
+        elif kind is TOOL and not self._roles.has_agents[index]:
             self._call(index, owner)
         elif kind is HANDOFF:
             self._hand_over(index, owner)
@@ -284,9 +284,9 @@ class _Writer:
         kind, owner = self._kinds[index], self._team.owner[index]
         if index in self._failures.bearers:
             self._fail(index, self._failures.bearers[index])
-        has_own_event = kind is INFERENCE or (kind is TOOL and not self._meanings.has_agents[index])
+        has_own_event = kind is INFERENCE or (kind is TOOL and not self._roles.has_agents[index])
         if index in self._spent and not has_own_event:
-            self._infer_hidden(index, owner if owner != NOBODY else self._team.bearer_owner[index])
+            self._infer_hidden(index, owner if owner != NO_INDEX else self._team.bearer_owner[index])
         if kind is AGENT:
             self._end(owner, self._team.activations[owner], self._tree.spans[index])
         elif kind is TOOL and index in self._acts:
@@ -295,7 +295,7 @@ class _Writer:
             self._guard(index, owner)
 
     def _holds_others(self, index: int) -> bool:
-        return self._meanings.has_acts[index] or self._meanings.has_agents[index]
+        return self._roles.has_acts[index] or self._roles.has_agents[index]
 
     def _open(self, index: int, entry: str = "") -> None:
         """Make a span a frame: the acts below it happen in it, not directly in the agent."""
@@ -312,11 +312,11 @@ class _Writer:
     def _begin(self, index: int) -> None:
         """Add the spawn of an agent whose span begins, unless another handed over to it."""
         activation = self._team.activations[index]
-        if activation.parent == NOBODY or activation.incoming or not activation.is_first:
+        if activation.parent == NO_INDEX or activation.incoming or not activation.is_first:
             return
         caller = self._tree.spans[activation.span]
         time, carried, tool = activation.start, Asked(""), ""
-        if activation.wrapper != NOBODY:
+        if activation.wrapper != NO_INDEX:
             caller = self._tree.spans[activation.wrapper]
             if activation.wrapper in self._team.lone:
                 time = self._tree.starts[activation.wrapper]
@@ -332,16 +332,16 @@ class _Writer:
     def _end(self, index: int, activation: Activation, span: spans.Span) -> None:
         """End an agent's span: it hands over, returns to its parent, or stops."""
         frame = self.frames[index]
-        has_span = activation.span != NOBODY
-        if has_span and span.is_interrupted and not self._meanings.has_agents[activation.span]:
+        has_span = activation.span != NO_INDEX
+        if has_span and span.is_interrupted and not self._roles.has_agents[activation.span]:
             frame.exits.append(self._add(EventType.HUMAN, index, activation.latest, span, inferred=True).id)
         for transfer in activation.outgoing:
-            if transfer.span == NOBODY:
+            if transfer.span == NO_INDEX:
                 self._pass_on(index, activation, transfer, span)
         if activation.end is None:
             return
         status: dict[str, Any] = span.failure if has_span else {}
-        if not activation.outgoing and activation.parent != NOBODY:
+        if not activation.outgoing and activation.parent != NO_INDEX:
             self._return(index, activation, span, status)
         if activation.is_last:
             self._endings.append((index, span, status))
@@ -349,9 +349,9 @@ class _Writer:
     def _fail(self, index: int, owner: int) -> None:
         """Add the failure of something that is neither a model nor a tool: the agent has it in place of a result."""
         span, time = self._tree.spans[index], self._tree.end(index)
-        before, tool = self.frames[owner].last, masked(self._meanings.names[index])
+        before, tool = self.frames[owner].last, masked(self._roles.names[index])
         event = self._add(_TOOL_RESULT, owner, time, span, tool=tool, inferred=True, **span.failure).id
-        if self._team.owner[index] == NOBODY:
+        if self._team.owner[index] == NO_INDEX:
             draw_edge(self._builder, before, event, _CAUSAL)
             self._failed[self._team.activations[owner].agent] = event
         else:
@@ -362,7 +362,7 @@ class _Writer:
         """End an agent that does nothing more: it is despawned, or stops unless it handed over."""
         activation, frame = self._team.activations[index], self.frames[index]
         agent = activation.agent
-        if activation.spawner != NOBODY:
+        if activation.spawner != NO_INDEX:
             time = max(activation.latest, self._returned.get(agent, 0.0))
             frame.exits.append(self._add(EventType.DESPAWN, index, time, span, inferred=True).id)
         elif not activation.outgoing:
@@ -439,12 +439,12 @@ class _Writer:
     def _call(self, index: int, owner: int) -> None:
         span, start, end = self._extent(index)
         carried = self._carry_out(owner, span)
-        works_until = self._meanings.first_act_in(index, self._tree) if self._meanings.has_acts[index] else end
+        works_until = self._roles.first_act_in(index, self._tree) if self._roles.has_acts[index] else end
         event = self._add(_TOOL_CALL, owner, start, span, works_until, **(span.more or {}))
         event.tool, event.call_id, event.inferred = masked(span.name), carried.id, carried.is_made_up
         event.content_ref = span.arguments
         event.tokens, event.token_basis = self._spent.get(index, _UNSPENT)
-        if self._meanings.has_acts[index]:
+        if self._roles.has_acts[index]:
             self._open(index, event.id)
         self._act(index, Act(TOOL, start, end, event.id, cause=carried.cause))
 
@@ -474,11 +474,11 @@ class _Writer:
 
     def _hand_over(self, index: int, owner: int) -> None:
         span, start, end = self._extent(index)
-        target = self._team.handoffs.get(index, NOBODY)
+        target = self._team.handoffs.get(index, NO_INDEX)
         event = self._add(EventType.MESSAGE, owner, start, span, end, **span.ending)
         event.sender, event.target = event.agent, masked(span.target)
         self._act(index, Act(HANDOFF, start, end, event.id, event.id))
-        if target != NOBODY:
+        if target != NO_INDEX:
             event.target = self._team.activations[target].agent
             self.frames[target].entries.append((event.id, _MESSAGE))
 

@@ -1,4 +1,4 @@
-"""Files of spans: read record by record, grouped by trace, made into traces."""
+"""Read files of spans record by record, group the spans by trace, and make traces of them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,13 +21,13 @@ from orchtrace_corpus.trace.importers.spans.span import Bundle
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from orchtrace_corpus.trace.model.trace import Trace
 
-_REWARDS = ("reward", "score")
-_SUCCESSES = ("task_success", "success", "correctness", "correct")
+_REWARD_NAMES = ("reward", "score")
+_SUCCESS_NAMES = ("task_success", "success", "correctness", "correct")
 _FIRST_LINES = 3
 
 
-class Gathering:
-    """The spans of files by trace; the first trace's report has the problems of the files."""
+class SpanCollector:
+    """The spans of files, by trace. The report of the first trace has the problems of the files."""
 
     def __init__(self, files: Sequence[LogFile], privacy: Privacy) -> None:
         self.report = ImportReport()
@@ -35,60 +35,69 @@ class Gathering:
         self._bundles: dict[str, Bundle] = {}
 
     def bundle(self, trace_id: str) -> Bundle:
-        """Return the bundle of a trace."""
+        """Return the bundle of a trace, a new one for a new trace."""
         if trace_id not in self._bundles:
             self._bundles[trace_id] = Bundle(trace_id)
         return self._bundles[trace_id]
 
     def traces(self, form: str, system: str) -> Iterator[Trace]:
-        """Yield the traces of all bundles that hold an event."""
-        # not at the top: a file of another format is recognised without it
+        """Yield the traces of all bundles with an agent, a model call or a tool call.
+
+        Args:
+            form: The format of the files.
+            system: The system of bundles that name none.
+        """
+        # not at the top of the module: recognising a file does not need it
         from orchtrace_corpus.trace.importers.spans.events import write_events
 
         report, is_empty = self.report, True
-        unread = report.unread  # these lines may have been of any of the traces
-        total = sum(len(bundle.spans) for bundle in self._bundles.values())
+        unread = report.unread  # these lines may belong to any of the traces
+        span_count = sum(len(bundle.spans) for bundle in self._bundles.values())
         for trace_id in list(self._bundles):
-            bundle = self._bundles.pop(trace_id)  # frees the memory of a trace once it is read
+            bundle = self._bundles.pop(trace_id)  # its memory is free when the next trace is made
             bundle.system = bundle.system or system
             with suppress(EmptyLogError):
                 run = Run(form, self._privacy, report)
                 trace = run.trace(topology=write_events(bundle, run), unread=unread)
-                grade(trace, bundle.scores)
+                add_scores(trace, bundle.scores)
                 yield trace
                 report, is_empty = ImportReport(), False
         if is_empty:
-            others = f" and {len(self._files) - 1} more files" if len(self._files) > 1 else ""
-            where = f"{quote(self._files[0].name)}{others}"
-            dropped = sum(noted.number for noted in self.report.dropped.values())
-            if dropped and not total:
-                raise DataFileError(f"none of the {dropped:,} records of {where} is one of the format {form}")
-            raise EmptyLogError(f"no agent, model call or tool call in the {total:,} spans of {where}")
+            where = quote(self._files[0].name)
+            if len(self._files) > 1:
+                where += f" and {len(self._files) - 1} more files"
+            dropped_count = sum(occurrences.number for occurrences in self.report.dropped.values())
+            if dropped_count and not span_count:
+                raise DataFileError(f"none of the {dropped_count:,} records of {where} is one of the format {form}")
+            raise EmptyLogError(f"no agent, model call or tool call in the {span_count:,} spans of {where}")
 
 
-def grade(trace: Trace, scores: Mapping[str, float]) -> None:
-    """Add scores to a trace as metrics, and the one named a reward, or the only one, as its reward.
+def add_scores(trace: Trace, scores: Mapping[str, float]) -> None:
+    """Add scores to a trace as metrics, and one of them as the reward of the team.
 
-    A score of success from 0 to 1 is also the metric `task_success`.
+    The reward is the score with a name of `_REWARD_NAMES`, or else the only score. A score from 0 to 1 with a name of
+    `_SUCCESS_NAMES` is also the metric `task_success`.
     """
     trace.metrics.update((f"feedback.{name}", score) for name, score in scores.items())
-    of_reward = next((name for name in _REWARDS if name in scores), next(iter(scores)) if len(scores) == 1 else "")
-    if of_reward:
-        trace.rewards["team"] = scores[of_reward]
-    for name in _SUCCESSES:
-        if 0 <= scores.get(name, -1) <= 1:
+    reward_names = [name for name in _REWARD_NAMES if name in scores]
+    if not reward_names and len(scores) == 1:
+        reward_names = list(scores)
+    if reward_names:
+        trace.rewards["team"] = scores[reward_names[0]]
+    for name in _SUCCESS_NAMES:
+        if name in scores and 0 <= scores[name] <= 1:
             trace.metrics.setdefault("task_success", scores[name])
 
 
-def items(file: LogFile, report: ImportReport, shape: Any, lists: Sequence[str]) -> Iterator[tuple[Any, int]]:
-    """Yield the items of a file as structs, each with its line; None for an item that does not fit the shape.
+def read_items(file: LogFile, report: ImportReport, shape: Any, lists: Sequence[str]) -> Iterator[tuple[Any, int]]:
+    """Yield the items of a file as structs, each with its line; None for an item that does not fit the struct.
 
-    `lists` are the members with which a record is a request or answer, whose items are those of these lists.
+    A record with members of these names in `lists` is a request or an answer. Its items are the elements of them.
     """
-    for value, line in records(file, report, shape):
+    for value, line in read_records(file, report, shape):
         if isinstance(value, shape):
-            full = [items for name in lists if (items := getattr(value, name)) is not None]
-            for item in chain.from_iterable(full) if full else (value,):
+            item_lists = [getattr(value, name) for name in lists if getattr(value, name) is not None]
+            for item in chain.from_iterable(item_lists) if item_lists else (value,):
                 yield item, line
             continue
         members = value.members()
@@ -97,19 +106,19 @@ def items(file: LogFile, report: ImportReport, shape: Any, lists: Sequence[str])
             yield part.value(shape), part.line
 
 
-def records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[tuple[Any, int]]:
-    """Yield the values of the lines of a file, or the document that it is, each with its line.
+def read_records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[tuple[Any, int]]:
+    """Yield the values of a file, each with its line: its document, or the records on its lines.
 
-    A value is a struct if a line has the shape, else a `Part`.
+    The record on a line is a struct if it fits the shape. Every other value is a `Part`.
     """
-    failure = None
-    if not _is_of_lines(file):
+    failure = None  # why the file is no document, until it turns out to have records
+    if not _has_lines(file):
         try:
-            top = logs.document(file)
+            document = logs.document(file)
         except DataFileError as error:
             failure = error
         else:
-            yield top, top.line
+            yield document, document.line
             return
     for line, value in logs.rows(file, report, shape, keep_others=True):
         failure = None
@@ -121,14 +130,14 @@ def records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[tuple[A
         raise failure
 
 
-def _is_of_lines(file: LogFile) -> bool:
-    """Return True if one of the first lines is a whole JSON object; the first itself may be cut off."""
+def _has_lines(file: LogFile) -> bool:
+    """Return True if one of the first lines is a whole JSON object. The first line itself may be cut off."""
     try:
         with open_regular(file.path) as handle:
             lines = (line for line in iter(lambda: handle.readline(budget.MAX_LINE_BYTES), b"") if not line.isspace())
             for line in islice(lines, _FIRST_LINES):
                 start = line.lstrip()[:1]
-                if start in (b"[", b'"'):  # a document, in which a line may be a whole element
+                if start in (b"[", b'"'):  # a document, in which a line may be an element or a member
                     return False
                 if start == b"{":
                     with suppress(msgspec.DecodeError, RecursionError):
@@ -140,5 +149,5 @@ def _is_of_lines(file: LogFile) -> bool:
 
 
 def session_keys(reader: LogReader) -> list[str]:
-    """Return the ids of the first traces in a file: exporters divide a trace among files."""
+    """Return the ids of the first traces in a file, because exporters divide a trace among files."""
     return [reader.file.path, *re.findall(r'"trace_?[iI]d"\s*:\s*"([^"]{1,100})"', reader.head().text)]

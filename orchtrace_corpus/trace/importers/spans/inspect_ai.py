@@ -22,7 +22,7 @@ from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage
 from orchtrace_corpus.trace.importers.core.values import count, items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
-from orchtrace_corpus.trace.importers.spans.files import grade
+from orchtrace_corpus.trace.importers.spans.files import add_scores
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.terms import DecidedBy, GateDecision
@@ -197,7 +197,7 @@ class _SampleReader:
                     scores[score_name] = float(mark)
                 elif isinstance(mark, str) and mark in _GRADES:
                     scores[score_name] = letters[score_name] = _GRADES[mark]
-        grade(trace, scores)
+        add_scores(trace, scores)
         if len(letters) == 1:
             trace.metrics.setdefault("task_success", *letters.values())
         for name, took in (("total_time", self._sample.total_time), ("working_time", self._sample.working_time)):

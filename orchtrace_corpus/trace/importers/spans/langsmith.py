@@ -20,8 +20,7 @@ from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
 from orchtrace_corpus.trace.importers.core.values import items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
-from orchtrace_corpus.trace.importers.spans.files import Gathering
-from orchtrace_corpus.trace.importers.spans.files import items as items_of
+from orchtrace_corpus.trace.importers.spans.files import SpanCollector, read_items
 from orchtrace_corpus.trace.importers.spans.files import session_keys as session_keys
 from orchtrace_corpus.trace.importers.spans.span import Call, Kind, Span
 from orchtrace_corpus.trace.model.import_report import Drop
@@ -98,18 +97,18 @@ def recognises(beginning: Head) -> bool:
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the files."""
-    gathering = Gathering(files, privacy)
-    runs = _Runs(privacy, gathering)
+    collector = SpanCollector(files, privacy)
+    runs = _Runs(privacy, collector)
     for file in files:
-        for run, line in items_of(file, gathering.report, _Run, _LISTS):
+        for run, line in read_items(file, collector.report, _Run, _LISTS):
             runs.add(run, file.name, line)
             if run is not None and run.child_runs:
                 for child in _descendants(run):
                     runs.add(child, file.name, line)
     for parts in runs.untyped.values():
         for _, file_name, line in parts:
-            gathering.report.drop(Drop.PART_OF_ABSENT_RUN, file_name, line)
-    yield from gathering.traces("langsmith", "langchain")
+            collector.report.drop(Drop.PART_OF_ABSENT_RUN, file_name, line)
+    yield from collector.traces("langsmith", "langchain")
 
 
 def _is_run(value: Mapping[str, Any]) -> bool:
@@ -144,20 +143,20 @@ class _Runs:
     Parts before the one that has the type of the run wait for it, and are then read behind it.
     """
 
-    def __init__(self, privacy: Privacy, gathering: Gathering) -> None:
+    def __init__(self, privacy: Privacy, collector: SpanCollector) -> None:
         self.untyped: dict[tuple[str, str], list[tuple[_Run, str, int]]] = {}  # parts that wait, by trace and run
-        self._privacy, self._gathering = privacy, gathering
+        self._privacy, self._collector = privacy, collector
         self._spans: dict[tuple[str, str], Span] = {}
         self._types: dict[tuple[str, str], str] = {}
 
     def add(self, run: _Run | None, file: str, line: int) -> None:
         """Add a run, or a part of one."""
         if run is None or not string(run.id):
-            self._gathering.report.drop(Drop.NO_RUN, file, line)
+            self._collector.report.drop(Drop.NO_RUN, file, line)
             return
         key = (run.trace, string(run.id))
         if run.feedback_stats and not run.parent:
-            self._gathering.bundle(key[0]).scores.update(_scores(run.feedback_stats))
+            self._collector.bundle(key[0]).scores.update(_scores(run.feedback_stats))
         if isinstance(run.run_type, str):
             self._types.setdefault(key, run.run_type)
         if key not in self._types:
@@ -177,7 +176,7 @@ class _Runs:
             earlier.parent, earlier.name = earlier.parent or span.parent, earlier.name or span.name
             return
         self._spans[key] = span
-        bundle = self._gathering.bundle(key[0])
+        bundle = self._collector.bundle(key[0])
         bundle.spans.append(span)
         if span.task is not None:
             bundle.system = "langgraph"

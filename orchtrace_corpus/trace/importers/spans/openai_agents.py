@@ -1,7 +1,7 @@
-"""OpenAI Agents SDK: traces as its processors export them, `trace` and `trace.span` objects.
+"""OpenAI Agents SDK: `trace` and `trace.span` objects, as its trace processors export them.
 
-The objects come as an array, in the body of an ingest request (`{"data": [...]}`), or one on each line, or one
-request on each line. Shapes: `agents/tracing/{traces,spans,span_data}.py` of openai-agents 0.24.0.
+A file is an array of objects, an ingest request (`{"data": [...]}`), or has one object or request on each line.
+Shapes: `agents/tracing/{traces,spans,span_data}.py` of openai-agents 0.24.0.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,11 +16,8 @@ from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
 from orchtrace_corpus.trace.importers.core.values import items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
-from orchtrace_corpus.trace.importers.spans.files import Gathering
-from orchtrace_corpus.trace.importers.spans.files import items as read_items
-from orchtrace_corpus.trace.importers.spans.files import (
-    session_keys as session_keys,
-)  # part of the interface of an importer
+from orchtrace_corpus.trace.importers.spans.files import SpanCollector, read_items
+from orchtrace_corpus.trace.importers.spans.files import session_keys as session_keys
 from orchtrace_corpus.trace.importers.spans.span import Kind, Span
 from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
@@ -40,11 +37,11 @@ _ERRORS = {
     "Guardrail tripwire triggered": "guardrail_triggered",
     "Invalid JSON": "invalid_output",
 }
-"""The kinds of error by the SDK's own messages; other messages may have content in them."""
+"""The kinds of error, by the messages of the SDK itself. Other messages may contain private content."""
 
 
 class _Data(Struct):
-    """The fields that only some kinds of spans have; contents are decoded if needed."""
+    """The fields of a span that depend on its type. Contents are decoded when they are needed."""
 
     type: Any = None
     name: Any = None
@@ -59,7 +56,7 @@ class _Data(Struct):
 
 
 class _Item(Struct):
-    """A trace, a span, or a request full of them."""
+    """A trace, a span, or a request, which has traces and spans in `data`."""
 
     object: Any = None
     id: Any = None
@@ -74,32 +71,33 @@ class _Item(Struct):
 
 
 def recognises(beginning: Head) -> bool:
-    """Return True if a file begins with `trace` or `trace.span` objects, or with a request full of them."""
-    if beginning.rows:
-        return any(_is_object(row) or any(map(_is_object, items(row.get("data")))) for row in beginning.rows[:5])
-    names = beginning.outline
-    return "object" in names and bool({"workflow_name", "span_data"} & names)
+    """Return True if a file begins with traces or spans, or with a request of them."""
+    if not beginning.rows:
+        names = beginning.outline
+        return "object" in names and bool({"workflow_name", "span_data"} & names)
+    return any(_is_object(row) or any(map(_is_object, items(row.get("data")))) for row in beginning.rows[:5])
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the files."""
-    gathering = Gathering(files, privacy)
+    collector = SpanCollector(files, privacy)
     for file in files:
-        for item, line in read_items(file, gathering.report, _Item, ("data",)):
+        for item, line in read_items(file, collector.report, _Item, lists=("data",)):
             if item is None or item.object not in _OBJECTS:
-                gathering.report.drop(Drop.NO_TRACE_NOR_SPAN, file.name, line)
+                collector.report.drop(Drop.NO_TRACE_NOR_SPAN, file.name, line)
             elif not string(item.id):
-                gathering.report.drop(Drop.NO_ID, file.name, line)
+                collector.report.drop(Drop.NO_ID, file.name, line)
             elif item.object == "trace":
-                bundle = gathering.bundle(item.id)
+                bundle = collector.bundle(item.id)
                 bundle.name = string(item.workflow_name) or bundle.name
             else:
                 span = _span(item, item.span_data or _Data(), file.name, line, privacy)
-                gathering.bundle(string(item.trace_id)).spans.append(span)
-    yield from gathering.traces("openai_agents", "openai-agents")
+                collector.bundle(string(item.trace_id)).spans.append(span)
+    yield from collector.traces("openai_agents", "openai-agents")
 
 
 def _is_object(value: Any) -> bool:
+    """Return True for a trace or a span."""
     return isinstance(value, dict) and value.get("object") in _OBJECTS
 
 
@@ -111,10 +109,10 @@ def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> S
     if item.error:
         span.is_error = True
         span.error_type = _ERRORS.get(message) or spans.error_kind(message) or "other"
-    if data.type not in tuple(_KINDS):  # a tuple, since the type may be of any kind, such as a list
+    if data.type not in tuple(_KINDS):  # in a tuple, because a type that is a list is not hashable
         span.unknown = f"span of type {masked(string(data.type))[:50] or 'none'}"
     if kind is Kind.AGENT:
-        span.is_named = True  # its name is that of the agent
+        span.is_named = True  # the name of the span is the name of the agent
     elif kind is Kind.INFERENCE:
         output = decoded(data.output)
         span.usage = _usage(data.usage)
@@ -128,12 +126,15 @@ def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> S
         span.agent, span.target = string(data.from_agent), string(data.to_agent)
     elif kind is Kind.GUARDRAIL:
         span.is_triggered = data.triggered is True
-    else:  # a turn or a task states the sum of its calls
-        span.usage, span.is_cumulative = _usage(mapping(data.data).get("usage")), True
+    else:
+        span.usage = _usage(mapping(data.data).get("usage"))
+        span.is_cumulative = True  # the usage of a turn or a task is the sum of its calls
     return span
 
 
 def _usage(usage: Any) -> Usage | None:
-    """Return the usage of a model call, turn or task, with the `details` that the exporter to OpenAI adds."""
+    """Return a usage, with the counts that the exporter to OpenAI writes into its `details`; None if it is empty."""
     stated = mapping(usage)
-    return usage_of_service({**stated, **mapping(stated.get("details"))}) if stated else None
+    if not stated:
+        return None
+    return usage_of_service({**stated, **mapping(stated.get("details"))})

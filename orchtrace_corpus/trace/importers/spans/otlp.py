@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage
 from orchtrace_corpus.trace.importers.core.values import count, first_text, items, mapping, string
 from orchtrace_corpus.trace.importers.spans import span as spans
-from orchtrace_corpus.trace.importers.spans.files import Gathering, records
+from orchtrace_corpus.trace.importers.spans.files import SpanCollector, read_records
 from orchtrace_corpus.trace.importers.spans.files import session_keys as session_keys
 from orchtrace_corpus.trace.importers.spans.span import CHAIN, Call, Kind, Span, calls_of
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
@@ -335,12 +335,12 @@ def recognises(beginning: Head) -> bool:
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the files."""
-    gathering = Gathering(files, privacy)
+    collector = SpanCollector(files, privacy)
     for file in files:
-        for request, at in records(file, gathering.report, _Request):
+        for request, at in read_records(file, collector.report, _Request):
             for span, line, program in _spans(request, at):
-                _gather(span, file.name, line, program, privacy, gathering)
-    yield from gathering.traces("otlp", "opentelemetry")
+                _gather(span, file.name, line, program, privacy, collector)
+    yield from collector.traces("otlp", "opentelemetry")
 
 
 def _spans(value: Any, line: int) -> Iterator[_Placed]:
@@ -407,13 +407,13 @@ def _with_attribute_list(value: Any) -> Any:
 
 
 def _gather(
-    span: _Span | None, file: str, line: int, program: _Program, privacy: Privacy, gathering: Gathering
+    span: _Span | None, file: str, line: int, program: _Program, privacy: Privacy, collector: SpanCollector
 ) -> None:
     name = _identifier(span.span_id) if span else ""
     if span is None or not name:
-        gathering.report.drop(Drop.NO_SPAN, file, line)
+        collector.report.drop(Drop.NO_SPAN, file, line)
         return
-    bundle = gathering.bundle(_identifier(span.trace_id))
+    bundle = collector.bundle(_identifier(span.trace_id))
     if not bundle.system:
         bundle.system, bundle.version = program.system, program.version
     known = _plain(span.attributes)
@@ -423,7 +423,7 @@ def _gather(
     start, end = _moment(span.start_time_unix_nano), _moment(span.end_time_unix_nano)
     read = Span(name, virtual or logged, CHAIN, string(span.name), file, line, logged, start, end)
     read.library = program.library
-    _describe(read, known, mapping(span.status), span.events, privacy, gathering.report)
+    _describe(read, known, mapping(span.status), span.events, privacy, collector.report)
     bundle.spans.append(read)
 
 

@@ -24,7 +24,7 @@ from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.transcript import USER
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.span import AGENT, CHAIN, GUARDRAIL, HANDOFF, PERSON, TOOL
-from orchtrace_corpus.trace.importers.spans.tree import NOBODY, Meanings, Tree
+from orchtrace_corpus.trace.importers.spans.tree import NO_INDEX, SpanRoles, Tree
 from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 
 _PUSH = "__pregel_push"
@@ -38,7 +38,7 @@ class Transfer(NamedTuple):
 
     source: int  # the index of the activation that passes it on
     target: int  # the index of the activation that takes over
-    span: int = NOBODY  # the index of the handoff's span; `NOBODY` if the transfer is inferred
+    span: int = NO_INDEX  # the index of the handoff's span; `NO_INDEX` if the transfer is inferred
     is_push: bool = False  # True if it spawns the target
     is_routed: bool = False  # True if the source chose the target
 
@@ -55,16 +55,16 @@ def _joined(task: spans.Task, nodes: Mapping[str, int]) -> list[str]:
 class Activation(Struct):
     """An agent at work for a time."""
 
-    span: int  # the index of its span; `NOBODY` for the acts of an agent that has no span
+    span: int  # the index of its span; `NO_INDEX` for the acts of an agent that has no span
     name: str  # the agent's name
     start: float  # when it began
     end: float | None  # when it ended; None if the log does not say
     earliest: float  # when the first of its span and all inside began
     latest: float  # when the last of these began or ended
-    parent: int = NOBODY  # the index of the activation around it, or `NOBODY`
-    wrapper: int = NOBODY  # the index of the tool's or guardrail's span between it and that activation, or `NOBODY`
+    parent: int = NO_INDEX  # the index of the activation around it, or `NO_INDEX`
+    wrapper: int = NO_INDEX  # the index of the tool's or guardrail's span between it and that activation, or `NO_INDEX`
     agent: str = ""  # the agent's id in the trace
-    spawner: int = NOBODY  # the index of the activation that spawned the agent, or `NOBODY`
+    spawner: int = NO_INDEX  # the index of the activation that spawned the agent, or `NO_INDEX`
     is_first: bool = False  # True if it is the agent's first
     is_last: bool = False  # True if it is the agent's last
     incoming: list[Transfer] = []  # the transfers of control to it
@@ -75,58 +75,58 @@ class Team:
     """The activations of a tree, and which span belongs to which."""
 
     def __init__(
-        self, tree: Tree, meanings: Meanings, bundle: spans.Bundle, bearers: Collection[int], report: ImportReport
+        self, tree: Tree, roles: SpanRoles, bundle: spans.Bundle, bearers: Collection[int], report: ImportReport
     ) -> None:
         # those of agents without spans are at the place of their first act
         self.activations: list[Activation] = []
-        # for each span the index of the activation that it belongs to, or `NOBODY`; for an agent's span its own
-        self.owner = [NOBODY] * (len(tree.spans) + 1)
+        # for each span the index of the activation that it belongs to, or `NO_INDEX`; for an agent's span its own
+        self.owner = [NO_INDEX] * (len(tree.spans) + 1)
         # the same for spans that bear tokens, are no acts, and are inside no agent's span
         self.bearer_owner: dict[int, int] = {}
-        self._tree, self._meanings, self._report = tree, meanings, report
+        self._tree, self._roles, self._report = tree, roles, report
         self._unnamed = masked(bundle.name) or "agent"
         self._spanless: dict[str, int] = {}
         self._find(bearers)
-        self._with_spans = [activation for activation in self.activations if activation.span != NOBODY]
+        self._with_spans = [activation for activation in self.activations if activation.span != NO_INDEX]
         self._origins: dict[int, list[int]] = {}
         transfers = self._transfers()
         # for each handoff's span the index of the activation that took over
-        self.handoffs = {transfer.span: transfer.target for transfer in transfers if transfer.span != NOBODY}
+        self.handoffs = {transfer.span: transfer.target for transfer in transfers if transfer.span != NO_INDEX}
         for transfer in transfers:
             self.activations[transfer.source].outgoing.append(transfer)
             self.activations[transfer.target].incoming.append(transfer)
         self._name_agents()
-        called = Counter(each.wrapper for each in self.activations if each.wrapper != NOBODY and not each.incoming)
+        called = Counter(each.wrapper for each in self.activations if each.wrapper != NO_INDEX and not each.incoming)
         # the indexes of the spans of tools that wrap one agent: the call is the agent's spawn
         self.lone = {wrapper for wrapper, count in called.items() if count == 1}
 
     def _find(self, bearers: Collection[int]) -> None:
         """Give every agent's span an activation, and every act and bearer of tokens an owner."""
-        tree, kinds = self._tree, self._meanings.kinds
-        wrappers = [NOBODY] * len(self.owner)
+        tree, kinds = self._tree, self._roles.kinds
+        wrappers = [NO_INDEX] * len(self.owner)
         names = [""] * len(self.owner)  # the name of the agent around, unless a tool is in between
         for index in tree.order:
-            parent, kind, name = tree.parents[index], kinds[index], self._meanings.names[index]
+            parent, kind, name = tree.parents[index], kinds[index], self._roles.names[index]
             owner, wrapper = self.owner[parent], wrappers[parent]
             if kind is AGENT and name and name == names[parent]:  # two instrumentations report one agent
                 kind = kinds[index] = CHAIN
             names[index] = name if kind is AGENT else names[parent]
-            if owner == NOBODY and kind not in (AGENT, CHAIN):
+            if owner == NO_INDEX and kind not in (AGENT, CHAIN):
                 owner = self._without_span(index)
-            elif owner == NOBODY and kind is CHAIN and index in bearers:
+            elif owner == NO_INDEX and kind is CHAIN and index in bearers:
                 self.bearer_owner[index] = self._without_span(index)
             if kind is AGENT:
                 name, extent = masked(name) or "agent", (tree.earliest[index], tree.latest[index])
                 activation = Activation(index, name, tree.starts[index], tree.ends[index], *extent, owner, wrapper)
-                owner, wrapper = len(self.activations), NOBODY
+                owner, wrapper = len(self.activations), NO_INDEX
                 self.activations.append(activation)
-            elif kind in (TOOL, GUARDRAIL) and self._meanings.has_agents[index]:
+            elif kind in (TOOL, GUARDRAIL) and self._roles.has_agents[index]:
                 wrapper = index
             if kind is TOOL:
                 names[index] = ""
             self.owner[index], wrappers[index] = owner, wrapper
-        failed = next((index for index in tree.order if tree.spans[index].is_error), NOBODY)
-        if not self.activations and failed != NOBODY:
+        failed = next((index for index in tree.order if tree.spans[index].is_error), NO_INDEX)
+        if not self.activations and failed != NO_INDEX:
             self._without_span(failed)  # the run failed before any agent began
 
     def _without_span(self, index: int) -> int:
@@ -134,7 +134,7 @@ class Team:
         name = masked(self._tree.spans[index].agent) or self._unnamed
         if name not in self._spanless:
             self._spanless[name] = len(self.activations)
-            self.activations.append(Activation(NOBODY, name, inf, -inf, inf, -inf))
+            self.activations.append(Activation(NO_INDEX, name, inf, -inf, inf, -inf))
         activation = self.activations[self._spanless[name]]
         activation.start = activation.earliest = min(activation.earliest, self._tree.earliest[index])
         activation.end = activation.latest = max(activation.latest, self._tree.latest[index])
@@ -144,7 +144,7 @@ class Team:
         """Give each activation its agent: a new one, or one of the same name that is done and takes over again."""
         free: dict[tuple[str, int, int, int], list[tuple[float, int]]] = {}
         names = UniqueNames()
-        if PERSON in self._meanings.kinds:
+        if PERSON in self._roles.kinds:
             names.add(USER)
         last: dict[str, int] = {}
         by_time = sorted(
@@ -153,7 +153,7 @@ class Team:
         for index, activation in by_time:
             pushed_by = (transfer.source for transfer in activation.incoming if transfer.is_push)
             activation.spawner = next(pushed_by, activation.parent)
-            is_new = activation.spawner != NOBODY and all(transfer.is_push for transfer in activation.incoming)
+            is_new = activation.spawner != NO_INDEX and all(transfer.is_push for transfer in activation.incoming)
             around = (activation.name, activation.parent, activation.wrapper)
             # an agent of the same name that was at work before: under the same parent first, then in the same agent
             places = [(*around, self._tree.parents[activation.span]), (*around, -2)]
@@ -195,7 +195,7 @@ class Team:
         """Return the agents' spans by place and by name, each with its time, in the order of time."""
         agents = defaultdict[tuple[tuple[int, ...], str], list[tuple[float, int]]](list)
         for activation in self._with_spans:
-            name = masked(self._meanings.names[activation.span])
+            name = masked(self._roles.names[activation.span])
             for place in self._beside(activation):
                 agents[place, name].append((times[activation.span], activation.span))
         for candidates in agents.values():
@@ -205,13 +205,13 @@ class Team:
     def _handoffs(self) -> Iterator[Transfer]:
         """Yield handoffs, each to the next agent of that name that begins beside the one that hands over."""
         tree, owner = self._tree, self.owner
-        handoffs = [index for index, kind in enumerate(self._meanings.kinds) if kind is HANDOFF]
+        handoffs = [index for index, kind in enumerate(self._roles.kinds) if kind is HANDOFF]
         agents = self._agents(tree.earliest) if handoffs else {}
         for index in handoffs:
             source = self.activations[owner[index]]
             for place in self._beside(source):
                 candidates = agents.get((place, masked(tree.spans[index].target)), [])
-                at = bisect_left(candidates, (tree.starts[index], NOBODY))
+                at = bisect_left(candidates, (tree.starts[index], NO_INDEX))
                 if at < len(candidates) and candidates[at][1] != source.span:
                     yield Transfer(owner[index], owner[candidates[at][1]], index, is_routed=True)
                     break
@@ -222,12 +222,12 @@ class Team:
         """Yield transfers to agents that name the one before them: the last of that name that ended beside them."""
         tree, owner = self._tree, self.owner
         followers = [activation for activation in self._with_spans if tree.spans[activation.span].follows]
-        agents = self._agents([NOBODY if end is None else end for end in tree.ends]) if followers else {}
+        agents = self._agents([NO_INDEX if end is None else end for end in tree.ends]) if followers else {}
         for activation in followers:
             for place in self._beside(activation):
                 candidates = agents.get((place, masked(tree.spans[activation.span].follows)), [])
                 at = bisect_right(candidates, (activation.earliest, len(tree.spans))) - 1
-                if at >= 0 and candidates[at][0] != NOBODY and candidates[at][1] != activation.span:
+                if at >= 0 and candidates[at][0] != NO_INDEX and candidates[at][1] != activation.span:
                     yield Transfer(owner[candidates[at][1]], owner[activation.span], is_routed=True)
                     break
 
@@ -236,9 +236,9 @@ class Team:
         graphs = defaultdict[tuple[int, str], list[tuple[int, spans.Task]]](list)
         for index in self._tree.order:
             span, parent = self._tree.spans[index], self._tree.parents[index]
-            is_node = self._meanings.kinds[index] is AGENT or index in self._meanings.silent
-            if is_node and span.task is not None and self._meanings.names[index] == span.task.node:
-                missing = span.parent if parent == NOBODY else ""
+            is_node = self._roles.kinds[index] is AGENT or index in self._roles.silent
+            if is_node and span.task is not None and self._roles.names[index] == span.task.node:
+                missing = span.parent if parent == NO_INDEX else ""
                 graphs[parent, missing].append((index, span.task))
         for tasks in graphs.values():
             yield from self._of_graph(tasks)
@@ -282,7 +282,7 @@ class Team:
     ) -> Iterator[Transfer]:
         """Yield the transfers to a task; a task that only computes passes on those that led to it."""
         sources = list(dict.fromkeys(origin for source in sources for origin in self._origins.get(source, (source,))))
-        if index in self._meanings.silent:
+        if index in self._roles.silent:
             fits = len(sources) ** 2 <= _MOST_PAIRS
             self._origins[index] = sources if fits else [max(sources, key=self._by_end)]
             return
@@ -302,7 +302,7 @@ class Team:
 
     def _routes(self, index: int, nodes: set[str]) -> set[str] | None:
         """Return the nodes that run next according to a task; None if it does not say."""
-        inside = (child for child in self._tree.children[index] if self._meanings.kinds[child] is CHAIN)
+        inside = (child for child in self._tree.children[index] if self._roles.kinds[child] is CHAIN)
         return {node for each in (index, *inside) for node in self._tree.spans[each].routes if node in nodes} or None
 
 
@@ -314,49 +314,49 @@ class Failures(NamedTuple):
     last: dict[str, float]  # when the last failure outside its spans was, by agent
 
 
-def find_failures(tree: Tree, meanings: Meanings, team: Team) -> Failures:
+def find_failures(tree: Tree, roles: SpanRoles, team: Team) -> Failures:
     """Return the failures of a tree that no span's event shows."""
     failures = Failures({}, {}, {})
     failed = [index for index, span in enumerate(tree.spans) if span.has_failed]
     if not failed:
         return failures
-    unspawned = [(each.latest, place) for place, each in enumerate(team.activations) if each.spawner == NOBODY]
+    unspawned = [(each.latest, place) for place, each in enumerate(team.activations) if each.spawner == NO_INDEX]
     unspawned.sort()
     stopping = [(time, place) for time, place in unspawned if _stops(team.activations[place])]
 
     def bear(index: int, ended: list[tuple[float, int]]) -> int:
-        """Return the activation that ended last before a failure, else the first; or `NOBODY`."""
+        """Return the activation that ended last before a failure, else the first; or `NO_INDEX`."""
         if not ended:
-            return NOBODY
+            return NO_INDEX
         time = tree.end(index)
         place = ended[max(bisect_right(ended, time, key=itemgetter(0)) - 1, 0)][1]
         agent = team.activations[place].agent
         failures.last[agent] = max(failures.last.get(agent, time), time)
         return place
 
-    for index in _not_shown(set(failed), tree, meanings, team):
+    for index in _not_shown(set(failed), tree, roles, team):
         bearer = team.owner[index]
-        if bearer == NOBODY:
+        if bearer == NO_INDEX:
             bearer = bear(index, unspawned)
-        if bearer != NOBODY:
+        if bearer != NO_INDEX:
             failures.bearers[index] = bearer
     for index in failed:
-        if tree.parents[index] == team.owner[index] == NOBODY and (last := bear(index, stopping)) != NOBODY:
+        if tree.parents[index] == team.owner[index] == NO_INDEX and (last := bear(index, stopping)) != NO_INDEX:
             failures.runs[team.activations[last].agent] = tree.spans[index]
     return failures
 
 
-def _not_shown(failed: set[int], tree: Tree, meanings: Meanings, team: Team) -> Iterator[int]:
+def _not_shown(failed: set[int], tree: Tree, roles: SpanRoles, team: Team) -> Iterator[int]:
     """Yield the innermost failed spans that no event shows: their own, one below, or the agent's end."""
 
     def is_event(index: int) -> bool:
-        kind = meanings.kinds[index]
+        kind = roles.kinds[index]
         if kind is AGENT:
             activation = team.activations[team.owner[index]]
-            returns = activation.parent != NOBODY and activation.end is not None and not activation.outgoing
+            returns = activation.parent != NO_INDEX and activation.end is not None and not activation.outgoing
             return returns or _stops(activation)
         if kind is TOOL:
-            return index in team.lone or (not meanings.has_agents[index] and tree.ends[index] is not None)
+            return index in team.lone or (not roles.has_agents[index] and tree.ends[index] is not None)
         return kind is not CHAIN
 
     is_shown = [False] * (len(tree.spans) + 1)
@@ -364,7 +364,7 @@ def _not_shown(failed: set[int], tree: Tree, meanings: Meanings, team: Team) -> 
         if index in failed and not is_shown[index]:
             is_shown[index] = True
             owner = team.owner[index]
-            around = team.activations[owner].span if owner != NOBODY else NOBODY
+            around = team.activations[owner].span if owner != NO_INDEX else NO_INDEX
             if not is_event(index) and not (around in failed and is_event(around)):
                 yield index
         if is_shown[index]:
@@ -374,4 +374,4 @@ def _not_shown(failed: set[int], tree: Tree, meanings: Meanings, team: Team) -> 
 def _stops(activation: Activation) -> bool:
     """Return True if the activation's agent, which nobody spawned, stops at its end."""
     is_end = activation.is_last and activation.end is not None and not activation.outgoing
-    return is_end and activation.spawner == NOBODY
+    return is_end and activation.spawner == NO_INDEX

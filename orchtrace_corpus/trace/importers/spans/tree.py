@@ -1,10 +1,10 @@
-"""The spans of one trace as a tree, the kind of each span once its relatives are known, and the tokens that count.
+"""Make a tree of the spans of one trace, find the role of each span in it, and count the tokens.
 
-Logs hold copies, cycles, lost parents and wrong clocks. All of this takes time linear in the number of spans, but for
-sorting by time, and nothing is recursive: trees may be as deep as they are large.
+Logs have copies, cycles, lost parents and wrong clocks. Apart from sorting, all functions take time linear in the
+number of spans. None is recursive, because a tree may be as deep as it is large.
 
-`NOBODY` is the index -1, which is the last element of a list. So lists that are looked up by the index of a parent have
-one element more than there are spans, for spans without a parent.
+`NO_INDEX` is -1, which is also the index of the last element of a list. Lists that are looked up by the index of a
+parent have one element more than there are spans. This last element stands for the parent of spans without one.
 """
 
 from collections import defaultdict, deque
@@ -22,37 +22,37 @@ from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Ledge
 from orchtrace_corpus.trace.model.terms import TokenBasis
 from orchtrace_corpus.trace.model.trace import Tokens
 
-NOBODY = -1
+NO_INDEX = -1
 """The index of a span or agent that does not exist."""
 
 
 class Tree(NamedTuple):
-    """Spans by index."""
+    """The spans of a trace, and lists of what is known about each of them, by index."""
 
     spans: Sequence[Span]
-    parents: list[int]  # the index of each span's parent, or `NOBODY`; that of `NOBODY`, too
-    children: list[list[int]]  # the indexes of each span's children, by time; last those of the roots
-    order: list[int]  # all indexes, parents before their children, children by time
+    parents: list[int]  # the index of each span's parent, or `NO_INDEX`; the last element is `NO_INDEX`
+    children: list[list[int]]  # the indexes of each span's children, by time; the last element has the roots
+    order: list[int]  # all indexes: parents before their children, children by time
     starts: list[float]  # when each span began, in seconds; estimated from its relatives if the log does not say
     ends: list[float | None]  # when each span ended; None if the log does not say
     earliest: list[float]  # when each span or the first of its descendants began
     latest: list[float]  # when each span or the last of its descendants began or ended
 
     def end(self, index: int) -> float:
-        """Return when a span ended, or if the log does not say when the last of its descendants did."""
+        """Return when a span ended, or when its last descendant ended if the log does not say."""
         end = self.ends[index]
         return self.latest[index] if end is None else end
 
 
 def build_tree(logged: Sequence[Span], report: ImportReport) -> Tree:
     """Return the tree of the spans of one trace."""
-    spans, indexes = _distinct(logged, report)
+    spans, indexes = _distinct_spans(logged, report)
     parents = []
     for span in spans:
-        parent = NOBODY
+        parent = NO_INDEX
         if span.parent:
-            parent = indexes.get(span.parent, indexes.get(span.other_parent, NOBODY))
-            if parent == NOBODY:
+            parent = indexes.get(span.parent, indexes.get(span.other_parent, NO_INDEX))
+            if parent == NO_INDEX:
                 report.note(Problem.NO_PARENT_SPAN, span.where)
         parents.append(parent)
     children = _children(parents)
@@ -62,35 +62,36 @@ def build_tree(logged: Sequence[Span], report: ImportReport) -> Tree:
         children = _children(parents)
         order = _parents_first(children)
     starts, ends = _times(spans, parents, order, report)
-    last_times = [start if end is None else end for start, end in zip(starts, ends, strict=True)]
+    last_times = [start if end is None else end for start, end in zip(starts, ends, strict=True)]  # of the spans alone
     for siblings in children:
         if len(siblings) > 1:
             siblings.sort(key=lambda index: (starts[index], last_times[index], index))
     order = _parents_first(children)
     earliest, latest = [*starts, inf], [*last_times, -inf]
-    for index in reversed(order):
+    for index in reversed(order):  # children first
         parent = parents[index]
         if earliest[index] < earliest[parent]:
             earliest[parent] = earliest[index]
         if latest[index] > latest[parent]:
             latest[parent] = latest[index]
-    del earliest[NOBODY], latest[NOBODY]
-    return Tree(spans, [*parents, NOBODY], children, order, starts, ends, earliest, latest)
+    del earliest[NO_INDEX], latest[NO_INDEX]
+    return Tree(spans, [*parents, NO_INDEX], children, order, starts, ends, earliest, latest)
 
 
-def _distinct(logged: Sequence[Span], report: ImportReport) -> tuple[list[Span], dict[str, int]]:
+def _distinct_spans(logged: Sequence[Span], report: ImportReport) -> tuple[list[Span], dict[str, int]]:
     """Return each span once, and their indexes by id; report copies, spans out of order and unknown kinds.
 
-    Of two copies the later one counts, unless only the earlier is finished.
+    Of two copies, the later one counts, unless only the earlier one has an end.
     """
     spans: list[Span] = []
     indexes: dict[str, int] = {}
-    last = 0.0
+    last_end = 0.0
     report.records_read = len(logged)
     for span in logged:
         if span.end is not None:
-            report.out_of_order += span.end < last
-            last = span.end
+            if span.end < last_end:
+                report.out_of_order += 1
+            last_end = span.end
         if span.unknown:
             report.note_unknown(masked(span.unknown))
         index = indexes.setdefault(span.id, len(spans))
@@ -102,10 +103,10 @@ def _distinct(logged: Sequence[Span], report: ImportReport) -> tuple[list[Span],
             report.note(Problem.SPAN_ID_USED_TWICE, span.where)
             spans.append(span)
             continue
-        copy = earlier
         if span.end is None and earlier.end is not None:
             copy = span
         else:
+            copy = earlier
             spans[index] = span
         report.drop(Drop.COPY, copy.file, copy.line)
         if copy.usage is not None:
@@ -114,6 +115,7 @@ def _distinct(logged: Sequence[Span], report: ImportReport) -> tuple[list[Span],
 
 
 def _children(parents: Sequence[int]) -> list[list[int]]:
+    """Return the children of each span; the last element has the roots."""
     children: list[list[int]] = [[] for _ in range(len(parents) + 1)]
     for index, parent in enumerate(parents):
         children[parent].append(index)
@@ -121,8 +123,8 @@ def _children(parents: Sequence[int]) -> list[list[int]]:
 
 
 def _parents_first(children: list[list[int]]) -> list[int]:
-    """Return all spans below the roots, each behind its parent."""
-    waiting = children[NOBODY][::-1]
+    """Return the indexes of all descendants of roots, each after its parent."""
+    waiting = children[NO_INDEX][::-1]
     order = []
     while waiting:
         index = waiting.pop()
@@ -133,22 +135,22 @@ def _parents_first(children: list[list[int]]) -> list[int]:
 
 def _cut_cycles(spans: Sequence[Span], parents: list[int], reached: Sequence[int], report: ImportReport) -> None:
     """Cut each cycle of parents at its earliest span."""
-    others = set(range(len(spans))).difference(reached)
-    for last, begin in closing_links({index: (parents[index],) for index in sorted(others)}):
-        cycle = [begin]
+    unreached = set(range(len(spans))).difference(reached)
+    for last, first in closing_links({index: (parents[index],) for index in sorted(unreached)}):
+        cycle = [first]
         while cycle[-1] != last:
             cycle.append(parents[cycle[-1]])
-        first = min(cycle, key=lambda index: (spans[index].start or 0.0, index))
-        parents[first] = NOBODY
-        report.note(Problem.SPAN_CYCLE, spans[first].where)
+        earliest = min(cycle, key=lambda index: (spans[index].start or 0.0, index))
+        parents[earliest] = NO_INDEX
+        report.note(Problem.SPAN_CYCLE, spans[earliest].where)
 
 
 def _times(
     spans: Sequence[Span], parents: Sequence[int], order: Sequence[int], report: ImportReport
 ) -> tuple[list[float], list[float | None]]:
-    """Return when each span began and ended: a missing beginning is taken from its children, else from its parent."""
+    """Return when each span began and ended. A missing beginning is taken from the children, else from the parent."""
     starts, ends = [span.start for span in spans], [span.end for span in spans]
-    is_missing = [*(start is None for start in starts), False]
+    is_missing = [*(start is None for start in starts), False]  # the last element is for the parent of roots
     for index in reversed(order):  # children first
         start, end, parent = starts[index], ends[index], parents[index]
         if is_missing[index]:
@@ -158,75 +160,77 @@ def _times(
         if start is not None and is_missing[parent]:
             earliest = starts[parent]
             starts[parent] = start if earliest is None else min(earliest, start)
-    first = min((start for start in starts if start is not None), default=0.0)
-    settled: list[float] = [first] * (len(spans) + 1)
+    first_start = min((start for start in starts if start is not None), default=0.0)
+    known_starts: list[float] = [first_start] * (len(spans) + 1)
     for index in order:
         start, end = starts[index], ends[index]
         if start is None:
-            start = settled[parents[index]]
+            start = known_starts[parents[index]]
         if end is not None and end < start:
             if is_missing[index]:
                 start = end
             ends[index] = start
-        settled[index] = start
-    del settled[NOBODY]
-    return settled, ends
+        known_starts[index] = start
+    del known_starts[NO_INDEX]
+    return known_starts, ends
 
 
 _LOOP_MODELS = frozenset({"agent", "model", "model_request", "call_model"})
 _LOOP_NODES = _LOOP_MODELS | {"tools", "pre_model_hook", "post_model_hook", "generate_structured_response"}
-"""The nodes of LangGraph's and LangChain's own agent; nodes of middleware have a dot in their names."""
+"""The nodes of the agent loops of LangGraph and LangChain. Nodes of their middleware have a dot in the name."""
 
-_NO_NAME = frozenset({"", "LangGraph"})
+_DEFAULT_NAMES = frozenset({"", "LangGraph"})
 
 _ACTS = frozenset({INFERENCE, TOOL, HANDOFF, GUARDRAIL, PERSON})
 
 
-class Meanings:
-    """The kinds of spans once their relatives are known, by their index.
+class SpanRoles:
+    """The role of each span in the tree, by index: its kind, and what it contains.
 
-    A format names a span for what the program was doing. Some are wrappers: a trace that calls itself an agent, a
-    framework's model call around the same call of a client, the nodes of a graph that is the loop of one agent.
+    The kind differs from the kind in the log for wrappers, such as a trace that is called an agent, a framework's model
+    call around the client's model call, or the nodes of a graph that is the loop of one agent.
     """
 
     def __init__(self, tree: Tree, with_tokens: Collection[int]) -> None:
         count = len(tree.spans) + 1
         self.kinds = [span.kind for span in tree.spans]
         self.names = [span.name for span in tree.spans]  # the name of the agent or tool
-        self.has_agents = [False] * count  # True if an agent's span is below
-        self.has_acts = [False] * count  # True if anything that an agent does is below
-        self.silent: set[int] = set()  # the LangGraph tasks that only compute, without a model or a tool
+        self.has_agents = [False] * count  # True if the span contains the span of an agent
+        self.has_acts = [False] * count  # True if the span contains something that an agent does
+        self.silent: set[int] = set()  # the LangGraph tasks that call no model and no tool
         tasks = _tasks(tree)
         self._make_agents_of_nodes(tree, tasks)
         self._unmask_wrappers(tree, set(tasks), with_tokens)
 
     def first_act_in(self, index: int, tree: Tree) -> float:
-        """Return when the first act inside a tool's span begins: from then on the tool only waits for its acts."""
-        waiting, first = list(tree.children[index]), tree.latest[index]
+        """Return when the first act inside a tool's span begins. From then on the tool only waits for its acts."""
+        waiting = list(tree.children[index])
+        first_start = tree.latest[index]
         while waiting:
             child = waiting.pop()
             if self.kinds[child] is CHAIN:
                 waiting += tree.children[child]
             else:
-                first = min(first, tree.starts[child])
-        return first
+                first_start = min(first_start, tree.starts[child])
+        return first_start
 
     def _make_agents_of_nodes(self, tree: Tree, tasks: Sequence[int]) -> None:
-        """Make agents of the nodes of graphs; make one agent of a graph that is an agent's loop."""
-        nodes_of = defaultdict[int, list[int]](list)
+        """Make an agent of each node of a graph, or one agent of the whole graph if it is an agent's loop."""
+        node_names_by_graph = defaultdict[int, dict[int, str]](dict)  # by the spans of the graph and of the node
         for index in tasks:
-            nodes_of[tree.parents[index]].append(index)
-        for graph, nodes in nodes_of.items():
-            names = {index: task.node for index in nodes if (task := tree.spans[index].task)}
-            is_loop = all(name in _LOOP_NODES or "." in name for name in names.values())
-            if not is_loop or _LOOP_MODELS.isdisjoint(names.values()):
-                agents = names
-            elif graph == NOBODY:
+            task = tree.spans[index].task
+            if task is not None:
+                node_names_by_graph[tree.parents[index]][index] = task.node
+        for graph, node_names in node_names_by_graph.items():
+            is_loop = all(name in _LOOP_NODES or "." in name for name in node_names.values())
+            if not is_loop or _LOOP_MODELS.isdisjoint(node_names.values()):
+                agents = node_names
+            elif graph == NO_INDEX:
                 continue
             else:
-                around = tree.spans[graph]
-                name = around.agent or around.name
-                if name in _NO_NAME and around.task:  # the node around it is the agent
+                graph_span = tree.spans[graph]
+                name = graph_span.agent or graph_span.name
+                if name in _DEFAULT_NAMES and graph_span.task:  # the graph is the loop of the node that contains it
                     continue
                 agents = {graph: name}
             for index, name in agents.items():
@@ -234,10 +238,11 @@ class Meanings:
                     self.kinds[index], self.names[index] = AGENT, name
 
     def _unmask_wrappers(self, tree: Tree, tasks: set[int], with_tokens: Collection[int]) -> None:
-        """Make holders of spans that only wrap another, children first."""
+        """Make chains of spans that only wrap another span, and note what each span contains."""
         kinds, has_agents, has_acts = self.kinds, self.has_agents, self.has_acts
-        has_calls, has_named = [False] * len(has_acts), [False] * len(has_acts)
-        for index in reversed(tree.order):
+        has_calls = [False] * len(has_acts)  # True if the span contains a model call
+        has_named = [False] * len(has_acts)  # True if the span contains an agent that the log names
+        for index in reversed(tree.order):  # children first
             kind, parent = kinds[index], tree.parents[index]
             if kind is INFERENCE and has_calls[index]:
                 kind = CHAIN
@@ -246,7 +251,7 @@ class Meanings:
             elif kind is AGENT and not has_acts[index] and not has_agents[index]:
                 if index in tasks:
                     self.silent.add(index)
-                if index not in with_tokens:  # else its model calls are only not in the log
+                if index not in with_tokens:  # an agent with tokens has model calls that are not in the log
                     kind = CHAIN
             elif kind is AGENT and has_named[index] and not tree.spans[index].is_named and index not in tasks:
                 kind = CHAIN
@@ -262,7 +267,7 @@ class Meanings:
 
 
 def _tasks(tree: Tree) -> list[int]:
-    """Return the spans with which LangGraph tasks begin: those of another namespace than the span around them."""
+    """Return the outermost span of each LangGraph task. It has another namespace than the span around it."""
     tasks = []
     namespaces = [""] * (len(tree.spans) + 1)
     for index in tree.order:
@@ -274,14 +279,15 @@ def _tasks(tree: Tree) -> list[int]:
     return tasks
 
 
-_MOST_SECONDS = 0.1  # between the begins, and between the ends, of two spans of one call
-_MOST_COMPARED = 10  # earlier spans that a span is compared with
+_MAX_SECONDS = 0.1  # between the beginnings, and between the ends, of two spans of one call
+_MAX_COMPARED = 10  # the number of earlier spans that a span is compared with
 
 
 def merge_twins(tree: Tree, run: Run) -> None:
-    """Merge each two spans of one model call that two instrumentations wrote: of one usage first, then of one answer.
+    """Merge pairs of spans that two instrumentations wrote of one model call.
 
-    The deeper span is kept, as it is in the agent that asked; it gets what only the other says.
+    The two have the same usage, or else the same answer. The inner span is kept, because it is inside the agent that
+    asked. It takes the values that only the other span has.
     """
     spans = tree.spans
     calls = [index for index in tree.order if spans[index].kind is INFERENCE and spans[index].library]
@@ -290,44 +296,51 @@ def merge_twins(tree: Tree, run: Run) -> None:
     depths = [0] * (len(spans) + 1)
     for index in tree.order:
         depths[index] = depths[tree.parents[index]] + 1
-    by_tokens = {index: usage[:2] for index in calls if (usage := spans[index].usage) and any(usage[:2])}
-    by_answer = {index: spans[index].output for index in calls if spans[index].output}
+    tokens = {}
+    outputs = {}
+    for index in calls:
+        usage, output = spans[index].usage, spans[index].output
+        if usage is not None and any(usage[:2]):
+            tokens[index] = usage[:2]
+        if output:
+            outputs[index] = output
     merged: set[int] = set()
-    for signs in (by_tokens, by_answer):
+    for values in (tokens, outputs):
         groups = defaultdict[object, list[int]](list)
-        for index, sign in signs.items():
+        for index, value in values.items():
             if index not in merged:
-                groups[sign].append(index)
+                groups[value].append(index)
         for group in groups.values():
             for pair in _twins(tree, group):
                 merged.update(pair)
-                inner, outer = (spans[n] for n in sorted(pair, key=lambda n: (-depths[n], tree.starts[n], n)))
-                _merge(inner, outer, run)
+                inner, outer = sorted(pair, key=lambda index: (-depths[index], tree.starts[index], index))
+                _merge(spans[inner], spans[outer], run)
 
 
 def _twins(tree: Tree, group: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of a group that two libraries wrote at the same time."""
-    waiting: dict[str, deque[int]] = {}
-    for index in sorted(group, key=lambda n: (tree.starts[n], n)):
+    """Yield the pairs of spans of a group that two libraries wrote of one call."""
+    unpaired: dict[str, deque[int]] = {}  # by library
+    for index in sorted(group, key=lambda index: (tree.starts[index], index)):
         library = tree.spans[index].library
-        for other, earlier in waiting.items():
-            while earlier and tree.starts[earlier[0]] < tree.starts[index] - _MOST_SECONDS:
+        for other_library, earlier in unpaired.items():
+            while earlier and tree.starts[earlier[0]] < tree.starts[index] - _MAX_SECONDS:
                 earlier.popleft()
-            if other == library:
+            if other_library == library:
                 continue
-            twin = next((n for n in islice(earlier, _MOST_COMPARED) if _is_one_call(tree, n, index)), NOBODY)
-            if twin != NOBODY:
+            twins = (other for other in islice(earlier, _MAX_COMPARED) if _is_one_call(tree, other, index))
+            twin = next(twins, NO_INDEX)
+            if twin != NO_INDEX:
                 earlier.remove(twin)
                 yield twin, index
                 break
-        else:
-            waiting.setdefault(library, deque()).append(index)
+        else:  # no library has a twin so far
+            unpaired.setdefault(library, deque()).append(index)
 
 
 def _is_one_call(tree: Tree, first: int, second: int) -> bool:
-    """Return True if two spans end together and name one model: `openai/m` and `m-2026-01-15` are both `m`."""
+    """Return True if two spans end together and name one model, such as `openai/m` or `m-2026-01-15` and `m`."""
     end, other_end = tree.ends[first], tree.ends[second]
-    if end is None or other_end is None or abs(end - other_end) > _MOST_SECONDS:
+    if end is None or other_end is None or abs(end - other_end) > _MAX_SECONDS:
         return False
     short, long = sorted((tree.spans[first].model, tree.spans[second].model), key=len)
     return long.startswith(short) or long.endswith(short)
@@ -338,24 +351,26 @@ def _merge(inner: Span, outer: Span, run: Run) -> None:
     outer.kind = CHAIN
     if outer.usage is not None and inner.usage is not None:
         run.leave_out(LedgerLine.TWIN, outer.usage)
-    usages = filter(None, (inner.usage, outer.usage))
-    inner.usage, outer.usage = min(usages, key=lambda usage: usage.count(None), default=None), None  # the fuller one
+    usages = [usage for usage in (inner.usage, outer.usage) if usage is not None]
+    inner.usage = min(usages, key=lambda usage: usage.count(None), default=None)  # the usage with most counts
+    outer.usage = None
     inner.calls, outer.calls = inner.calls or outer.calls, ()
-    inner.model, inner.output = inner.model or outer.model, inner.output or outer.output
+    inner.model = inner.model or outer.model
+    inner.output = inner.output or outer.output
     inner.agent = inner.agent or outer.agent
 
 
 def count_tokens(tree: Tree, run: Run) -> tuple[dict[int, tuple[Tokens, TokenBasis]], int]:
-    """Return the tokens of each span's event, with their basis, and the number of answers without known tokens.
+    """Return the tokens of spans with their basis, by index, and the number of answers whose tokens are unknown.
 
-    The report's ledger says why each usage is counted or left out.
+    The tokens are those of the span's event. The ledger of the report says why each usage is counted or left out.
     """
-    usages = [span.usage and _usable(span.usage, run) for span in tree.spans]
-    calls = [0] * (len(tree.spans) + 1)  # the number of model calls in the span, itself included
-    last_call = [NOBODY] * (len(tree.spans) + 1)  # the one of them that ends last
-    by_end = [*zip(tree.latest, range(len(tree.spans)), strict=True), (-inf, NOBODY)]
-    sums: dict[int, tuple[int, int]] = {}  # the input and output that is counted in the span, if any is
-    counted: set[int] = set()  # spans whose usage is counted, or that of a span around them
+    usages = [None if span.usage is None else _usable(span.usage, run) for span in tree.spans]
+    calls = [0] * (len(tree.spans) + 1)  # the number of model calls in each span, itself included
+    last_call = [NO_INDEX] * (len(tree.spans) + 1)  # the model call in each span that ends last
+    end_keys = [*zip(tree.latest, range(len(tree.spans)), strict=True), (-inf, NO_INDEX)]  # to compare calls by end
+    sums: dict[int, tuple[int, int]] = {}  # the input and output that are counted inside a span
+    counted: set[int] = set()  # spans whose usage, or the usage of a span around them, is counted
     by_span: dict[int, tuple[Tokens, TokenBasis]] = {}
     for index in reversed(tree.order):  # children first
         span, usage, parent = tree.spans[index], usages[index], tree.parents[index]
@@ -369,24 +384,25 @@ def count_tokens(tree: Tree, run: Run) -> tuple[dict[int, tuple[Tokens, TokenBas
             run.leave_out(LedgerLine.EQUAL_TOTAL if is_equal else LedgerLine.OTHER_TOTAL, usage)
             if not is_equal:
                 run.report.note(Problem.SPAN_TOTAL_DIFFERS, span.where)
-        elif usage is not None:  # that of the only call in it, else a total that the last call bears, else its own
-            bearer, line, basis = last_call[index], LedgerLine.AROUND, TokenBasis.REPORTED
-            if bearer == NOBODY and span.kind is not TOOL:
-                bearer, line = index, LedgerLine.BLACK_BOX
-            elif bearer in (index, NOBODY):
-                bearer, line = index, LedgerLine.OWN
-            elif calls[index] > 1:
-                line, basis = LedgerLine.SPAN_TOTAL, TokenBasis.PLACEHOLDER
+        elif usage is not None:
+            bearer, line, basis = index, LedgerLine.OWN, TokenBasis.REPORTED
+            if last_call[index] == NO_INDEX and span.kind is not TOOL:
+                line = LedgerLine.BLACK_BOX
+            elif last_call[index] not in (index, NO_INDEX):  # the call inside has no usage of its own
+                bearer, line = last_call[index], LedgerLine.AROUND
+                if calls[index] > 1:  # the usage is a total of several calls, which the last call takes
+                    line, basis = LedgerLine.SPAN_TOTAL, TokenBasis.PLACEHOLDER
             by_span[bearer] = run.spend_counts(usage, line), basis
             sums[index] = usage.input or 0, usage.output or 0
             counted.add(index)
         if calls[index]:
             calls[parent] += calls[index]
-            last_call[parent] = max(last_call[parent], last_call[index], key=by_end.__getitem__)
+            last_call[parent] = max(last_call[parent], last_call[index], key=end_keys.__getitem__)
         if index in sums:
-            known = sums.get(parent, (0, 0))
-            sums[parent] = known[0] + sums[index][0], known[1] + sums[index][1]
-    for index in tree.order:  # counters: the outermost holds what all in it have added, if nothing of that is counted
+            input_tokens, output_tokens = sums.get(parent, (0, 0))
+            sums[parent] = input_tokens + sums[index][0], output_tokens + sums[index][1]
+    # a shared counter counts if nothing inside its span is counted; the outermost counter has the total
+    for index in tree.order:
         if tree.parents[index] in counted:
             counted.add(index)
         usage = usages[index]
@@ -396,19 +412,27 @@ def count_tokens(tree: Tree, run: Run) -> tuple[dict[int, tuple[Tokens, TokenBas
             run.leave_out(LedgerLine.SHARED_COUNTER, usage)
         else:
             counted.add(index)
-            bearer = index if last_call[index] == NOBODY else last_call[index]
+            bearer = index if last_call[index] == NO_INDEX else last_call[index]
             by_span[bearer] = run.spend_counts(usage, LedgerLine.COUNTER), TokenBasis.PLACEHOLDER
-    silent = [n for n in tree.order if last_call[n] == n and tree.spans[n].kind is INFERENCE and n not in by_span]
-    unknown = [index for index in silent if not tree.spans[index].is_free]
-    if len(silent) > len(unknown):
-        run.report.enter(LedgerLine.KEPT_ANSWER, len(silent) - len(unknown))
-    if unknown:
-        run.report.enter(LedgerLine.SILENT_CALL, len(unknown))
-    return by_span, sum(index not in counted and not tree.spans[index].is_error for index in unknown)
+    kept_count, silent_count, unknown_count = 0, 0, 0
+    for index, span in enumerate(tree.spans):
+        if span.kind is not INFERENCE or last_call[index] != index or index in by_span:
+            continue
+        if span.is_free:
+            kept_count += 1
+            continue
+        silent_count += 1
+        if index not in counted and not span.is_error:
+            unknown_count += 1
+    if kept_count:
+        run.report.enter(LedgerLine.KEPT_ANSWER, kept_count)
+    if silent_count:
+        run.report.enter(LedgerLine.SILENT_CALL, silent_count)
+    return by_span, unknown_count
 
 
 def _usable(usage: Usage, run: Run) -> Usage | None:
-    """Return a usage that says what went in or out."""
+    """Return a usage whose input or output is known and not 0; else None, which is noted in the ledger."""
     if usage.is_known and any(usage):
         return usage
     if usage.is_known:
