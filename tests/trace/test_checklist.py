@@ -21,7 +21,7 @@ SWARM = str(next(path for path in EXAMPLES if path.stem == "swarm"))
 def known(document: dict[str, Any], marks: Marks | None = None) -> dict[str, str]:
     """How far each item can be recomputed from a trace."""
     checked = check([facts_of(marks or Marks(), None, TraceView(trace(document)))])
-    return {one.item.title: one.whole.value for one in checked}
+    return {one.item.title: one.overall.value for one in checked}
 
 
 def items_of(*words: str) -> dict[str, dict[str, Any]]:
@@ -208,7 +208,7 @@ def test_a_renamed_run_has_the_same_checklist(path: Path) -> None:
     marks = Marks()
     renamed = json.loads(path.read_text("utf-8").replace('"lead"', '"chief"'))
 
-    first, second = ([one.whole for one in check([facts_of(marks, None, TraceView(run))])]
+    first, second = ([one.overall for one in check([facts_of(marks, None, TraceView(run))])]
                      for run in (before, trace(renamed)))  # fmt: skip
 
     assert first == second

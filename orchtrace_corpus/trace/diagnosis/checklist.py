@@ -1,4 +1,4 @@
-"""The items that a paper on orchestrated agents should report, and how far its traces can reproduce them.
+"""The items that a paper on orchestrated agents should report, and how far traces suffice to compute them.
 
 An item is judged by columns of a dataset's table `traces`, so a single run and a dataset are judged in the same way.
 """
@@ -19,18 +19,21 @@ if TYPE_CHECKING:
     from orchtrace_corpus.trace.analysis.outcomes import Outcome
 
 Facts: TypeAlias = Mapping[str, Any]
-"""The columns of a trace in the table `traces`, and the counts of its events that `COUNTS` names."""
+"""The columns of a trace in the table `traces`, and the numbers of its events that `COUNTS` names."""
 
-_ANSWER_TYPES = ", ".join(f"'{kind.value}'" for kind in sorted(ANSWER_TYPES))
+_SQL_ANSWER_TYPES = ", ".join(f"'{kind.value}'" for kind in sorted(ANSWER_TYPES))
 COUNTS = {
     "calls": "type = 'tool_call' AND NOT copied_context",
     "messages": "type = 'message' AND NOT copied_context",
     "spawns": "type = 'spawn' AND NOT copied_context",
     "statuses": "type IN ('tool_call', 'tool_result', 'inference') AND status <> 'unknown'",
-    "answers": f"type IN ({_ANSWER_TYPES}) AND NOT copied_context",
-    "named_answers": f"type IN ({_ANSWER_TYPES}) AND NOT copied_context AND model IS NOT NULL",
+    "answers": f"type IN ({_SQL_ANSWER_TYPES}) AND NOT copied_context",
+    "named_answers": f"type IN ({_SQL_ANSWER_TYPES}) AND NOT copied_context AND model IS NOT NULL",
 }
-"""Counts of events by the condition in SQL under which an event counts."""
+"""For each number of events, the condition in SQL under which an event of a dataset counts.
+
+`facts_of` counts the same events of a single run.
+"""
 
 
 class Area(StrEnum):
@@ -61,11 +64,11 @@ class Item(NamedTuple):
     Attributes:
         area: Its subject.
         title: Its name.
-        columns: The columns it needs: the item can be recomputed if all are known, partly if some are.
+        columns: The columns that it needs: the item can be recomputed if all are known, partly if some are.
         to_log: What to log or to pass as an option so that the item can be recomputed.
         applies: Returns True if a run has anything to report here.
         judge: Returns how far the item can be recomputed; None if `columns` decides.
-        rests_on: What `judge` looks at, in words.
+        rests_on: The data that `judge` looks at, in words.
     """
 
     area: Area
@@ -78,18 +81,19 @@ class Item(NamedTuple):
 
 
 def _has(*names: str) -> Callable[[Facts], Recomputed]:
-    """Return a judge: yes if all the named columns have values, partly if some have, else no."""
+    """Return a judge: yes if all the named facts have values other than 0, partly if some have, else no."""
     return lambda facts: _extent([bool(facts[name]) for name in names])
 
 
-def _extent(available: Sequence[bool]) -> Recomputed:
-    if all(available):
+def _extent(are_available: Sequence[bool]) -> Recomputed:
+    """Return yes if all needed data are available, partly if some are, else no."""
+    if all(are_available):
         return Recomputed.YES
-    return Recomputed.PARTLY if any(available) else Recomputed.NO
+    return Recomputed.PARTLY if any(are_available) else Recomputed.NO
 
 
 def _credit_by_reach(facts: Facts) -> Recomputed:
-    """Judge credit by the proxy `reach`, which needs the outcome of the run and edges that lead to its result."""
+    """Judge credit by the proxy `reach`, which needs the outcome of the run and edges."""
     return _extent([facts["reward_outcome"] is not None, facts["edge_count"] > 0])
 
 
@@ -104,7 +108,15 @@ def _has_calls(facts: Facts) -> bool:
     return bool(facts["calls"])
 
 
-def _has_team(facts: Facts) -> bool:
+def _has_messages(facts: Facts) -> bool:
+    return bool(facts["messages"])
+
+
+def _has_spawns(facts: Facts) -> bool:
+    return bool(facts["spawns"])
+
+
+def _has_several_agents(facts: Facts) -> bool:
     return (facts["agents"] or 0) > 1
 
 
@@ -128,14 +140,23 @@ def _containment(facts: Facts) -> Recomputed:
     return Recomputed.NO if facts["tainted_effect_share"] is None else Recomputed.PARTLY
 
 
-_R, _C, _P, _M, _S, _E, _D, _T = Area
+def _never(facts: Facts) -> Recomputed:  # noqa: ARG001  (all judges take the facts)
+    return Recomputed.NO
+
+
 ITEMS = (
-    Item(_R, "outcome of the run", ("reward_outcome",), "the reward or success of the run: --outcomes"),
-    Item(_R, "rewards of agents", ("reward_agent_outcomes",), "`reward` of agents, from a check or a judge"),
-    Item(_R, "rewards of steps", ("reward_step_outcomes",), "`reward` of events, from a check or a judge"),
-    Item(_R, "success of tool calls", ("reward_tool_success",), "`status` of calls and results", _has_calls),
+    Item(Area.REWARD, "outcome of the run", ("reward_outcome",), "the reward or success of the run: --outcomes"),
+    Item(Area.REWARD, "rewards of agents", ("reward_agent_outcomes",), "`reward` of agents, from a check or a judge"),
+    Item(Area.REWARD, "rewards of steps", ("reward_step_outcomes",), "`reward` of events, from a check or a judge"),
     Item(
-        _C,
+        Area.REWARD,
+        "success of tool calls",
+        ("reward_tool_success",),
+        "`status` of calls and results",
+        applies=_has_calls,
+    ),
+    Item(
+        Area.CREDIT,
         "who was needed",
         (),
         "the outcome, and edges from work to its result",
@@ -143,113 +164,147 @@ ITEMS = (
         rests_on="the outcome, and edges: credit by the proxy `reach`",
     ),
     Item(
-        _C,
+        Area.CREDIT,
         "who made the difference",
         (),
         "runs of the task without each agent: credit --values",
-        _has_team,
-        lambda _: Recomputed.NO,
-        "runs that a trace does not hold: never known",
+        applies=_has_several_agents,
+        judge=_never,
+        rests_on="runs that a trace does not hold: never known",
     ),
     Item(
-        _C,
+        Area.CREDIT,
         "advantage within the group",
         (),
         "several runs of one `task_id`, with outcomes",
         judge=_group_advantage,
         rests_on="outcomes of several runs of one `task_id`",
     ),
-    Item(_P, "work, span, parallelism", ("worked", "span", "parallelism"), "`t_end` of every answer and call"),
-    Item(_P, "elapsed time, speed-up", ("elapsed", "speed_up"), "`t` and `t_end` of every event"),
-    Item(_P, "agents at once", ("width", "max_concurrency"), "`t_end` of calls, and despawns"),
-    Item(_P, "critical steps", ("critical_steps",), "edges from spawns to sub-agents and back"),
     Item(
-        _P,
+        Area.PARALLELISM,
+        "work, span, parallelism",
+        ("worked", "span", "parallelism"),
+        "`t_end` of every answer and call",
+    ),
+    Item(Area.PARALLELISM, "elapsed time, speed-up", ("elapsed", "speed_up"), "`t` and `t_end` of every event"),
+    Item(Area.PARALLELISM, "agents at once", ("width", "max_concurrency"), "`t_end` of calls, and despawns"),
+    Item(Area.PARALLELISM, "critical steps", ("critical_steps",), "edges from spawns to sub-agents and back"),
+    Item(
+        Area.PARALLELISM,
         "comparison with one agent",
         ("coordination_overhead", "coordination_efficiency", "error_amplification"),
         "a single agent's run of the task, as `baseline`: --outcomes",
-        _has_team,
+        applies=_has_several_agents,
     ),
-    Item(_M, "all tokens", ("tokens",), "usage of every answer, and transcripts of all sub-agents"),
-    Item(_M, "model of the tokens", (), "`model` of every answer", judge=_models, rests_on="`model` of answers"),
-    Item(_M, "cost", ("cost",), "prices: --cost or --prices when logs are imported"),
+    Item(Area.COST, "all tokens", ("tokens",), "usage of every answer, and transcripts of all sub-agents"),
     Item(
-        _M,
+        Area.COST,
+        "model of the tokens",
+        (),
+        "`model` of every answer",
+        judge=_models,
+        rests_on="`model` of answers",
+    ),
+    Item(Area.COST, "cost", ("cost",), "prices: --cost or --prices when logs are imported"),
+    Item(
+        Area.COST,
         "tokens of communication",
         ("communication_tokens", "protocol_share"),
         "tokens of messages, spawns and returns",
-        lambda facts: bool(facts["messages"]),
+        applies=_has_messages,
     ),
     Item(
-        _S,
+        Area.SAFETY,
         "reach of untrusted content",
         ("untrusted_reach",),
         "`trusted` of results, or name tools: --untrusted",
-        _has_calls,
+        applies=_has_calls,
     ),
     Item(
-        _S,
+        Area.SAFETY,
         "effects under its influence",
         ("tainted_effect_share",),
         "the same, and tools with side effects: --effectful",
-        _has_calls,
+        applies=_has_calls,
     ),
     Item(
-        _S,
+        Area.SAFETY,
         "effects without approval",
         ("unapproved_effects",),
         "granted and refused approvals, as `safety_event` or `human_intervention`",
-        _may_have_tainted_effects,
+        applies=_may_have_tainted_effects,
     ),
-    Item(_S, "gates before side effects", ("gate_coverage",), "every decision of a gate, passed ones too", _has_calls),
     Item(
-        _S,
+        Area.SAFETY,
+        "gates before side effects",
+        ("gate_coverage",),
+        "every decision of a gate, passed ones too",
+        applies=_has_calls,
+    ),
+    Item(
+        Area.SAFETY,
         "time to containment",
         ("time_to_containment",),
         "`trusted` of results, and refusals and stops with their times",
-        _may_have_tainted_effects,
-        _containment,
+        applies=_may_have_tainted_effects,
+        judge=_containment,
     ),
     Item(
-        _E,
+        Area.STOPPING,
         "stopping decisions",
         (),
         "`stop` events, with who decided",
         judge=_has(DECISIONS[Decision.STOP]),
         rests_on="`o5_stop`",
     ),
-    Item(_E, "steps after the result", ("stop_regret",), "returns or aggregates, which say when the result stood"),
-    Item(_E, "regret of the last outcome", ("reward_regret",), "outcomes of earlier attempts: `reward` of events"),
     Item(
-        _D,
+        Area.STOPPING,
+        "steps after the result",
+        ("stop_regret",),
+        "returns or aggregates, which say when the result stood",
+    ),
+    Item(
+        Area.STOPPING,
+        "regret of the last outcome",
+        ("reward_regret",),
+        "outcomes of earlier attempts: `reward` of events",
+    ),
+    Item(
+        Area.DECISIONS,
         "spawns and delegation",
         ("delegation_depth", "fan_out"),
         "`spawn` events with parent and child",
-        lambda facts: bool(facts["spawns"]),
+        applies=_has_spawns,
     ),
     Item(
-        _D,
+        Area.DECISIONS,
         "errors and how they spread",
         (),
         "`status` of calls, answers and results",
         judge=_has("statuses"),
         rests_on="`status` of calls and answers",
     ),
-    Item(_D, "repeated calls", ("duplicate_call_rate",), "`content_ref` of calls: a hash of the arguments", _has_calls),
     Item(
-        _T,
+        Area.DECISIONS,
+        "repeated calls",
+        ("duplicate_call_rate",),
+        "`content_ref` of calls: a hash of the arguments",
+        applies=_has_calls,
+    ),
+    Item(
+        Area.SETTING,
         "program and version",
         (),
         "`system`, and `version` of the source",
         judge=_has("system", "version"),
         rests_on="`system`, `version`",
     ),
-    Item(_T, "date", (), "`clock.epoch`", judge=_has("epoch"), rests_on="`epoch`"),
+    Item(Area.SETTING, "date", (), "`clock.epoch`", judge=_has("epoch"), rests_on="`epoch`"),
 )
 """The checklist, in the order of the report."""
 
 
-_OTHER_COLUMNS = (
+_JUDGED_COLUMNS = (
     "trace_id",
     "task_id",
     "edge_count",
@@ -260,21 +315,22 @@ _OTHER_COLUMNS = (
     "epoch",
     DECISIONS[Decision.STOP],
 )
-_NAMES = [column.name for column in TABLES["traces"]]
+"""The columns that are needed for the task of a trace, and by judges and `applies`."""
+
+_NEEDED_COLUMNS = {name for item in ITEMS for name in item.columns}
+_TRACE_COLUMNS = [column.name for column in TABLES["traces"]]
 COLUMNS = tuple(
-    name
-    for name in _NAMES
-    if name in _OTHER_COLUMNS or any(name.removesuffix("_at_least") in item.columns for item in ITEMS)
+    name for name in _TRACE_COLUMNS if name in _JUDGED_COLUMNS or name.removesuffix("_at_least") in _NEEDED_COLUMNS
 )
-"""The columns of the table `traces` that `Facts` has, besides `refused`."""
+"""The columns of the table `traces` that `Facts` has, besides `refused`: also the lower bounds of needed columns."""
 
 
-class Finding(NamedTuple):
+class Judgement(NamedTuple):
     """The extent to which an item can be recomputed from one trace.
 
     Attributes:
         recomputed: The extent.
-        reason: The reason that a measure gives why the item is incomplete; empty if it gives none.
+        reason: The reason why the item is incomplete, from the measure of a missing column; empty if there is none.
     """
 
     recomputed: Recomputed
@@ -296,48 +352,52 @@ def facts_of(marks: Marks, outcome: "Outcome | None", view: TraceView) -> dict[s
         outcome.apply(view.trace)
     marks.apply(view.trace)
     (row,) = ROWS["traces"](RowContext(view, view.trace.trace_id, 0))
-    columns = dict(zip(_NAMES, row, strict=True))
-    events = view.trace.events
-    counts = Counter(event.type for event in events if not event.copied_context)
-    with_status = (EventType.TOOL_CALL, EventType.TOOL_RESULT, EventType.INFERENCE)
+    value_by_column = dict(zip(_TRACE_COLUMNS, row, strict=True))
+    events = [event for event in view.trace.events if not event.copied_context]
+    counts = Counter(event.type for event in events)
+    named_answers = [event for event in events if event.type in ANSWER_TYPES and event.model]
+    call_types = (EventType.TOOL_CALL, EventType.TOOL_RESULT, EventType.INFERENCE)
+    statuses = 0
+    for event in view.trace.events:  # copied context too, as in `COUNTS`
+        if event.type in call_types and event.status is not Status.UNKNOWN:
+            statuses += 1
     return {
-        **{name: columns[name] for name in COLUMNS},
-        "refused": needed_reasons(columns["refused"]),
+        **{name: value_by_column[name] for name in COLUMNS},
+        "refused": needed_reasons(value_by_column["refused"]),
         "calls": counts[EventType.TOOL_CALL],
         "messages": counts[EventType.MESSAGE],
         "spawns": counts[EventType.SPAWN],
         "answers": sum(counts[kind] for kind in ANSWER_TYPES),
-        "named_answers": sum(
-            event.type in ANSWER_TYPES and bool(event.model) and not event.copied_context for event in events
-        ),
-        "statuses": sum(event.type in with_status and event.status is not Status.UNKNOWN for event in events),
+        "named_answers": len(named_answers),
+        "statuses": statuses,
     }
 
 
 def needed_reasons(refused: Mapping[str, str]) -> dict[str, str]:
-    """Return the reasons of those columns that `Facts` has."""
+    """Return the reasons why columns are unknown, for the columns that `Facts` has."""
     return {name: reason for name, reason in refused.items() if name in COLUMNS}
 
 
-def judge(item: Item, facts: Facts) -> Finding:
+def judge(item: Item, facts: Facts) -> Judgement:
     """Judge how far an item can be recomputed from a trace."""
     if not item.applies(facts):
-        return Finding(Recomputed.NOT_APPLICABLE)
+        return Judgement(Recomputed.NOT_APPLICABLE)
     refused = facts["refused"]
     missing = [name for name in item.columns if facts[name] is None]
-    reason = next((str(refused[name]) for name in missing if name in refused), "")
+    reasons = [str(refused[name]) for name in missing if name in refused]
+    reason = reasons[0] if reasons else ""
     if item.judge is not None:
         recomputed = item.judge(facts)
-        return Finding(recomputed, "" if recomputed is Recomputed.YES else reason)
+        return Judgement(recomputed, "" if recomputed is Recomputed.YES else reason)
     if not missing:
-        return Finding(Recomputed.YES)
+        return Judgement(Recomputed.YES)
     has_bounds = any(facts.get(f"{name}_at_least") is not None for name in missing)
     if has_bounds or len(missing) < len(item.columns):
-        return Finding(Recomputed.PARTLY, reason)
-    return Finding(Recomputed.NO, reason)
+        return Judgement(Recomputed.PARTLY, reason)
+    return Judgement(Recomputed.NO, reason)
 
 
-class Checked(NamedTuple):
+class CheckedItem(NamedTuple):
     """An item judged over several traces.
 
     Attributes:
@@ -351,29 +411,30 @@ class Checked(NamedTuple):
     reasons: tuple[tuple[str, int], ...]
 
     @property
-    def is_lacking(self) -> bool:
-        """Return True if the item cannot be fully recomputed from some trace."""
+    def is_incomplete(self) -> bool:
+        """True if there is a trace from which the item cannot be fully recomputed."""
         return bool(self.counts[Recomputed.NO] or self.counts[Recomputed.PARTLY])
 
     @property
-    def whole(self) -> Recomputed:
-        """Return the extent over all traces that the item applies to; partly if they differ."""
-        extents = {extent for extent, count in self.counts.items() if count} - {Recomputed.NOT_APPLICABLE}
+    def overall(self) -> Recomputed:
+        """The extent over all traces to which the item applies; partly if they differ."""
+        extents = {extent for extent, count in self.counts.items() if count}
+        extents.discard(Recomputed.NOT_APPLICABLE)
         if not extents:
             return Recomputed.NOT_APPLICABLE
         return extents.pop() if len(extents) == 1 else Recomputed.PARTLY
 
 
-def check(traces: Iterable[Facts]) -> list[Checked]:
+def check(facts_of_traces: Iterable[Facts]) -> list[CheckedItem]:
     """Judge every item over several traces."""
-    all_facts: Sequence[Facts] = list(traces)
-    rewarded = Counter(facts["task_id"] for facts in all_facts if facts["reward_outcome"] is not None)
-    all_facts = [{**facts, "rewarded_runs_of_task": rewarded[facts["task_id"]]} for facts in all_facts]
+    all_facts = list(facts_of_traces)
+    rewarded_runs = Counter(facts["task_id"] for facts in all_facts if facts["reward_outcome"] is not None)
+    all_facts = [{**facts, "rewarded_runs_of_task": rewarded_runs[facts["task_id"]]} for facts in all_facts]
     checked = []
     for item in ITEMS:
-        findings = [judge(item, facts) for facts in all_facts]
-        reasons = Counter(finding.reason for finding in findings if finding.reason)
-        counts = Counter(finding.recomputed for finding in findings)
-        ordered = sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))
-        checked.append(Checked(item, {extent: counts[extent] for extent in Recomputed}, tuple(ordered)))
+        judgements = [judge(item, facts) for facts in all_facts]
+        counts = Counter(judgement.recomputed for judgement in judgements)
+        reasons = Counter(judgement.reason for judgement in judgements if judgement.reason)
+        most_frequent_first = sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))
+        checked.append(CheckedItem(item, {extent: counts[extent] for extent in Recomputed}, tuple(most_frequent_first)))
     return checked

@@ -1,4 +1,4 @@
-"""Compares two runs of one task: results, costs, measures, findings and structure."""
+"""Compares two runs of one task in their results, costs, measures, findings and structure."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.analysis.labels import labels
-from orchtrace_corpus.trace.diagnosis.findings import FindingKind, cost, find
+from orchtrace_corpus.trace.diagnosis.findings import FindingKind, TeamFinding, find, time_and_tokens
 from orchtrace_corpus.trace.measures.definitions import DEFINITIONS, measure
 from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES
 from orchtrace_corpus.trace.model.terms import EventType, Unit
@@ -15,17 +15,18 @@ from orchtrace_corpus.trace.view import TraceView
 
 
 class Structure(NamedTuple):
-    """The structure of a run, without ids and times, which differ between any two runs.
+    """The structure of a run as counts, without ids and times, which differ between any two runs.
 
     Attributes:
-        agents: Events by agent, written with its nearest ancestors, such as `lead/manager/w1`.
-        tools: Tool calls by tool.
-        models: Events by model: the one that the event names, else the one that its agent declares.
-        statuses: Events by status.
-        decisions: Events by orchestration decision.
-        events: Events by type.
-        edges: Edges by type.
-        handovers: Spawns, messages and returns by sender and receiver.
+        agents: The number of events by agent; an agent is named with its nearest ancestors, such as `lead/manager/w1`.
+        tools: The number of calls by tool.
+        models: The number of events by model: the model that an event names, or else, for a model answer, the model
+            that its agent declares.
+        statuses: The number of events by status.
+        decisions: The number of events by orchestration decision.
+        events: The number of events by type.
+        edges: The number of edges by type.
+        handovers: The number of spawns, messages and returns by sender and receiver.
     """
 
     agents: Counter[str]
@@ -39,16 +40,16 @@ class Structure(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """One line of a comparison: a count, a figure or a word that differs between the runs.
+    """A figure, a count or a word that differs between two runs.
 
     Attributes:
         part: `rewards`, `metrics`, `costs`, `measures`, `findings`, a field of `Structure`, or `declared`.
-        name: The name of the count, figure or word.
+        name: The name of the figure, count or word.
         before: The value in the first run; None if it is unknown.
         after: The value in the second run; None if it is unknown.
         unit: The unit of the numbers; empty for words and for figures without a known unit.
-        reason: Why a measure is unknown in one of the runs.
-        are_lower_bounds: For each run, whether the value is only a lower bound.
+        reason: The reason why a measure is unknown in a run; empty if both are known.
+        are_lower_bounds: For each run, True if the value is only a lower bound.
     """
 
     part: str
@@ -61,10 +62,10 @@ class Difference(NamedTuple):
 
     @property
     def change(self) -> float | None:
-        """Return `after` less `before`; None if either is unknown, a lower bound or a word."""
-        if isinstance(self.before, str) or isinstance(self.after, str) or self.before is None or self.after is None:
+        """The value `after` less `before`; None if either is unknown, a lower bound or a word."""
+        if isinstance(self.before, str) or isinstance(self.after, str):
             return None
-        if any(self.are_lower_bounds):
+        if self.before is None or self.after is None or any(self.are_lower_bounds):
             return None
         return self.after - self.before
 
@@ -81,14 +82,20 @@ _FINDING_NOUNS = {
 """The noun that counts the findings of each kind."""
 _STRUCTURE_NOUNS = {"tools": "call", "edges": "edge"}
 _COST_UNITS = {"tokens": "token", "wall_clock_s": "s", "tool_calls": "call", "messages": "message"}
-_HANDOVERS = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.RETURN})
+_HANDOVER_TYPES = frozenset({EventType.SPAWN, EventType.MESSAGE, EventType.RETURN})
+_MAX_PATH_AGENTS = 8
 
 
 def structure(trace: Trace | TraceView, names: Mapping[str, str] = MappingProxyType({})) -> Structure:
-    """Return the structure of a run; `names` maps ids of agents to the names to show."""
+    """Return the structure of a run.
+
+    Args:
+        trace: The run.
+        names: The names of agents by id; an agent without a name is shown by its id.
+    """
     view = TraceView.of(trace)
     trace, parents = view.trace, view.lifecycle.parents
-    declared = {agent.id: agent.model for agent in trace.agents}
+    model_by_agent = {agent.id: agent.model for agent in trace.agents}
     agents: Counter[str] = Counter()
     for agent, count in Counter(event.agent for event in trace.events).items():
         agents[_path_from_root(agent, parents, names)] += count
@@ -96,12 +103,12 @@ def structure(trace: Trace | TraceView, names: Mapping[str, str] = MappingProxyT
     for event in trace.events:
         model = event.model
         if not model and event.type in ANSWER_TYPES:
-            model = declared.get(event.agent, "")
+            model = model_by_agent.get(event.agent, "")
         if model:
             models[model] += 1
     handovers: Counter[str] = Counter()
     for event in trace.events:
-        if event.type in _HANDOVERS and event.target:
+        if event.type in _HANDOVER_TYPES and event.target:
             sender = event.sender or event.agent
             receiver = names.get(event.target, event.target)
             handovers[f"{event.type.value} {names.get(sender, sender)} -> {receiver}"] += 1
@@ -118,14 +125,14 @@ def structure(trace: Trace | TraceView, names: Mapping[str, str] = MappingProxyT
 
 
 def _path_from_root(agent: str, parents: Mapping[str, str], names: Mapping[str, str]) -> str:
-    """Return the names of an agent's nearest ancestors and its own, such as `lead/manager/w1`."""
-    line = [agent]
-    while line[-1] in parents and len(line) < 8:
-        line.append(parents[line[-1]])
-    shown = [names.get(ancestor, ancestor) for ancestor in reversed(line)]
-    if line[-1] in parents:
-        shown.insert(0, "…")
-    return "/".join(shown)
+    """Return the names of an agent's nearest ancestors and of the agent, such as `lead/manager/w1`."""
+    path = [agent]  # from the agent upwards
+    while path[-1] in parents and len(path) < _MAX_PATH_AGENTS:
+        path.append(parents[path[-1]])
+    path_names = [names.get(agent_id, agent_id) for agent_id in reversed(path)]
+    if path[-1] in parents:
+        path_names.insert(0, "…")
+    return "/".join(path_names)
 
 
 def compare(
@@ -142,72 +149,75 @@ def compare(
         names: The names of each run's agents by id; an agent without a name is shown by its id.
 
     Raises:
-        CycleError: The edges of one of them form a cycle.
+        CycleError: The edges of a run form a cycle.
     """
     first_view, second_view = TraceView.of(first), TraceView.of(second)
     old, new = first_view.trace, second_view.trace
     reward_units = dict.fromkeys((*old.rewards, *new.rewards), "reward")
     measures = list(_measure_differences(first_view, second_view))
     measure_names = {difference.name for difference in measures}
+    costs = [
+        difference
+        for difference in _stated_differences("costs", old.costs, new.costs, _COST_UNITS)
+        # If only one run states a cost, the measure of the same name says more.
+        if difference.change is not None or difference.name not in measure_names
+    ]
     return [
-        *_stated("rewards", old.rewards, new.rewards, reward_units),
-        *_stated("metrics", old.metrics, new.metrics, {}),
-        # A cost that one run does not state says less than the measure of the same name.
-        *(
-            cost
-            for cost in _stated("costs", old.costs, new.costs, _COST_UNITS)
-            if cost.change is not None or cost.name not in measure_names
-        ),
+        *_stated_differences("rewards", old.rewards, new.rewards, reward_units),
+        *_stated_differences("metrics", old.metrics, new.metrics, units={}),
+        *costs,
         *measures,
         *_finding_differences(first_view, second_view),
         *_structure_differences(first_view, second_view, names),
-        *_declared(old, new),
+        *_declared_differences(old, new),
     ]
 
 
-_OUTCOMES = ("rewards", "metrics")
+_OUTCOME_PARTS = ("rewards", "metrics")
 _LEADING_MEASURES = frozenset(("elapsed", "tokens", "cost"))
 
 
 def largest_first(differences: Sequence[Difference]) -> list[Difference]:
     """Sort differences: results; then elapsed time, tokens and cost; then findings; then the others by their change.
 
-    The change of a figure is weighed against its larger value. The change of a count in the structure is weighed
-    against all changes of its part, so that many small counts do not come before a large one. A cost that is both
+    The change of a figure is relative to its larger value. The change of a count in the structure is relative to the
+    sum of all changes of its part, so that many small counts do not come before a large one. A cost that is both
     stated and measured is listed once, as the measure.
     """
-    sums: dict[str, float] = {}
+    change_by_part: dict[str, float] = {}
     for difference in differences:
-        sums[difference.part] = sums.get(difference.part, 0.0) + abs(difference.change or 0.0)
+        part_change = change_by_part.get(difference.part, 0.0)
+        change_by_part[difference.part] = part_change + abs(difference.change or 0.0)
     measured = {(difference.before, difference.after) for difference in differences if difference.part == "measures"}
 
     def order(difference: Difference) -> tuple[bool, int, float]:
         part, before, after, change = difference.part, difference.before, difference.after, difference.change
-        tier = 2
+        rank = 2
         if part == "measures" and difference.name in _LEADING_MEASURES:
-            tier = 0
+            rank = 0
         elif part == "findings":
-            tier = 1
-        share = 0.0
+            rank = 1
+        relative_change = 0.0
         if change is not None and not isinstance(before, str) and not isinstance(after, str):
-            whole = max(abs(before or 0.0), abs(after or 0.0))
+            base = max(abs(before or 0.0), abs(after or 0.0))
             if part in Structure._fields:
-                whole = max(whole, sums[part])
-            if whole:
-                share = abs(change) / whole
-        return part not in _OUTCOMES, tier, -share
+                base = max(base, change_by_part[part])
+            if base:
+                relative_change = abs(change) / base
+        return part not in _OUTCOME_PARTS, rank, -relative_change
 
-    listed = [
-        difference
-        for difference in differences
-        if difference.part != "costs" or (difference.before, difference.after) not in measured
-    ]
+    listed = []
+    for difference in differences:
+        is_measured = (difference.before, difference.after) in measured
+        if difference.part != "costs" or not is_measured:
+            listed.append(difference)
     return sorted(listed, key=order)
 
 
-def _stated(
+def _stated_differences(
     part: str, first: Mapping[str, float | None], second: Mapping[str, float | None], units: Mapping[str, str]
 ) -> Iterator[Difference]:
+    """Yield the differences in the figures that the traces state, by name."""
     for name in sorted({*first, *second}):
         before, after = first.get(name), second.get(name)
         if _differ(before, after):
@@ -215,15 +225,19 @@ def _stated(
 
 
 def _measure_differences(first: TraceView, second: TraceView) -> Iterator[Difference]:
-    old, new = measure(first), measure(second)
+    """Yield the differences in measures: in their values or lower bounds, then in their values if open calls waited."""
+    old_measures, new_measures = measure(first), measure(second)
     time_units = {"step" if trace.clock.unit is Unit.STEP else "s" for trace in (first.trace, second.trace)}
     for name, definition in DEFINITIONS.items():
-        before, after = old[name], new[name]
-        unit = "/".join(sorted(time_units)) if definition.unit == "s" else definition.unit
-        if definition.unit == "s" and len(time_units) > 1:
-            continue
+        unit = definition.unit
+        if unit == "s":
+            if len(time_units) > 1:
+                continue
+            (unit,) = time_units
+        before, after = old_measures[name], new_measures[name]
+        old_value = before.value if before.at_least is None else before.at_least
+        new_value = after.value if after.at_least is None else after.at_least
         are_lower_bounds = before.at_least is not None, after.at_least is not None
-        old_value, new_value = (side.value if side.at_least is None else side.at_least for side in (before, after))
         if _differ(old_value, new_value) or are_lower_bounds[0] is not are_lower_bounds[1]:
             reason = ""
             if old_value is None:
@@ -233,36 +247,44 @@ def _measure_differences(first: TraceView, second: TraceView) -> Iterator[Differ
             yield Difference("measures", name, old_value, new_value, unit, reason, are_lower_bounds)
         if before.if_waiting is None and after.if_waiting is None:
             continue
-        old_value, new_value = (side.value if side.if_waiting is None else side.if_waiting for side in (before, after))
+        old_value = before.value if before.if_waiting is None else before.if_waiting
+        new_value = after.value if after.if_waiting is None else after.if_waiting
         if _differ(old_value, new_value):
             reason = before.reason or after.reason
             yield Difference("measures", f"{name}_if_waiting", old_value, new_value, unit, reason)
 
 
 def _finding_differences(first: TraceView, second: TraceView) -> Iterator[Difference]:
-    """Yield the differences in count and cost of the findings of each kind."""
-    all_findings = [find(view).findings for view in (first, second)]
+    """Yield the differences in number and cost of the findings of each kind."""
+    old_findings, new_findings = find(first).findings, find(second).findings
     for kind in FindingKind:
-        sides = [[finding for finding in findings if finding.kind is kind] for findings in all_findings]
-        before, after = (sum(finding.number for finding in side) for side in sides)
+        old = [finding for finding in old_findings if finding.kind is kind]
+        new = [finding for finding in new_findings if finding.kind is kind]
+        before = sum(finding.problem_count for finding in old)
+        after = sum(finding.problem_count for finding in new)
         if before != after:
             yield Difference("findings", kind.value, before, after, _FINDING_NOUNS[kind])
-        costs = [
-            cost(view, {event for finding in side for event in finding.cost_events})
-            for view, side in zip((first, second), sides, strict=True)
-        ]
-        if kind is FindingKind.IDLE_LEAD:
-            costs = [(sum(finding.seconds or 0.0 for finding in side), None) for side in sides]
-        (seconds, tokens), (later_seconds, later_tokens) = costs
-        if _differ(seconds or 0.0, later_seconds or 0.0):
-            yield Difference("findings", f"{kind.value}_seconds", seconds or 0.0, later_seconds or 0.0, "s")
-        if _differ(tokens or 0.0, later_tokens or 0.0):
-            yield Difference("findings", f"{kind.value}_tokens", tokens or 0.0, later_tokens or 0.0, "token")
+        old_seconds, old_tokens = _total_cost(first, kind, old)
+        new_seconds, new_tokens = _total_cost(second, kind, new)
+        if _differ(old_seconds, new_seconds):
+            yield Difference("findings", f"{kind.value}_seconds", old_seconds, new_seconds, "s")
+        if _differ(old_tokens, new_tokens):
+            yield Difference("findings", f"{kind.value}_tokens", old_tokens, new_tokens, "token")
+
+
+def _total_cost(view: TraceView, kind: FindingKind, findings: Sequence[TeamFinding]) -> tuple[float, float]:
+    """Return the time and the tokens that all findings of a kind cost together; 0 for each that is unknown."""
+    if kind is FindingKind.IDLE_LEAD:  # idle time has no events
+        return sum((finding.seconds or 0.0 for finding in findings), 0.0), 0.0
+    events = {event for finding in findings for event in finding.cost_events}  # events of several findings count once
+    seconds, tokens = time_and_tokens(view, events)
+    return seconds or 0.0, tokens or 0.0
 
 
 def _structure_differences(
     first: TraceView, second: TraceView, names: Sequence[Mapping[str, str]]
 ) -> Iterator[Difference]:
+    """Yield the differences in the counts of the structure."""
     old, new = structure(first, names[0]), structure(second, names[1])
     for part in Structure._fields:
         before, after = getattr(old, part), getattr(new, part)
@@ -271,7 +293,7 @@ def _structure_differences(
                 yield Difference(part, name, before[name], after[name], _STRUCTURE_NOUNS.get(part, "event"))
 
 
-def _declared(first: Trace, second: Trace) -> Iterator[Difference]:
+def _declared_differences(first: Trace, second: Trace) -> Iterator[Difference]:
     """Yield the differences in the words that describe a run: system, topology and clock unit."""
     for name, before, after in (
         ("system", first.system, second.system),
@@ -283,6 +305,7 @@ def _declared(first: Trace, second: Trace) -> Iterator[Difference]:
 
 
 def _differ(before: float | None, after: float | None) -> bool:
+    """Return True if two figures differ by more than rounding; an unknown figure differs from every known one."""
     if before is None or after is None:
         return before is not after
     return abs(before - after) > 1e-9 * max(1.0, abs(before))

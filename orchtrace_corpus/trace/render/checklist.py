@@ -5,7 +5,7 @@ from typing import Any
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.table import Cell, Table
-from orchtrace_corpus.trace.diagnosis.checklist import Checked, Recomputed
+from orchtrace_corpus.trace.diagnosis.checklist import CheckedItem, Recomputed
 from orchtrace_corpus.trace.render.names import counted
 
 _MAX_REASONS = 3
@@ -17,7 +17,7 @@ _KEYS = {
 }
 
 
-def table(checked: Sequence[Checked], name: str, traces: int) -> Table:
+def table(checked: Sequence[CheckedItem], name: str, traces: int) -> Table:
     """Return the checklist of one trace with a name, or of several traces with their counts."""
     columns: tuple[str, ...] = ("about", "report", "known", "to log")
     title = printable(name)
@@ -27,7 +27,7 @@ def table(checked: Sequence[Checked], name: str, traces: int) -> Table:
     rows: list[tuple[Cell, ...]] = []
     previous_area = ""
     for check in checked:
-        figures: tuple[Cell, ...] = (check.whole.value,)
+        figures: tuple[Cell, ...] = (check.overall.value,)
         if traces > 1:
             figures = tuple(check.counts[kind] or None for kind in Recomputed)
         area = None if check.item.area == previous_area else check.item.area.value
@@ -39,8 +39,8 @@ def table(checked: Sequence[Checked], name: str, traces: int) -> Table:
     return Table("checklist", f"{title}: {_summary(checked)}", columns, tuple(rows), tuple(notes), "to log")
 
 
-def _summary(checked: Sequence[Checked]) -> str:
-    counts = {kind: sum(check.whole is kind for check in checked) for kind in Recomputed}
+def _summary(checked: Sequence[CheckedItem]) -> str:
+    counts = {kind: sum(check.overall is kind for check in checked) for kind in Recomputed}
     applicable = len(checked) - counts[Recomputed.NOT_APPLICABLE]
     parts = [f"{counts[Recomputed.YES]} of {applicable} items can be recomputed"]
     if counts[Recomputed.PARTLY]:
@@ -50,18 +50,18 @@ def _summary(checked: Sequence[Checked]) -> str:
     return ", ".join(parts)
 
 
-def _to_log(check: Checked) -> str | None:
-    return check.item.to_log if check.is_lacking else None
+def _to_log(check: CheckedItem) -> str | None:
+    return check.item.to_log if check.is_incomplete else None
 
 
-def exact_table(checked: Sequence[Checked]) -> Table:
+def exact_table(checked: Sequence[CheckedItem]) -> Table:
     """Return the checklist with all counts, for programs."""
     columns = ("about", "report", "recomputed", *_KEYS.values(), "to_log", "reasons")
     rows: list[tuple[Cell, ...]] = [
         (
             check.item.area.value,
             check.item.title,
-            check.whole.value,
+            check.overall.value,
             *(check.counts[kind] for kind in _KEYS),
             _to_log(check),
             tuple(printable(reason, limit=300) for reason, _ in check.reasons[:_MAX_REASONS]),
@@ -71,14 +71,14 @@ def exact_table(checked: Sequence[Checked]) -> Table:
     return Table("checklist", "", columns, tuple(rows))
 
 
-def data(checked: Sequence[Checked], traces: int) -> dict[str, Any]:
+def data(checked: Sequence[CheckedItem], traces: int) -> dict[str, Any]:
     """Return the checklist for programs."""
     items = [
         {
             "about": check.item.area.value,
             "report": check.item.title,
             "columns": list(check.item.columns),
-            "recomputed": check.whole.value,
+            "recomputed": check.overall.value,
             "traces": {key: check.counts[kind] for kind, key in _KEYS.items()},
             "to_log": _to_log(check),
             "reasons": [{"reason": printable(reason), "traces": count} for reason, count in check.reasons],

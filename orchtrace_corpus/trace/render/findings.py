@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import first_names_and_more
-from orchtrace_corpus.trace.diagnosis.findings import LEAST_SHARE, FindingKind, TeamFinding, cost
+from orchtrace_corpus.trace.diagnosis.findings import MIN_IDLE_SHARE, FindingKind, TeamFinding, time_and_tokens
 from orchtrace_corpus.trace.diagnosis.values import Diagnosis
 from orchtrace_corpus.trace.render.names import duration, quantity, unbroken
 
@@ -50,7 +50,7 @@ def paragraphs(run: Diagnosis, name_of: _NameOf) -> Iterator[tuple[str, str]]:
 
 def waits(run: Diagnosis, name_of: _NameOf) -> Iterator[tuple[str, str]]:
     """Yield a sentence about the longest waits of agents for each other, if there are long ones."""
-    least = max(LEAST_SHARE * run.summary.elapsed, 1e-9)  # never 0, so that waits without a length are left out
+    least = max(MIN_IDLE_SHARE * run.summary.elapsed, 1e-9)  # never 0, so that waits without a length are left out
     parts = [
         f"{name_of(wait.agent)} for {name_of(wait.awaited)} {_time(run, wait.seconds)}"
         for wait in run.team_findings.waits
@@ -98,8 +98,8 @@ def _begin(run: Diagnosis, index: int) -> float:
 def _unread_messages(_: Diagnosis, findings: Sequence[TeamFinding], name_of: _NameOf) -> str:
     counts = [""] * len(findings)
     if len(findings) > 1:
-        counts = [unbroken(f" {finding.number:,}") for finding in findings]
-    messages = quantity(sum(finding.number for finding in findings), "message")
+        counts = [unbroken(f" {finding.problem_count:,}") for finding in findings]
+    messages = quantity(sum(finding.problem_count for finding in findings), "message")
     return f"{messages} that nobody read ({_first_names(_pairs(findings, name_of, counts))})"
 
 
@@ -129,7 +129,7 @@ def _repeated_calls(_: Diagnosis, findings: Sequence[TeamFinding], name_of: _Nam
     calls = Counter(
         f"{printable(finding.tool, limit=30)} by {', '.join(map(name_of, finding.agents[:4]))}" for finding in findings
     )
-    count = sum(finding.number for finding in findings)
+    count = sum(finding.problem_count for finding in findings)
     verb = "repeats what a sibling" if count == 1 else "repeat what siblings"
     return f"{quantity(count, 'call')} {verb} did with the same arguments ({_first_names(list(calls))})"
 
@@ -156,7 +156,7 @@ def _large_contexts(run: Diagnosis, findings: Sequence[TeamFinding], name_of: _N
 
 
 def _unapproved_effects(_: Diagnosis, findings: Sequence[TeamFinding], name_of: _NameOf) -> str:
-    count = sum(finding.number for finding in findings)
+    count = sum(finding.problem_count for finding in findings)
     calls = _first_names(
         [f"{printable(finding.tool, limit=30)} by {name_of(finding.agents[0])}" for finding in findings]
     )
@@ -180,7 +180,7 @@ def _first_names(names: Sequence[str]) -> str:
 
 def _cost(run: Diagnosis, kind: FindingKind, findings: Sequence[TeamFinding]) -> str:
     """Return the known cost of all findings of a kind; empty if nothing of it is known."""
-    seconds, tokens = cost(run.view, {index for finding in findings for index in finding.cost_events})
+    seconds, tokens = time_and_tokens(run.view, {index for finding in findings for index in finding.cost_events})
     if kind is FindingKind.IDLE_LEAD:
         seconds = sum(finding.seconds or 0.0 for finding in findings)
     parts = [_time(run, seconds)] if seconds else []
