@@ -11,6 +11,8 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.text.layout import plain
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.diagnosis import diagnose
+from orchtrace_corpus.trace.importers.conversations.claude_code import rows as claude_rows
+from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.measures.definitions import measure
 from orchtrace_corpus.trace.model.import_report import Problem
@@ -637,6 +639,39 @@ def test_the_end_of_a_team_ends_its_members(tmp_path: Path, main: Claude) -> Non
     team(tmp_path, main)
 
     assert sorted(of_type(trace_of(tmp_path), "despawn")) == ["main despawn > ann", "main despawn > ben"]
+
+
+# Files
+
+
+@pytest.mark.parametrize(
+    ("path", "agents", "part", "agent", "run", "shown"),
+    [
+        ("p/s.jsonl", (), "MAIN", "", "", "s.jsonl"),
+        ("p/agent-a.jsonl", (), "AGENT", "a", "", "agent-a.jsonl"),
+        ("p/renamed.jsonl", ("a", "a"), "AGENT", "a", "", "renamed.jsonl"),
+        ("p/renamed.jsonl", ("a", "b"), "MAIN", "", "", "renamed.jsonl"),
+        ("p/renamed.jsonl", ("a", ""), "MAIN", "", "", "renamed.jsonl"),
+        ("p/s/subagents/agent-a.jsonl", (), "AGENT", "a", "", "s/subagents/agent-a.jsonl"),
+        ("p/s/subagents/agent-a.meta.json", (), "META", "a", "", "s/subagents/agent-a.meta.json"),
+        ("subagents/agent-a.jsonl", (), "AGENT", "a", "", "subagents/agent-a.jsonl"),
+        ("s/subagents/workflows/w/agent-a.jsonl", (), "AGENT", "a", "w", "s/subagents/workflows/w/agent-a.jsonl"),
+        ("s/subagents/workflows/w/x/agent-a.jsonl", (), "AGENT", "a", "w", "s/subagents/workflows/w/x/agent-a.jsonl"),
+        ("s/subagents/workflows/agent-a.jsonl", (), "AGENT", "a", "", "s/subagents/workflows/agent-a.jsonl"),
+        ("s/subagents/x/w/agent-a.jsonl", (), "AGENT", "a", "", "s/subagents/x/w/agent-a.jsonl"),
+        ("s/subagents/workflows/w/journal.jsonl", (), "JOURNAL", "", "w", "s/subagents/workflows/w/journal.jsonl"),
+        ("p/s/workflows/w.json", (), "RUN", "", "w", "s/workflows/w.json"),
+        ("p/s/workflows/w.jsonl", (), "MAIN", "", "", "w.jsonl"),
+        ("p/s/workflows/x/w.jsonl", (), "MAIN", "", "", "w.jsonl"),
+    ],
+)
+def test_the_path_of_a_file_says_which_part_of_a_session_it_is(
+    path: str, agents: tuple[str, ...], part: str, agent: str, run: str, shown: str
+) -> None:
+    openings = [claude_rows.Opening(agent_id=agent, is_sidechain=bool(agent)) for agent in agents]
+    source = claude_rows.source(LogFile(path, path), openings)
+
+    assert (source.part, source.agent, source.run, source.shown) == (claude_rows.Part[part], agent, run, shown)
 
 
 # Workflows

@@ -403,6 +403,19 @@ def test_a_thread_in_two_files_is_read_once(tmp_path: Path, main: Codex) -> None
     assert trace["import_report"]["skipped"]["row that another file of the thread has, too"] == 5
 
 
+def test_unreadable_lines_of_a_thread_in_two_files_are_named_each(tmp_path: Path, main: Codex) -> None:
+    main.says(2, "A")
+    write(tmp_path / "archived" / f"rollout-1-{P}.jsonl", main.rows)
+    main.count(4.1, 100, 40, 7, 2)
+    main.write(tmp_path)
+    (path,) = (path for path in tmp_path.rglob("*.jsonl") if "archived" not in path.parts)
+    *lines, last = path.read_text("utf-8").splitlines(keepends=True)
+    path.write_text("".join([*lines, "?\n" * 3, last]), "utf-8")
+
+    places = trace_of(tmp_path)["import_report"]["dropped"]["not JSON"]["for_example"]
+    assert [place.rpartition(":")[2] for place in places] == [str(len(lines) + 1 + index) for index in range(3)]
+
+
 # Who spawned whom
 
 

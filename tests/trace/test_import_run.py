@@ -6,13 +6,14 @@ from itertools import permutations
 import pytest
 
 from orchtrace_corpus.trace.importers.core import transcript as steps
-from orchtrace_corpus.trace.importers.core.builder import as_data
+from orchtrace_corpus.trace.importers.core.builder import as_data, token_totals
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Note, Place
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine
-from orchtrace_corpus.trace.model.terms import Status
+from orchtrace_corpus.trace.model.terms import EventType, Status
+from orchtrace_corpus.trace.model.trace import Event, Tokens
 from tests.trace.conversationlogs import told
 from tests.trace.spanlogs import checked
 
@@ -190,3 +191,15 @@ def test_a_result_comes_behind_its_call_whatever_its_clock_says(
 
     assert steps.join(call, result, ImportReport())
     assert (result.time, result.order) == expected
+
+
+def test_totals_of_tokens_list_the_kinds_that_are_counted() -> None:
+    events = [
+        Event(id="e1", t=0.0, type=EventType.INFERENCE, agent="a", model="m", tokens=Tokens(input=3, output=0)),
+        Event(id="e2", t=1.0, type=EventType.INFERENCE, agent="a", model="n", tokens=Tokens(input=4)),
+    ]
+
+    assert token_totals(events) == {
+        "agent": {"a": {"input": 7, "output": 0}},
+        "model": {"m": {"input": 3, "output": 0}, "n": {"input": 4}},
+    }

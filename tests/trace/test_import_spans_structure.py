@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from orchtrace_corpus.trace.importers.spans.span import Kind, Span
+from orchtrace_corpus.trace.importers.spans.tree import Meanings, build_tree
+from orchtrace_corpus.trace.model.import_report import ImportReport
 from tests.conftest import run_corpus
 from tests.trace.spanlogs import (
     GENAI,
@@ -473,6 +476,17 @@ def test_a_task_follows_those_that_chose_it_and_those_that_chose_nothing(tmp_pat
         "chooses nothing message > write -aggregate- write aggregate",
         "chooses nothing message > check -aggregate- check aggregate",
     }
+
+
+@pytest.mark.parametrize("kind", [Kind.INFERENCE, Kind.TOOL, Kind.HANDOFF, Kind.GUARDRAIL, Kind.PERSON])
+def test_an_agent_has_acted_if_a_span_below_it_is_an_act(kind: Kind) -> None:
+    spans = [
+        Span(id="a", parent="", kind=Kind.AGENT, name="lead", file="f", line=1, start=1.0, end=4.0),
+        Span(id="b", parent="a", kind=kind, name="x", file="f", line=2, start=2.0, end=3.0),
+    ]
+    tree = build_tree(spans, ImportReport())
+
+    assert Meanings(tree, ()).has_acts[0]
 
 
 # Failures of spans that are no events

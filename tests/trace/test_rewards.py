@@ -565,6 +565,17 @@ def test_two_rewards_are_compared_pair_by_pair_within_tasks(drawn: list[tuple[in
         assert run.first[1] == above + (level + 1) / 2
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "correlation"),
+    [([0, 1], [0, 1], 1), ([0, 1], [2, 1], -1), ([0, 1, 2], [0, 0, 3], 0.866025), ([1, 1], [0, 1], None),
+     ([0, 1], [1, 1], None), ([1], [1], None)],
+)  # fmt: skip
+def test_two_rewards_are_correlated_if_both_vary(
+    first: list[float], second: list[float], correlation: float | None
+) -> None:
+    assert compare(first, second, ["k"] * len(first)).correlation == pytest.approx(correlation)
+
+
 def test_the_command_in_the_document_gives_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     (content,) = re.findall(r"```console\n(.*?)```", DOCUMENT, re.DOTALL)
