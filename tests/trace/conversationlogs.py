@@ -109,9 +109,17 @@ def _said(event: Mapping[str, Any]) -> str:
     return f"{event['agent']} {event['type']}{tool}{target}{ending}"
 
 
+FURTHER_FIELDS = ("t_request", "t_first_token", "run_time", "finish_reason", "cost_usd", "trusted")
+"""The fields of events that only some logs have."""
+
+
 def told(trace: Mapping[str, Any]) -> str:
     """All that a trace says, but for the hashes of contents, in lines that a person can check."""
-    lines = [f"{trace['system']} {trace['topology']}", "", "agents"]
+    lines = [f"{trace['system']} {trace['topology']}"]
+    source = trace["events"][0]["source"]
+    lines.append(f"log of {source['format']} {source.get('version', '')}".rstrip())
+    lines += [f"{name} {trace[name]}" for name in ("trace_id", "clock", "metrics", "run") if name in trace]
+    lines += ["", "agents"]
     lines += ["  " + ", ".join(f"{key} {value}" for key, value in agent.items()) for agent in trace["agents"]]
     lines += ["", "events"]
     for event in trace["events"]:
@@ -127,6 +135,7 @@ def told(trace: Mapping[str, Any]) -> str:
                 for name in ("copied_context", "inferred", "background", "unfinished", "content_ref")
                 if name in event
             ),
+            *(f"{name} {event[name]}" for name in FURTHER_FIELDS if name in event),
         ]
         place = f"{event['source']['file'].rpartition('/')[2]}:{event['source']['line']}"
         lines.append(f"  {event['id']:4} {event['t']:g}{end} {_said(event)} {' | '.join(filter(None, more))} ({place})")
@@ -150,6 +159,7 @@ def told(trace: Mapping[str, Any]) -> str:
             lines.append(f"{title}: {what}: {entry['number']} ({places})")
     lines += [f"skipped: {kind}: {number}" for kind, number in report["skipped"].items()]
     lines += [f"unknown: {kind}: {number}" for kind, number in report["unknown_kinds"].items()]
+    lines += [f"context window: {model}: {size}" for model, size in report.get("context_windows", {}).items()]
     for line, entry in report["token_ledger"].items():
         spent = ", ".join(f"{kind} {number}" for kind, number in entry["tokens"].items())
         lines.append(f"ledger: {line}: {entry['records']} ({spent})")

@@ -12,7 +12,7 @@ from orchtrace_corpus.base.text.layout import plain
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.diagnosis import diagnose
 from orchtrace_corpus.trace.importers.conversations.claude_code import rows as claude_rows
-from orchtrace_corpus.trace.importers.core.logs import LogFile
+from orchtrace_corpus.trace.importers.core.logs import LogFile, LogReader
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.measures.definitions import measure
 from orchtrace_corpus.trace.model.import_report import Problem
@@ -668,10 +668,42 @@ def test_the_end_of_a_team_ends_its_members(tmp_path: Path, main: Claude) -> Non
 def test_the_path_of_a_file_says_which_part_of_a_session_it_is(
     path: str, agents: tuple[str, ...], part: str, agent: str, run: str, shown: str
 ) -> None:
-    openings = [claude_rows.Opening(agent_id=agent, is_sidechain=bool(agent)) for agent in agents]
-    source = claude_rows.source(LogFile(path, path), openings)
+    openings = [claude_rows.RowHeader(agent_id=agent, is_sidechain=bool(agent)) for agent in agents]
+    source = claude_rows.source_of(LogFile(path, path), openings)
 
-    assert (source.part, source.agent, source.run, source.shown) == (claude_rows.Part[part], agent, run, shown)
+    assert (source.part, source.agent, source.run, source.name) == (claude_rows.Part[part], agent, run, shown)
+
+
+TEXT_BLOCK = {"type": "text", "text": "A"}
+
+
+@pytest.mark.parametrize(
+    ("row", "is_recognised"),
+    [
+        *(({"type": "system", name: "x"}, True) for name in ("sessionId", "uuid", "leafUuid", "messageId")),
+        *(
+            ({"type": kind, "uuid": "x"}, True)
+            for kind in ("summary", "progress", "attachment", "queue-operation", "file-history-snapshot")
+        ),
+        ({"type": "system"}, False),
+        ({"type": "novelty", "uuid": "x"}, False),
+        *(({"type": kind, "agentId": "a", "key": "k"}, True) for kind in ("started", "result")),
+        ({"type": "started", "agentId": "a"}, False),
+        ({"type": "started", "key": "k"}, False),
+        *(({"type": kind, "message": {"content": [TEXT_BLOCK]}}, True) for kind in ("user", "assistant")),
+        ({"type": "user", "message": {"content": ["A", TEXT_BLOCK]}}, True),
+        ({"type": "user", "message": {"content": "Go."}}, True),
+        ({"type": "user", "message": {"content": ["A", {"text": "A"}]}}, False),
+        ({"type": "user", "message": "Go.", "uuid": "x"}, False),
+    ],
+)
+def test_a_row_is_of_claude_code_by_its_type_and_its_members(
+    tmp_path: Path, row: dict[str, Any], is_recognised: bool
+) -> None:
+    path = write(tmp_path / "x.jsonl", [row])
+
+    with LogReader(LogFile(str(path), "x.jsonl")) as reader:
+        assert claude_rows.recognises(reader.head()) is is_recognised
 
 
 # Workflows

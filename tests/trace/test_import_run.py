@@ -49,6 +49,9 @@ def text(run: Run) -> str:
 
 EXPECTED = """\
 toy centralized
+log of toy
+trace_id toy
+clock {'unit': 's', 'epoch': '2026-03-01T09:00:01Z'}
 
 agents
   id user, kind human

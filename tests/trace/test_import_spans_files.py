@@ -3,15 +3,21 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from orchtrace_corpus.trace.importers.spans.span import Kind, Span
 from orchtrace_corpus.trace.importers.spans.tree import build_tree
 from orchtrace_corpus.trace.model.import_report import ImportReport
+from tests.trace.conversationlogs import told, trace_of
 from tests.trace.spanlogs import (
     GENAI,
+    LOGS,
+    MODULES,
     answer,
     chat,
     counts,
     edges,
+    fixtures,
     imported,
     ledger,
     one,
@@ -23,6 +29,15 @@ from tests.trace.spanlogs import (
     tokens,
     usage,
 )
+
+
+@pytest.mark.parametrize(
+    "path", [path for form in MODULES for path in fixtures(form)], ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
+def test_every_fixture_gives_what_its_text_says(path: Path) -> None:
+    expected = LOGS / "told" / path.parent.name / f"{path.stem}.txt"
+
+    assert told(trace_of(path)) == expected.read_text("utf-8")
 
 
 def test_times_without_a_zone_are_utc(tmp_path: Path) -> None:

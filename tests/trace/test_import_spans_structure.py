@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchtrace_corpus.trace.importers.spans.span import Kind, Span
-from orchtrace_corpus.trace.importers.spans.tree import Meanings, build_tree
+from orchtrace_corpus.trace.importers.spans.tree import SpanRoles, build_tree
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from tests.conftest import run_corpus
 from tests.trace.spanlogs import (
@@ -486,7 +486,7 @@ def test_an_agent_has_acted_if_a_span_below_it_is_an_act(kind: Kind) -> None:
     ]
     tree = build_tree(spans, ImportReport())
 
-    assert Meanings(tree, ()).has_acts[0]
+    assert SpanRoles(tree, ()).has_acts[0]
 
 
 # Failures of spans that are no events
