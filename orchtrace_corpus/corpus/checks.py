@@ -205,7 +205,7 @@ def _unmerged(root: str) -> CorpusError | None:
     from orchtrace_corpus.corpus.sources import revisions
 
     try:
-        names = revisions.unmerged(root)
+        names = revisions.list_unmerged(root)
     except CorpusError:  # no git, so none that merges
         return None
     again = f"{store.MERGE_DRIVER} && git checkout --merge {' '.join(names)}"
@@ -218,7 +218,7 @@ def committed(files: CorpusFiles) -> Pool | None:
     from orchtrace_corpus.corpus.sources import revisions
 
     try:
-        before = revisions.find(files.root, "HEAD").read(store.PAPERS)
+        before = revisions.find_revision(files.root, "HEAD").read(store.PAPERS)
         is_new = before and before[store.PAPERS] != files.data(store.PAPERS)
         return CorpusFiles(files.root, before).loaded.pool if is_new else None
     except CorpusError:  # no repository, no commit, or no git

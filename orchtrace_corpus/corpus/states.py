@@ -89,8 +89,8 @@ def find_proposal(before: str, after: str, find_root: Callable[[], str]) -> Prop
     if dots != "...":
         return None
     root = find_root()
-    last = revisions.find(root, head or "HEAD")
-    first, last = revisions.find(root, before), last._replace(asked=last.commit)
+    last = revisions.find_revision(root, head or "HEAD")
+    first, last = revisions.find_revision(root, before), last._replace(name=last.commit)
     data = revisions.data_prefix(root)
     outside, odd = [], []
     for path, mode in revisions.file_changes(first, last):
@@ -125,7 +125,7 @@ def _sides(before: str, after: str, find_root: Callable[[], str]) -> tuple[Side,
 
 
 def _side(name: str, find_root: Callable[[], str]) -> Side:
-    return _of_folder(name, name) if _is_corpus(name) else _of_revision(revisions.find(find_root(), name))
+    return _of_folder(name, name) if _is_corpus(name) else _of_revision(revisions.find_revision(find_root(), name))
 
 
 def _is_corpus(folder: str) -> bool:
@@ -150,7 +150,7 @@ def _read(path: str) -> bytes:
 
 def _of_revision(revision: Revision) -> Side:
     texts = revision.read(*(row.path for row in _rows()))
-    contents = revision.contents("data")
+    contents = revision.list_files("data")
     others = _others(contents)
     blobs = revision.blobs([contents[path] for path in others])
     return _require_data(Side(str(revision), revision.folder, texts | dict(zip(others, blobs, strict=True))))

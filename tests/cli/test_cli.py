@@ -97,11 +97,11 @@ ASKING = ("fetch", "links", "discover")  # commands that ask others: their examp
 @pytest.fixture
 def outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, real: Corpus) -> Iterator[Path]:
     """A copy of the corpus, an arXiv that says what its records say, and web pages that are all there."""
-    from orchtrace_corpus.corpus.sources.links import LinkOutcome, Sweep, Verdict
+    from orchtrace_corpus.corpus.sources.links import LinkChecker, LinkOutcome, Verdict
     from tests.corpus.arxiv_server import ArxivServer, records_of
 
     shutil.copytree(ROOT / "data", tmp_path / "corpus" / "data")
-    monkeypatch.setattr(Sweep, "_try", lambda *_: LinkOutcome(Verdict.OK, "HTTP 200"))
+    monkeypatch.setattr(LinkChecker, "_check", lambda *_: LinkOutcome(Verdict.OK, "HTTP 200"))
     monkeypatch.setenv("ORCHTRACE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("ORCHTRACE_ARXIV_SPACING", "0")
     with ArxivServer(records_of(real.papers)) as server:

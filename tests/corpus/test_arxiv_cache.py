@@ -18,9 +18,9 @@ from orchtrace_corpus.corpus.sources.arxiv.client import (
     DEFAULT_URL,
     Cache,
     base_url,
+    find_service,
     is_versioned,
     request_form,
-    service,
     without_subject_class,
 )
 from orchtrace_corpus.corpus.sources.limiter import BusyError, CacheError, Clock, Limiter, default_folder
@@ -137,7 +137,7 @@ def test_arxiv_is_never_asked_more_often_than_its_terms_allow(
 ) -> None:
     monkeypatch.setenv("ORCHTRACE_ARXIV_SPACING", "0")
 
-    asked = service(base_url(f"https://{host}/api/query"), spacing_seconds)
+    asked = find_service(base_url(f"https://{host}/api/query"), spacing_seconds)
 
     assert asked.spacing_seconds == 3.0
     assert asked.folder == "arxiv.org"
@@ -147,13 +147,13 @@ def test_arxiv_is_never_asked_more_often_than_its_terms_allow(
 def test_a_mirror_is_asked_as_often_as_its_owner_says(monkeypatch: pytest.MonkeyPatch) -> None:
     mirror = "https://notarxiv.org/api/query"
 
-    assert service(mirror).spacing_seconds == 3.0
-    assert service(mirror, 0.5).spacing_seconds == 0.5
+    assert find_service(mirror).spacing_seconds == 3.0
+    assert find_service(mirror, 0.5).spacing_seconds == 0.5
     monkeypatch.setenv("ORCHTRACE_ARXIV_SPACING", "0.25")
-    assert service(mirror).spacing_seconds == 0.25
-    assert service(mirror).hosts == ()
-    assert service(mirror).folder != service("https://notarxiv.org/query").folder
-    assert service("https://arxiv.org/api/query", 10).spacing_seconds == 10
+    assert find_service(mirror).spacing_seconds == 0.25
+    assert find_service(mirror).hosts == ()
+    assert find_service(mirror).folder != find_service("https://notarxiv.org/query").folder
+    assert find_service("https://arxiv.org/api/query", 10).spacing_seconds == 10
 
 
 @pytest.mark.parametrize("given_text", ["x", "-1", "nan", "inf"])
@@ -161,7 +161,7 @@ def test_what_is_no_number_of_seconds_is_wrong_use(given_text: str, monkeypatch:
     monkeypatch.setenv("ORCHTRACE_ARXIV_SPACING", given_text)
 
     with pytest.raises(CommandUseError, match=f"not a number of seconds: '{given_text}'"):
-        service("http://127.0.0.1/")
+        find_service("http://127.0.0.1/")
 
 
 # The cache

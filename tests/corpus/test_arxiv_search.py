@@ -188,7 +188,7 @@ def test_answers_that_never_settle_are_said_to_and_end_by_themselves(
 
     assert answer.found == {}
     assert answer.failed["q"][0] is Failure.UNSETTLED
-    assert len(server.searches) == 2 * search.MAX_SWEEPS
+    assert len(server.searches) == 2 * search.MAX_PASSES
 
 
 def test_a_refused_query_is_not_repeated_and_the_others_are_answered(

@@ -19,8 +19,8 @@ from orchtrace_corpus.corpus.model.fields import url_problem
 from orchtrace_corpus.corpus.sources import links as source
 from orchtrace_corpus.corpus.sources.http_session import USER_AGENT
 from orchtrace_corpus.corpus.sources.links import (
+    LinkChecker,
     LinkOutcome,
-    Sweep,
     Verdict,
     find_problems,
     is_arxiv_address,
@@ -106,14 +106,14 @@ def site() -> Iterator[Site]:
     site.server.server_close()
 
 
-def sweeping(folder: Path, **options: Any) -> Sweep:
+def checker(folder: Path, **options: Any) -> LinkChecker:
     settings = {"pause_seconds": 0.0, "timeout_seconds": 0.3, "is_public": lambda host: True, **options}
-    return Sweep(str(folder / "links"), **settings)
+    return LinkChecker(str(folder / "links"), **settings)
 
 
 def tried(site: Site, folder: Path, *paths: str, **options: Any) -> list[LinkOutcome]:
     """The outcome of each path, in their order."""
-    outcomes = dict(sweeping(folder, **options).try_all([f"{site.url}/{path}" for path in paths]))
+    outcomes = dict(checker(folder, **options).check_all([f"{site.url}/{path}" for path in paths]))
     return [outcomes[f"{site.url}/{path}"] for path in paths]
 
 
@@ -169,7 +169,7 @@ def test_a_page_that_has_moved_for_good_names_its_new_address(
 
 
 def test_a_host_that_is_not_there_is_said_so(tmp_path: Path, loopback_only: list[str]) -> None:
-    ((_, outcome),) = sweeping(tmp_path).try_all(["http://nothing.invalid/"])
+    ((_, outcome),) = checker(tmp_path).check_all(["http://nothing.invalid/"])
 
     assert outcome == LinkOutcome(Verdict.UNREACHABLE, "there is no such host", answered=False)
     loopback_only.clear()
@@ -209,7 +209,7 @@ def test_hosts_take_turns(site: Site, tmp_path: Path) -> None:
     other = site.url.replace("127.0.0.1", "localhost")
     urls = [f"{site.url}/{name}" for name in "abcd"] + [f"{other}/x", f"{other}/y"]
 
-    list(sweeping(tmp_path).try_all(urls))
+    list(checker(tmp_path).check_all(urls))
 
     assert site.paths("HEAD") == ["/a", "/x", "/b", "/c", "/y", "/d"]
 
@@ -223,7 +223,7 @@ def test_a_host_that_has_had_enough_is_asked_no_more(site: Site, tmp_path: Path)
 
 
 def test_a_doi_that_leads_anywhere_is_good(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "_RESOLVERS", ("127.0.0.1",))
+    monkeypatch.setattr(source, "_DOI_RESOLVERS", ("127.0.0.1",))
 
     assert [outcome.verdict for outcome in tried(site, tmp_path, "302/403", "404")] == [Verdict.OK, Verdict.GONE]
     assert "/403" not in site.paths("HEAD")

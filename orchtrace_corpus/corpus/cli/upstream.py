@@ -122,7 +122,7 @@ def links(
     pool = loaded.pool or session.pool()
     keys = {paper.key for paper in paper_query(where, pool.taxonomy).select(loaded.papers)} if where else None
     with progress.show_progress(session.output, "addresses") as show:
-        findings, outcomes, requested, left_to_fetch = upstream.try_links(
+        findings, outcomes, requested, left_to_fetch = upstream.check_links(
             loaded, keys, size=size, seed=seed, refresh=refresh, progress=show
         )
     if not outcomes:

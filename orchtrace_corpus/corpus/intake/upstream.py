@@ -100,7 +100,7 @@ def texts_with_answers(corpus: CorpusFiles, fetched: Fetched) -> dict[str, str]:
     }
 
 
-def try_links(
+def check_links(
     loaded: Loaded,
     keys: Collection[str] | None = None,
     *,
@@ -119,9 +119,9 @@ def try_links(
     all_urls = {link.url for link in corpus_links}
     urls = {url for url in all_urls if not links.is_arxiv_address(url)}
     sample = links.sample_urls(urls, size or len(urls), seed)
-    sweep = links.Sweep(os.path.join(default_folder(), "links"), refresh=refresh)
+    checker = links.LinkChecker(os.path.join(default_folder(), "links"), refresh=refresh)
     outcomes: dict[str, LinkOutcome] = {}
-    for url, outcome in sweep.try_all(sample):
+    for url, outcome in checker.check_all(sample):
         outcomes[url] = outcome
         if progress is not None:
             progress(Progress(len(outcomes), len(sample)))
@@ -133,7 +133,7 @@ def try_links(
     problems = list(links.find_problems(corpus_links, outcomes))
     # A waiver is never reported as unused here: a link can work today and fail tomorrow.
     findings = rules.apply_waivers(problems, loaded, lambda _record, _code: False)
-    return tuple(findings), outcomes, sweep.asked, len(all_urls) - len(urls)
+    return tuple(findings), outcomes, checker.requested_count, len(all_urls) - len(urls)
 
 
 def _harmless_changes(corpus: CorpusFiles, fetched: Fetched) -> dict[int, dict[str, Value | None]]:

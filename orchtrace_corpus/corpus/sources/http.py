@@ -1,14 +1,14 @@
-"""Ask for addresses over HTTP, politely and within bounds: only GET, and only at the hosts that were meant.
+"""Send GET requests politely and within limits, and only to hosts that the caller allows.
 
     with Transport() as transport:
         response = transport.get("https://doi.org/10.1000/1", accept="application/json", allowed_hosts={"api.org"})
 
-A `Transport` returns any status as a `Response`, also 404 and 503. A request without an answer raises an `HttpError`.
-Proxies and certificates are those of the environment. An `Exchange` asks a service until there is an answer. It waits
-and repeats a request where the service is busy or the answer is cut short, and gives up at once where it is refused.
+A `Transport` returns a `Response` for any status, even 404 and 503. A request without an answer raises an `HttpError`.
+Proxies and certificates are those of the environment. An `Exchange` repeats a request until there is an answer: it
+waits if the service is busy or the answer is truncated, and gives up at once if the service refuses.
 
 `urllib3.Retry` cannot replace `Exchange`: it sees statuses and failing connections, but no bodies, and arXiv sends
-truncated feeds when it is busy. It limits the tries of one request, not the time of all, and sleeps without progress.
+truncated feeds when it is busy. It limits the tries of one request, not the total time, and sleeps without progress.
 """
 
 import math
@@ -45,11 +45,11 @@ BUSY_SPACINGS = 10
 """The first wait for a busy service, in units of its spacing: 30 s for arXiv. Each further wait is twice as long."""
 
 MAX_WAIT_SECONDS = 600.0
-JITTER = 0.25
+JITTER = 0.25  # a wait is longer by a random share, at most this one
 MAX_RETRY_AFTER_SECONDS = 1e12
 """The longest wait that a service may ask for; more would have too many digits for a message."""
 
-_BUSY = (408, 425, 429)
+_BUSY_STATUSES = (408, 425, 429)
 
 Answer = TypeVar("Answer")
 
@@ -63,19 +63,19 @@ class UnreachableError(HttpError):
 
 
 class BrokenOffError(HttpError):
-    """The answer did not arrive as a whole and in time."""
+    """The answer did not arrive completely and in time."""
 
 
 class TooLongError(HttpError):
-    """The request or its answer is too long; a part of it may not be."""
+    """The request or its answer is too long. A request for less may succeed."""
 
 
 class Response(NamedTuple):
-    """A whole answer.
+    """A complete answer.
 
     Attributes:
         status: The status code, such as 200.
-        url: Where it came from, after redirects.
+        url: The address that sent it, after redirects.
         headers: By name in lower case.
         body: The bytes as they were sent; nothing is decoded.
     """
@@ -87,7 +87,7 @@ class Response(NamedTuple):
 
 
 class Transport(AbstractContextManager["Transport"]):
-    """Connections that stay open between requests to one host, until the end of a `with`."""
+    """Sends requests over connections that stay open until the end of a `with` block."""
 
     def __init__(self, *, answer_seconds: float = REQUEST_SECONDS, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         self._answer_seconds = answer_seconds
@@ -112,52 +112,56 @@ class Transport(AbstractContextManager["Transport"]):
         before_request: Callable[[str], None] = lambda _: None,
         max_seconds: float = math.inf,
     ) -> Response:
-        """Ask for an address, and follow redirects to the same host and port, from http to https, and to allowed hosts.
+        """Request an address, and follow redirects to the same host and port, from http to https, and to allowed hosts.
 
-        `before_request` is called with each address before it is asked for, and may wait. Without these waits, all
-        requests together take at most `max_seconds`, and never more than the transport allows.
+        `before_request` is called with each address before the request, and may wait. Apart from these waits, all
+        requests together take at most `max_seconds`, and at most the `answer_seconds` of the transport.
         """
-        session = self._session  # importing requests takes its time: do it before anything is waited for
-        allowed_seconds = left_seconds = min(self._answer_seconds, max_seconds)
+        session = self._session  # before the clock starts, since it takes time to import requests
+        allowed_seconds = min(self._answer_seconds, max_seconds)
+        remaining_seconds = allowed_seconds
         for _ in range(MAX_REDIRECTS + 1):
             before_request(url)
-            began = time.monotonic()
-            response = self._ask(url, accept, left_seconds)
-            left_seconds -= time.monotonic() - began
+            started = time.monotonic()
+            response = self._request(url, accept, remaining_seconds)
+            remaining_seconds -= time.monotonic() - started
             location = response.headers.get("location", "")
             if response.status not in REDIRECTS or not location:
                 return response
-            if left_seconds <= 0:
+            if remaining_seconds <= 0:
                 raise BrokenOffError(f"{_without_query(url)} had no answer but redirects in {allowed_seconds:g} s")
             url = _redirect_target(session, url, location, allowed_hosts)
         raise HttpError(f"{_without_query(url)} comes after more than {MAX_REDIRECTS} redirects")
 
-    def _ask(self, url: str, accept: str, seconds: float) -> Response:
+    def _request(self, url: str, accept: str, seconds: float) -> Response:
         from urllib3.exceptions import HTTPError
 
-        # Uncompressed, so that the limit of what is sent is the limit of what is read.
+        # Without compression, the bytes received are the bytes in memory, so one limit is enough.
         headers = {"Accept": accept, "Accept-Encoding": "identity"}
+        timeouts = (min(CONNECT_SECONDS, seconds), seconds)
         limit = self._max_body_bytes
         body = bytearray()
         try:
-            with self._session.get(url, headers=headers, timeout=(min(CONNECT_SECONDS, seconds), seconds)) as answer:
-                chunks = answer.raw.stream(65536, decode_content=False)
-                while not answer.is_redirect and len(body) <= limit and (chunk := next(chunks, b"")):
-                    body += chunk
+            with self._session.get(url, headers=headers, timeout=timeouts) as answer:
+                if not answer.is_redirect:
+                    for chunk in answer.raw.stream(65536, decode_content=False):
+                        body += chunk
+                        if len(body) > limit:
+                            break
         except (HTTPError, OSError, ValueError) as error:
             raise _explain(error, url, seconds) from error
         if len(body) > limit:
             raise TooLongError(f"the answer of {_without_query(url)} is larger than {limit:,} bytes")
-        received = {name.lower(): value for name, value in answer.headers.items()}
-        return Response(answer.status_code, url, received, bytes(body))
+        response_headers = {name.lower(): value for name, value in answer.headers.items()}
+        return Response(answer.status_code, url, response_headers, bytes(body))
 
 
 def _redirect_target(session: Any, url: str, location: str, allowed_hosts: Collection[str]) -> str:
-    """Return where a redirect leads; raise an `HttpError` if it may not be followed."""
+    """Return the address to which a redirect leads; raise an `HttpError` if it may not be followed."""
     try:
         target = urljoin(url, location)
         scheme, netloc = urlsplit(target)[:2]
-        # Credentials stay on exactly the redirects to follow: on one host and port, and from http to https.
+        # requests keeps credentials on one host and port, and from http to https: the redirects that are allowed here.
         is_elsewhere = session.should_strip_auth(url, target) and urlsplit(target).hostname not in allowed_hosts
     except ValueError as error:
         raise HttpError(f"{_without_query(url)} redirects to no address: {quote(location)}") from error
@@ -171,39 +175,39 @@ def _redirect_target(session: Any, url: str, location: str, allowed_hosts: Colle
 
 
 def _explain(error: Exception, url: str, seconds: float) -> HttpError:
-    """Return the error that says what happened, for an error of requests, urllib3 or the system."""
+    """Return an `HttpError` with a message for an error of requests, urllib3 or the system."""
     from urllib3 import exceptions
 
     where = _without_query(url)
-    if isinstance(error, exceptions.ReadTimeoutError):  # requests wraps it as long as there is no status
+    if isinstance(error, exceptions.ReadTimeoutError):  # after the status; before it, requests wraps this error
         return BrokenOffError(f"the answer of {where} had no end after {seconds:g} s")
     causes = causes_of(error)
     reasons = (cause.strerror.lower() for cause in causes if isinstance(cause, OSError) and cause.strerror)
     reason = printable(next(reasons, "") or str(causes[-1]) or type(causes[-1]).__name__)
-    no_connection = f"no connection to {where}"
-    meanings: tuple[tuple[tuple[type[Exception], ...], type[HttpError], str], ...] = (
-        ((exceptions.SSLError,), UnreachableError, f"no safe connection to {where}: {reason}"),
-        # Before timeouts: urllib3 has counted a refused connection among them.
-        ((exceptions.NewConnectionError, exceptions.ProxyError), UnreachableError, f"{no_connection}: {reason}"),
-        (
-            (exceptions.ConnectTimeoutError,),
-            UnreachableError,
-            f"{no_connection}: nothing came back in {CONNECT_SECONDS:g} s",
-        ),
-        ((exceptions.TimeoutError, TimeoutError), BrokenOffError, f"no answer from {where} in time"),
-        ((exceptions.ProtocolError, ConnectionError), BrokenOffError, f"{where} broke the connection: {reason}"),
-        ((ValueError,), HttpError, f"{where} cannot be asked: {reason}"),
-    )
-    for kinds, meaning, message in meanings:
-        if any(isinstance(cause, kinds) for cause in causes):
-            return meaning(message)
+
+    def is_caused_by(*kinds: type[Exception]) -> bool:
+        return any(isinstance(cause, kinds) for cause in causes)
+
+    if is_caused_by(exceptions.SSLError):
+        return UnreachableError(f"no safe connection to {where}: {reason}")
+    # Before timeouts: in some versions of urllib3, a refused connection is a timeout, too.
+    if is_caused_by(exceptions.NewConnectionError, exceptions.ProxyError):
+        return UnreachableError(f"no connection to {where}: {reason}")
+    if is_caused_by(exceptions.ConnectTimeoutError):
+        return UnreachableError(f"no connection to {where}: nothing came back in {CONNECT_SECONDS:g} s")
+    if is_caused_by(exceptions.TimeoutError, TimeoutError):
+        return BrokenOffError(f"no answer from {where} in time")
+    if is_caused_by(exceptions.ProtocolError, ConnectionError):
+        return BrokenOffError(f"{where} broke the connection: {reason}")
+    if is_caused_by(ValueError):
+        return HttpError(f"{where} cannot be asked: {reason}")
     return BrokenOffError(f"the connection to {where} failed: {reason}")
 
 
 def causes_of(error: BaseException) -> list[BaseException]:
     """Return the error and its causes, the outermost first; requests and urllib3 keep some of them in arguments."""
     causes = [error]
-    for cause in causes:  # grows meanwhile
+    for cause in causes:  # the list grows during the loop
         for origin in (*cause.args, getattr(cause, "reason", None), cause.__cause__, cause.__context__):
             if isinstance(origin, BaseException) and origin not in causes:
                 causes.append(origin)
@@ -211,34 +215,34 @@ def causes_of(error: BaseException) -> list[BaseException]:
 
 
 def _without_query(url: str) -> str:
-    """Return the address for a message, without the query."""
+    """Return the address without its query, in quotes, for a message."""
     return quote(url.partition("?")[0])
 
 
-class Trouble(NamedTuple):
-    """A failure that may pass: the error to raise if it does not, and how to wait.
+class Retry(NamedTuple):
+    """A failure after which the request can be repeated.
 
     Attributes:
-        error: The error.
+        error: The error to raise if the last retry fails, too.
         first_seconds: The first wait; each further wait is twice as long.
-        max_retries: How often to ask again.
-        least_seconds: The wait that the service asks for.
+        max_retries: The number of repeated requests.
+        min_seconds: The shortest wait, which the service asks for.
     """
 
     error: UpstreamError
     first_seconds: float
     max_retries: int
-    least_seconds: float = 0.0
+    min_seconds: float = 0.0
 
 
 class Exchange(ABC, Generic[Answer]):
-    """One run of requests to a service, with a limit for the time that all its troubles may take together.
+    """One run of requests to a service, with a limit for the total time of all waits and repeated requests.
 
     Attributes:
-        accept: The media types wanted.
-        busy_statuses: Further statuses that mean that the service is busy.
-        read_statuses: Further statuses whose body is an answer.
-        done: How many of the `total` units that `progress` counts are done.
+        accept: The media types for the header of requests.
+        busy_statuses: Statuses that mean that this service is busy, besides the usual ones.
+        read_statuses: Statuses whose body is an answer, besides 200 to 299 and 400.
+        done: The number of units, of a `total`, that are reported to `progress` as done.
     """
 
     accept: ClassVar[str]
@@ -260,58 +264,60 @@ class Exchange(ABC, Generic[Answer]):
         self._progress, self._total = progress, total
         self._transport = transport
         self._limiter = Limiter(time_file, service.spacing_seconds, clock, self.report)
-        self._patience_seconds = self._left_seconds = patience_seconds
+        self._patience_seconds = patience_seconds
+        self._remaining_seconds = patience_seconds
 
     def report(self, waiting_seconds: float = 0.0, reason: str = "") -> None:
-        """Report how many of the units of the run are done, and for how long it waits."""
+        """Report how many units of the run are done, how long it waits now, and why."""
         if self._progress is not None:
             self._progress(Progress(self.done, self._total, waiting_seconds, reason))
 
     @abstractmethod
-    def read(self, response: Response) -> Answer | Trouble:
+    def read(self, response: Response) -> Answer | Retry:
         """Return the answer in a response of status 200 to 299 or 400, or of `read_statuses`.
 
         Raises:
-            UpstreamError: Asking again is no use.
+            UpstreamError: There is no answer, and a repeated request would not get one.
         """
 
     @abstractmethod
     def describe(self, response: Response) -> str:
-        """Return a status and what came with it, in words."""
+        """Return the status and the body of a response in words, for a message."""
 
     def turn(self) -> AbstractContextManager[Limiter]:
-        """Be the only process that asks, as far as patience goes; errors as of `Limiter.turn`."""
+        """Lock the service for other processes until the end of a `with` block; errors as of `Limiter.turn`."""
         return self._limiter.turn(self._patience_seconds)
 
     def ask(self, url: str, subject: str) -> Answer:
-        """Ask in a turn until there is an answer; `subject` says in messages what it is about.
+        """Request an address, in a turn, until there is an answer; messages name what it is about by `subject`.
 
         Raises:
             BusyError: The service is busy or breaks off, or another process is asking; there might be an answer later.
             TooLongError: The address or the answer is too long.
             UpstreamError: The service cannot be reached, refuses us, or answers with something else.
         """
-        retries: Counter[type[UpstreamError]] = Counter()
+        retry_counts: Counter[type[UpstreamError]] = Counter()
         clock = self._limiter.clock
         with self.turn():
             while True:
-                began = clock.steady()
-                answer = self._once(url, subject, self._left_seconds if retries else math.inf)
-                if not isinstance(answer, Trouble):
+                started = clock.steady()
+                # Only retries count against the run's time: the first request always has all the time it needs.
+                answer = self._ask_once(url, subject, self._remaining_seconds if retry_counts else math.inf)
+                if not isinstance(answer, Retry):
                     return answer
-                error, first_seconds, max_retries, least_seconds = answer
-                retried = retries[type(error)]
-                backoff_seconds = first_seconds * 2**retried * (1 + JITTER * random.random())
-                wait_seconds = max(min(backoff_seconds, MAX_WAIT_SECONDS), least_seconds)
-                self._left_seconds -= clock.steady() - began
-                if retried >= max_retries or wait_seconds >= self._left_seconds:
+                error = answer.error
+                retry_count = retry_counts[type(error)]
+                backoff_seconds = answer.first_seconds * 2**retry_count * (1 + JITTER * random.random())
+                wait_seconds = max(min(backoff_seconds, MAX_WAIT_SECONDS), answer.min_seconds)
+                self._remaining_seconds -= clock.steady() - started
+                if retry_count >= answer.max_retries or wait_seconds >= self._remaining_seconds:
                     raise error
-                retries[type(error)] += 1
-                self._left_seconds -= wait_seconds
+                retry_counts[type(error)] += 1
+                self._remaining_seconds -= wait_seconds
                 self._limiter.pause(wait_seconds, str(error))
 
-    def _once(self, url: str, subject: str, max_seconds: float) -> Answer | Trouble:
-        """Ask once; raise an `UpstreamError` where the next time would be no better."""
+    def _ask_once(self, url: str, subject: str, max_seconds: float) -> Answer | Retry:
+        """Send one request; raise an `UpstreamError` for a failure that a repeated request would not change."""
         name, spacing_seconds = self.service.name, self.service.spacing_seconds
         try:
             response = self._transport.get(
@@ -324,25 +330,25 @@ class Exchange(ABC, Generic[Answer]):
         except UnreachableError as error:
             message = f"{name} could not be asked about {subject}: {error}"
             hint = "Check the network and try again; --offline answers from the cache alone."
-            return Trouble(UpstreamError(message, hint), min(spacing_seconds, 1.0), MAX_RETRIES_UNREACHABLE)
+            return Retry(UpstreamError(message, hint), min(spacing_seconds, 1.0), MAX_RETRIES_UNREACHABLE)
         except BrokenOffError as error:
-            return Trouble(BusyError(str(error)), spacing_seconds, MAX_RETRIES)
+            return Retry(BusyError(str(error)), spacing_seconds, MAX_RETRIES)
         finally:
             self._limiter.end()
         status = response.status
         if status == 414:
             raise TooLongError("HTTP 414: the address is too long")
-        if status in _BUSY or status in self.busy_statuses or status >= 500:
-            least_seconds = self._retry_after(response)
-            asks = f"; it asks to wait {least_seconds:.0f} s" if least_seconds else ""
-            busy = BusyError(f"{self.describe(response)}{asks}")
-            return Trouble(busy, BUSY_SPACINGS * spacing_seconds, MAX_RETRIES, least_seconds)
+        if status in _BUSY_STATUSES or status in self.busy_statuses or status >= 500:
+            min_seconds = self._retry_after(response)
+            wait = f"; it asks to wait {min_seconds:.0f} s" if min_seconds else ""
+            busy = BusyError(f"{self.describe(response)}{wait}")
+            return Retry(busy, BUSY_SPACINGS * spacing_seconds, MAX_RETRIES, min_seconds)
         if status not in (400, *self.read_statuses) and not 200 <= status < 300:
             raise refusal(name, response, self.describe(response))
         return self.read(response)
 
     def _retry_after(self, response: Response) -> float:
-        """Return how long the service asks to wait: seconds, or until a time (RFC 9110, section 10.2.3); else 0."""
+        """Return for how many seconds the service asks to wait, in either form of RFC 9110, section 10.2.3; else 0."""
         from email.utils import parsedate_to_datetime
 
         text = response.headers.get("retry-after", "").strip()
@@ -355,7 +361,7 @@ class Exchange(ABC, Generic[Answer]):
 
 
 def refusal(name: str, response: Response, description: str) -> UpstreamError:
-    """Return the error for a service that refuses to answer, or for a page that something else sends in its place."""
+    """Return the error for a service that refuses to answer, or for a web page in place of an answer."""
     problem = "refuses to answer"
     hint = "Wait an hour before you try again; what it has answered so far is kept."
     if response.status == 401:

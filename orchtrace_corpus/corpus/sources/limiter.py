@@ -1,6 +1,6 @@
-"""Ask a service politely: one request at a time, no two too close together, and nothing twice.
+"""Limit the requests to a service: one at a time, with a pause after each, and none for an answer that is stored.
 
-That holds for all processes that use one cache, which keeps the answers.
+The limits hold for all processes that use the same cache of answers.
 """
 
 import json
@@ -26,9 +26,9 @@ class Service(NamedTuple):
     Attributes:
         url: Its address.
         name: Its name in messages.
-        folder: The name of its own folder and lock in the cache.
-        spacing_seconds: The least time from one request to the next.
-        hosts: The hosts that it may redirect to besides its own.
+        folder: The name of its folder and lock in the cache.
+        spacing_seconds: The shortest time between two requests.
+        hosts: The hosts to which it may redirect, besides its own.
     """
 
     url: str
@@ -39,12 +39,13 @@ class Service(NamedTuple):
 
 
 def named_service(url: str, host: str, spacing_seconds: float) -> Service:
-    """Return a service that goes by the name of its host."""
-    return Service(url, host, f"{host[:60]}-{sha256(url.encode()).hexdigest()[:12]}", spacing_seconds, ())
+    """Return a service that is called by its host; the folder's name depends on the whole URL."""
+    folder = f"{host[:60]}-{sha256(url.encode()).hexdigest()[:12]}"
+    return Service(url, host, folder, spacing_seconds, ())
 
 
-def spacing_of(variable: str, default_seconds: float) -> float:
-    """Return the time between requests that a variable of the environment sets; raise `CommandUseError` for another."""
+def read_spacing(variable: str, default_seconds: float) -> float:
+    """Return the seconds between requests in an environment variable; raise `CommandUseError` if it holds no number."""
     text = os.environ.get(variable, "")
     with suppress(ValueError):
         seconds = float(text or default_seconds)
@@ -54,17 +55,17 @@ def spacing_of(variable: str, default_seconds: float) -> float:
 
 
 def check_web_address(variable: str, url: str) -> None:
-    """Raise `CommandUseError` unless the address that a variable of the environment sets is one of the web."""
+    """Raise `CommandUseError` unless the URL in an environment variable is an http or https address."""
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
         raise CommandUseError(f"{variable} is not a web address: {quote(url)}", "Begin it with https://.")
 
 
 class BusyError(UpstreamError):
-    """The service has no answer now."""
+    """The service has no answer now, but may have one later."""
 
 
 class CacheError(CorpusError):
-    """The cache's folder cannot be used."""
+    """The folder of the cache cannot be used."""
 
     def __init__(self, path: str, error: OSError) -> None:
         message = f"cannot write the cache {path}: {error.strerror}"
@@ -72,14 +73,14 @@ class CacheError(CorpusError):
 
 
 def default_folder() -> str:
-    """Return `ORCHTRACE_CACHE`, else orchtrace-corpus in `XDG_CACHE_HOME`, else in ~/.cache.
-
-    Reference: XDG Base Directory Specification 0.8, which has relative paths ignored.
-    """
-    own, shared = os.environ.get("ORCHTRACE_CACHE", ""), os.environ.get("XDG_CACHE_HOME", "")
-    if own:
-        return os.path.abspath(own)
-    return os.path.join(shared if os.path.isabs(shared) else os.path.expanduser("~/.cache"), "orchtrace-corpus")
+    """Return the cache's folder: `ORCHTRACE_CACHE`, else orchtrace-corpus in `XDG_CACHE_HOME`, else in ~/.cache."""
+    folder = os.environ.get("ORCHTRACE_CACHE", "")
+    if folder:
+        return os.path.abspath(folder)
+    parent = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(parent):  # the XDG Base Directory Specification 0.8 says to ignore relative paths
+        parent = os.path.expanduser("~/.cache")
+    return os.path.join(parent, "orchtrace-corpus")
 
 
 def _make_folder(folder: str) -> None:
@@ -89,61 +90,66 @@ def _make_folder(folder: str) -> None:
         raise CacheError(folder, error) from error
 
 
-FORM = 2
-"""The number of the files' form; files of another are not read."""
+FILE_VERSION = 2
+"""The version of the files' format. Files of another version are not read."""
 
-Shape = TypeVar("Shape")
+AnswerType = TypeVar("AnswerType")
 
 
 class AnswerFolder:
-    """A folder of the cache with the answers of one service, a file for each; `wall` gives the seconds since 1970."""
+    """A folder of the cache with the answers of a service, each in a file; `wall` returns the seconds since 1970."""
 
     def __init__(self, folder: str, wall: Callable[[], float]) -> None:
         self.folder = folder
         self._wall = wall
 
     def sweep(self) -> None:
-        """Remove temporary files that killed processes left. No other process may write meanwhile."""
+        """Remove temporary files that killed processes left. No other process may write during the call."""
         remove_temporary_files(self.folder)
 
-    def read_answer(self, request: str, shape: type[Shape], max_age_seconds: float | None = None) -> Shape | None:
-        """Return the stored answer to a request; None without one of this type and age.
+    def read_answer(
+        self, request: str, answer_type: type[AnswerType], max_age_seconds: float | None = None
+    ) -> AnswerType | None:
+        """Return the stored answer to a request; None if there is none of this type and age.
 
-        Any age will do without `max_age_seconds`. An answer that is dated in the future has no known age.
+        `max_age_seconds` of None accepts any age. Otherwise an answer with a date in the future is not accepted.
         """
         import msgspec
 
-        entry: Any = GenericAlias(tuple, (int, str, float, shape))
+        entry: Any = GenericAlias(tuple, (int, str, float, answer_type))
         try:
             with open(self.path_of(request), "rb") as file:
-                form, stored_request, stored_at, answer = msgspec.json.decode(file.read(16 * 1024 * 1024), type=entry)
+                content = file.read(16 * 1024 * 1024)
+            version, stored_request, stored_at, answer = msgspec.json.decode(content, type=entry)
         except (OSError, ValueError, RecursionError):
             return None
+        if version != FILE_VERSION or stored_request != request:
+            return None
         is_fresh = max_age_seconds is None or 0 <= self._wall() - stored_at <= max_age_seconds
-        return answer if (form, stored_request) == (FORM, request) and is_fresh else None
+        return answer if is_fresh else None
 
     def write_answer(self, request: str, answer: object) -> None:
-        """Store the answer to a request as JSON, which makes lists of tuples; raise `CacheError` if that fails."""
+        """Store the answer to a request as JSON; raise `CacheError` if that fails."""
         path = self.path_of(request)
         _make_folder(os.path.dirname(path))
         try:
-            write_atomic(path, json.dumps((FORM, request, self._wall(), answer)) + "\n")
+            write_atomic(path, json.dumps((FILE_VERSION, request, self._wall(), answer)) + "\n")
         except DataFileError as error:
             cause = error.__cause__
             raise CacheError(path, cause if isinstance(cause, OSError) else OSError(str(error))) from error
 
     def path_of(self, request: str) -> str:
-        """Return the file of the answer to a request."""
+        """Return the path of the file with the answer to a request."""
         return os.path.join(self.folder, f"{sha256(request.encode()).hexdigest()}.json")
 
 
 class Clock:
-    """The times that waiting depends on; tests have their own.
+    """The functions of time that waiting depends on; tests replace them.
 
     Attributes:
-        wall: Seconds since 1970, which may jump when somebody sets the clock.
-        steady: Seconds that never jump, since the machine was started.
-        sleep: Waits for so many seconds.
+        wall: Returns the seconds since 1970, which jump when somebody sets the clock.
+        steady: Returns the seconds since the machine was started, which never jump.
+        sleep: Waits for a number of seconds.
     """
 
     wall: Callable[[], float] = staticmethod(time.time)
@@ -155,12 +161,12 @@ _TICK_SECONDS = 1.0
 
 
 class Limiter:
-    """Lets one process ask at a time, with `spacing_seconds` from the end of one request to the next.
+    """Lets one process at a time send requests, with `spacing_seconds` from the end of one request to the next.
 
-    `path` holds the time of the last request, and a file beside it is locked while a process has its turn. The system
-    drops the lock of a process that ends, however it ends. The time is written before a request is sent, so that the
-    request of a killed process counts, and again when it has ended: connecting takes time, which must not bring two
-    requests closer together at the server.
+    `path` holds the time of the last request. The file `PATH.lock` is locked while a process has its turn; the system
+    releases the lock when the process ends, even if it is killed. The time is written before a request, so that the
+    request of a killed process counts, and again at its end: connecting takes time, and without the second time two
+    requests could reach the server too close together.
     """
 
     def __init__(self, path: str, spacing_seconds: float, clock: Clock, report: Callable[[float, str], None]) -> None:
@@ -173,7 +179,7 @@ class Limiter:
         self._spacing_seconds = spacing_seconds
 
     def pause(self, seconds: float, reason: str) -> None:
-        """Wait, and report each second how long yet and why; the reason is empty for the usual spacing."""
+        """Wait, and report each second the remaining seconds and the reason, which is empty for the usual spacing."""
         while seconds > 0:
             self._report(seconds, reason)
             self.clock.sleep(min(seconds, _TICK_SECONDS))
@@ -182,51 +188,51 @@ class Limiter:
 
     @contextmanager
     def turn(self, wait_seconds: float) -> Iterator["Limiter"]:
-        """Be the only process that asks; a turn within a turn is the same.
+        """Be the only process that sends requests, until the end of a `with` block. Turns of a process can be nested.
 
         Raises:
-            BusyError: Another process had its turn for all of `wait_seconds`.
-            CacheError: The lock cannot be made.
+            BusyError: Other processes had their turns for all of `wait_seconds`.
+            CacheError: The lock cannot be created.
         """
         from filelock import Timeout
 
         _make_folder(os.path.dirname(self._path))
         deadline = self.clock.steady() + wait_seconds
-        turn = None
-        while turn is None:
+        lock = None
+        while lock is None:
             try:
-                turn = self._lock.acquire(timeout=0)
+                lock = self._lock.acquire(timeout=0)
             except Timeout:
                 if self.clock.steady() >= deadline:
                     raise BusyError(f"another process was asking for more than {wait_seconds:g} s") from None
                 self.pause(0.05, "another process is asking")
             except OSError as error:
                 raise CacheError(self._path, error) from error
-        with turn:
+        with lock:
             yield self
 
     def begin(self) -> None:
-        """Wait until the last request is long enough ago, and note that the next one begins; errors as of `end`."""
-        due_seconds = self._due_seconds()
-        if due_seconds > 0:
-            self.pause(due_seconds, "")
+        """Wait until the last request is long enough ago, and write the time of a new one; errors as of `end`."""
+        seconds = self._seconds_until_next()
+        if seconds > 0:
+            self.pause(seconds, "")
         self.end()
 
     def end(self) -> None:
-        """Note that a request has ended; raise `CacheError` if the file cannot be written."""
-        noted = f"{self.clock.wall():020.6f} {self.clock.steady():020.6f}\n"
-        flags = os.O_RDWR | os.O_CREAT
+        """Write the time, since a request has ended; raise `CacheError` if the file cannot be written."""
+        times = f"{self.clock.wall():020.6f} {self.clock.steady():020.6f}\n"
+        flags = os.O_RDWR | os.O_CREAT  # the text has the same length each time, so the file is not truncated
         try:
             with open(self._path, "r+b", buffering=0, opener=lambda path, _: os.open(path, flags, 0o666)) as file:
-                file.write(noted.encode())
+                file.write(times.encode())
         except OSError as error:
             raise CacheError(self._path, error) from error
 
-    def _due_seconds(self) -> float:
-        """Return how long to wait yet, from 0 to the spacing; a time that cannot be read, or lies ahead, counts as now.
+    def _seconds_until_next(self) -> float:
+        """Return the time until the next request may begin, from 0 to the spacing.
 
-        The shorter of two times counts: the wall clock may have been set forward, and the steady one starts with the
-        machine.
+        The last request is as old as the younger of its ages on the two clocks, since the wall clock may have been set
+        forward, and the steady clock starts with the machine. A time that cannot be read, or lies ahead, means now.
         """
         try:
             with open(self._path, "rb") as file:
@@ -237,7 +243,7 @@ class Limiter:
             return self._spacing_seconds
         if not (math.isfinite(wall) and math.isfinite(steady)):
             return self._spacing_seconds
-        passed_seconds = [self.clock.wall() - wall]
+        age_seconds = self.clock.wall() - wall
         if steady <= self.clock.steady():
-            passed_seconds.append(self.clock.steady() - steady)
-        return min(max(self._spacing_seconds - min(passed_seconds), 0.0), self._spacing_seconds)
+            age_seconds = min(age_seconds, self.clock.steady() - steady)
+        return min(max(self._spacing_seconds - age_seconds, 0.0), self._spacing_seconds)

@@ -1,8 +1,8 @@
-"""Try the addresses of a corpus, politely and with little traffic.
+"""Check the URLs of a corpus, politely and with little traffic.
 
-Each address is asked for once, as by a reader who follows the link. robots.txt is not read, because nothing is crawled.
-A host gets one request at a time, with a pause between two, and none after it has answered 429. HEAD is tried first,
-then GET without its body: many servers answer HEAD with an error for pages that exist.
+Each URL is requested once, as by a reader who follows the link. robots.txt is not read, because nothing is crawled.
+A host gets one request at a time, with a pause after each, and none after it has answered 429. The method is HEAD, and
+if that fails GET without its body: many servers answer HEAD with an error for pages that exist.
 """
 
 import ipaddress
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """The outcome of trying an address, in a word."""
+    """The state of a page."""
 
     OK = "ok"
     MOVED = "moved"
@@ -38,13 +38,13 @@ class Verdict(StrEnum):
 
 
 class LinkOutcome(NamedTuple):
-    """The outcome of trying an address.
+    """The outcome of a request for a URL.
 
     Attributes:
-        verdict: The outcome in a word.
+        verdict: The state of the page.
         reason: The answer in a few words, such as `HTTP 404`.
-        address: The new address of a page that has moved; empty for other verdicts.
-        answered: True if the server answered at all.
+        address: The new URL of a page that has moved; empty for other verdicts.
+        answered: Whether the server answered at all.
     """
 
     verdict: Verdict
@@ -54,7 +54,7 @@ class LinkOutcome(NamedTuple):
 
 
 class Link(NamedTuple):
-    """An address in a record: the file, the index of the record, the path in the record, and the record's key or id."""
+    """A URL in a record: its place (file, index of the record, path in the record), and the record's key or id."""
 
     url: str
     places: Places
@@ -68,40 +68,42 @@ _FINDINGS = {
     Verdict.MOVED: ("L102", "{} has moved for good; write {}"),
     Verdict.UNREACHABLE: ("L103", "{} cannot be reached ({}); try it in a browser, and again another day"),
 }
-"""The code and the message of a verdict."""
+"""The code and the message of a finding, for the verdicts that are reported."""
 
 
 def list_links(loaded: Loaded, keys: Collection[str] | None = None) -> Iterator[Link]:
-    """Yield every address of papers and exclusions with its place, in file order; with `keys` those of these papers."""
+    """Yield the URLs of all papers and exclusions in file order, or only those of the papers with `keys`."""
     for index, paper in enumerate(loaded.papers):
         if keys is None or paper.key in keys:
-            for position, url in enumerate(paper.urls):
-                yield Link(url, loaded.paper_places, index, ("urls", position), paper.key)
+            for url_index, url in enumerate(paper.urls):
+                yield Link(url, loaded.paper_places, index, ("urls", url_index), paper.key)
             if paper.code is not None:
                 yield Link(paper.code, loaded.paper_places, index, ("code",), paper.key)
-            for position, item in enumerate(paper.evidence):
-                yield Link(item.source, loaded.paper_places, index, ("evidence", position, "source"), paper.key)
-    for index, exclusion in enumerate(loaded.exclusions if keys is None else ()):
+            for item_index, item in enumerate(paper.evidence):
+                yield Link(item.source, loaded.paper_places, index, ("evidence", item_index, "source"), paper.key)
+    if keys is not None:
+        return
+    for index, exclusion in enumerate(loaded.exclusions):
         if exclusion.url:
             yield Link(exclusion.url, loaded.exclusion_places, index, ("url",), exclusion.id)
 
 
 def is_arxiv_address(url: str) -> bool:
-    """Return True if an address is one of arXiv's, whose terms ask robots to use the API instead."""
+    """Return True for a page of arXiv, whose terms of use ask robots to use the API instead."""
     return f".{urlsplit(url).hostname or ''}".endswith(".arxiv.org")
 
 
 def sample_urls(urls: Collection[str], size: int, seed: str = "") -> tuple[str, ...]:
-    """Return the addresses with the smallest hashes, in order: the same ones each time, and others for another seed.
+    """Return the URLs with the smallest hashes, sorted. The sample is the same each time, and another for another seed.
 
-    No host, year or place in the file is preferred. A new address changes the sample by one at most.
+    No host, year or place in the file is preferred. A new URL changes at most one URL of the sample.
     """
-    ranked = sorted(set(urls), key=lambda url: (sha256(f"{seed}\n{url}".encode()).digest(), url))
-    return tuple(sorted(ranked[:size]))
+    by_hash = sorted(set(urls), key=lambda url: (sha256(f"{seed}\n{url}".encode()).digest(), url))
+    return tuple(sorted(by_hash[:size]))
 
 
 def find_problems(links: Sequence[Link], outcomes: Mapping[str, LinkOutcome]) -> Iterator[Finding]:
-    """Yield the findings at each place of the addresses that were tried; none for those that servers refuse to us."""
+    """Yield the findings about the links whose URL is in `outcomes`. A refusal is not a problem of the link."""
     for link in links:
         outcome = outcomes.get(link.url)
         if outcome is not None and outcome.verdict in _FINDINGS:
@@ -112,21 +114,22 @@ def find_problems(links: Sequence[Link], outcomes: Mapping[str, LinkOutcome]) ->
 
 
 PAUSE_SECONDS = 2.0
-"""Between two requests to one host."""
+"""The time between two requests to one host."""
 
 TIMEOUT_SECONDS = 20.0
-"""For a connection, and for the head of an answer."""
+"""The time limit for a connection, and for the status and headers of an answer."""
 
-MAX_HOPS = 8
+MAX_REQUESTS = 8
+"""The number of requests for a URL with redirects."""
 
-LASTS_SECONDS = {Verdict.OK: 14 * 86400, Verdict.MOVED: 7 * 86400, Verdict.REFUSED: 7 * 86400, Verdict.GONE: 86400}
-"""The time that an outcome is taken from the cache. An unreachable address is tried again each time."""
+MAX_AGE_SECONDS = {Verdict.OK: 14 * 86400, Verdict.MOVED: 7 * 86400, Verdict.REFUSED: 7 * 86400, Verdict.GONE: 86400}
+"""The age up to which an outcome is taken from the cache. An unreachable URL is requested again each time."""
 
-_RESOLVERS = ("doi.org", "dx.doi.org", "www.doi.org")
+_DOI_RESOLVERS = ("doi.org", "dx.doi.org", "www.doi.org")
 
 
-class Sweep:
-    """Tries addresses and stores the outcomes in a folder; `asked` counts those that were tried over the network."""
+class LinkChecker:
+    """Requests URLs and stores the outcomes in a folder; `requested_count` counts the URLs not taken from there."""
 
     def __init__(
         self,
@@ -138,48 +141,50 @@ class Sweep:
         is_public: Callable[[str], bool] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.asked = 0
+        self.requested_count = 0
         self._cache = AnswerFolder(cache_folder, clock)
         self._refresh = refresh
         self._pause_seconds = PAUSE_SECONDS if pause_seconds is None else pause_seconds
         self._timeout_seconds = timeout_seconds
         self._is_public = is_public or is_public_host
-        self._next_at: dict[str, float] = {}
+        self._next_request_at: dict[str, float] = {}  # by host, on the monotonic clock
         self._busy_hosts: set[str] = set()
 
-    def try_all(self, urls: Collection[str]) -> Iterator[tuple[str, LinkOutcome]]:
-        """Try addresses, hosts in turn, and yield each outcome at once; raise `CacheError` if it cannot be stored."""
+    def check_all(self, urls: Collection[str]) -> Iterator[tuple[str, LinkOutcome]]:
+        """Check URLs and yield each with its outcome; raise `CacheError` if an outcome cannot be stored."""
         from orchtrace_corpus.corpus.sources.http_session import HttpSession
 
-        by_host: defaultdict[str, list[str]] = defaultdict(list)
+        urls_by_host: defaultdict[str, list[str]] = defaultdict(list)
         for url in sorted(urls):
-            outcome = self._stored(url)
+            outcome = self._stored_outcome(url)
             if outcome is not None:
                 yield url, outcome
             else:
-                by_host[urlsplit(url).netloc].append(url)
-        # The addresses of a host are as far apart as possible.
-        shares = [(index / len(alike), url) for alike in by_host.values() for index, url in enumerate(alike)]
+                urls_by_host[urlsplit(url).netloc].append(url)
+        # The URLs of each host are spread evenly over the run: from 0, its beginning, to 1.
+        moments: list[tuple[float, str]] = []
+        for host_urls in urls_by_host.values():
+            moments += ((index / len(host_urls), url) for index, url in enumerate(host_urls))
         with HttpSession() as session:
-            for _, url in sorted(shares):
-                self.asked += 1
-                outcome = self._try(session, url)
-                if outcome.verdict in LASTS_SECONDS and outcome.answered:
+            for _, url in sorted(moments):
+                self.requested_count += 1
+                outcome = self._check(session, url)
+                if outcome.verdict in MAX_AGE_SECONDS and outcome.answered:
                     self._cache.write_answer(url, outcome)
                 yield url, outcome
 
-    def _stored(self, url: str) -> LinkOutcome | None:
-        """Return the outcome of an earlier run, if it is fresh enough."""
+    def _stored_outcome(self, url: str) -> LinkOutcome | None:
+        """Return the outcome of an earlier run, if it is fresh enough for its verdict."""
         outcome = self._cache.read_answer(url, LinkOutcome)
-        if self._refresh or outcome is None or outcome.verdict not in LASTS_SECONDS:
+        if self._refresh or outcome is None or outcome.verdict not in MAX_AGE_SECONDS:
             return None
-        return self._cache.read_answer(url, LinkOutcome, LASTS_SECONDS[outcome.verdict])
+        return self._cache.read_answer(url, LinkOutcome, MAX_AGE_SECONDS[outcome.verdict])
 
-    def _try(self, session: "HttpSession", url: str) -> LinkOutcome:
-        """Follow the redirects of an address to the end."""
+    def _check(self, session: "HttpSession", url: str) -> LinkOutcome:
+        """Request a URL, follow its redirects, and return the outcome."""
         address, is_permanent = url, True
         deadline = time.monotonic() + REQUEST_SECONDS
-        for _ in range(MAX_HOPS):
+        for _ in range(MAX_REQUESTS):
             if time.monotonic() > deadline:
                 return LinkOutcome(Verdict.UNREACHABLE, f"no end of redirects in {REQUEST_SECONDS:g} s", answered=False)
             host = _host(address)
@@ -190,29 +195,32 @@ class Sweep:
             if host in self._busy_hosts:
                 return LinkOutcome(Verdict.REFUSED, "HTTP 429 before", answered=False)
             try:
-                status, location = self._ask(session, address)
+                status, location = self._request(session, address)
             except (OSError, ValueError) as error:
                 return LinkOutcome(Verdict.UNREACHABLE, _describe_error(error), answered=False)
             if not location:
-                fragment = urlsplit(url).fragment  # which servers never see
-                suffix = f"#{fragment}" if fragment and not urlsplit(address).fragment else ""
-                return _judge_answer(status, f"{address}{suffix}" if is_permanent and address != url else "")
-            if host in _RESOLVERS:  # the DOI exists; it is cited, wherever it leads today
+                moved_to = ""
+                if is_permanent and address != url:
+                    fragment = urlsplit(url).fragment  # redirects do not name it, since servers never see it
+                    has_fragment = bool(urlsplit(address).fragment)
+                    moved_to = f"{address}#{fragment}" if fragment and not has_fragment else address
+                return _outcome_of_status(status, moved_to)
+            if host in _DOI_RESOLVERS:  # the DOI exists, and records cite the DOI, not the page
                 return LinkOutcome(Verdict.OK, f"HTTP {status}")
             is_permanent = is_permanent and status in (301, 308)
             try:
                 address = urljoin(address, location)
             except ValueError:
                 address = ""
-        return LinkOutcome(Verdict.UNREACHABLE, f"more than {MAX_HOPS} redirects")
+        return LinkOutcome(Verdict.UNREACHABLE, f"more than {MAX_REQUESTS} redirects")
 
-    def _ask(self, session: "HttpSession", url: str) -> tuple[int, str]:
-        """Return the status of an address, and the target of a redirect; raise what requests raises."""
+    def _request(self, session: "HttpSession", url: str) -> tuple[int, str]:
+        """Return the status of a URL, and the target of a redirect, or ""; raise the errors of `requests`."""
         host = urlsplit(url).netloc
         headers = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
         status, location = 0, ""
         for method in ("HEAD", "GET"):
-            time.sleep(max(self._next_at.get(host, 0.0) - time.monotonic(), 0.0))
+            time.sleep(max(self._next_request_at.get(host, 0.0) - time.monotonic(), 0.0))
             try:
                 with session.request(method, url, headers=headers, timeout=self._timeout_seconds) as response:
                     status, location = response.status_code, session.get_redirect_target(response) or ""
@@ -221,7 +229,7 @@ class Sweep:
                     raise
                 continue  # some servers break the connection after a HEAD
             finally:
-                self._next_at[host] = time.monotonic() + self._pause_seconds
+                self._next_request_at[host] = time.monotonic() + self._pause_seconds
             if status == 429:
                 self._busy_hosts.add(_host(url))
             if status < 400 or status == 429:
@@ -230,30 +238,28 @@ class Sweep:
 
 
 def is_public_host(host: str) -> bool:
-    """Return True if a host is on the public internet: a record must not make us ask the local network."""
-    try:
+    """Return True if a host is on the public internet: a URL in a record must not lead to the user's own network."""
+    with suppress(ValueError):  # a name, not an IP address
         return ipaddress.ip_address(host).is_global
-    except ValueError:
-        pass
     if "." not in host.strip(".") or host.rstrip(".").endswith((".local", ".localhost", ".internal", ".home.arpa")):
         return False
     addresses = []
-    with suppress(OSError, UnicodeError):  # the request itself shows that a name is unknown
+    with suppress(OSError, UnicodeError):  # for an unknown name, the request reports the error
         addresses = [str(entry[4][0]) for entry in socket.getaddrinfo(host, None, proto=socket.IPPROTO_TCP)]
     return all(ipaddress.ip_address(address.partition("%")[0]).is_global for address in addresses)
 
 
 def _host(url: str) -> str:
-    """Return the host of an address; empty if it is not an http or https address."""
+    """Return the host of a URL; empty if it is not an http or https URL."""
     try:
         parts = urlsplit(url)
-        return parts.hostname or "" if parts.scheme in ("http", "https") else ""
     except ValueError:
         return ""
+    return parts.hostname or "" if parts.scheme in ("http", "https") else ""
 
 
-def _judge_answer(status: int, moved_to: str) -> LinkOutcome:
-    """Return the outcome by the status of the last answer."""
+def _outcome_of_status(status: int, moved_to: str) -> LinkOutcome:
+    """Return the outcome for the status of the last answer; `moved_to` is empty without a permanent redirect."""
     reason = f"HTTP {status}"
     if status in (404, 410):
         return LinkOutcome(Verdict.GONE, reason)
@@ -267,7 +273,7 @@ def _judge_answer(status: int, moved_to: str) -> LinkOutcome:
 
 
 def _describe_error(error: Exception) -> str:
-    """Return the reason for an error in a few words; those of the libraries are long and name their classes."""
+    """Return a short message for an error; the messages of the libraries are long and name classes."""
     from requests import exceptions
     from urllib3.exceptions import NameResolutionError
 

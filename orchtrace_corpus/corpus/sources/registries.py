@@ -1,8 +1,8 @@
-"""Look papers up at registries other than arXiv: by DOI, in the ACL Anthology, at OpenReview.
+"""Look up papers in registries other than arXiv: by DOI, in the ACL Anthology, and at OpenReview.
 
-A person has to check the answers: venues are spelled in many ways, and a forum at OpenReview says nothing about
-acceptance. References: content negotiation of DOIs (https://citation.doi.org/docs.html) with CSL-JSON
-(https://docs.citationstyles.org), which Crossref and DataCite both answer; the Anthology's `.bib` files; version 2 of
+A person has to check the answers: venues are spelled in many ways, and OpenReview does not say if a paper was accepted.
+References: content negotiation of DOIs (https://citation.doi.org/docs.html), with CSL-JSON
+(https://docs.citationstyles.org), which both Crossref and DataCite support; the Anthology's `.bib` files; version 2 of
 OpenReview's API, and version 1 for venues before 2023.
 """
 
@@ -32,9 +32,9 @@ SERVICES = {
     IdentifierKind.ACL: ("ORCHTRACE_ACL_URL", "https://aclanthology.org"),
     IdentifierKind.OPENREVIEW: ("ORCHTRACE_OPENREVIEW_URL", "https://api2.openreview.net https://api.openreview.net"),
 }
-"""The variable that sets the addresses at which a kind of id is looked up, and the usual ones, separated by blanks.
+"""The variable with the addresses of a registry, separated by blanks, and its default; see `_REGISTRIES`, too.
 
-They are asked one after the other until one knows the id."""
+The addresses are tried in turn until one knows the id."""
 
 AGENCIES = frozenset(
     "api.crossref.org api.datacite.org api.medra.org data.crossref.org data.crosscite.org data.datacite.org "
@@ -46,46 +46,49 @@ _MAX_TEXT_LENGTH = 1000
 
 
 def lookup(identifier: Identifier, transport: Transport) -> "dict[str, Value] | None":
-    """Return the fields of a record that the registry of a DOI, or of an id of ACL or OpenReview, gives for its paper.
+    """Return the fields of a record that the registry has for the paper with a DOI, or an id of ACL or OpenReview.
 
     Returns:
         Some of `title`, `authors`, `year`, `venue`, `doi`, `urls` and the field of the identifier; None if the registry
         does not know it.
 
     Raises:
-        UpstreamError: The registry does not answer, or with something else than metadata.
-        CommandUseError: The environment names no web address for it.
+        UpstreamError: The registry does not answer, or not with metadata.
+        CommandUseError: An address in the environment is not a web address.
     """
     kind = identifier.kind
     read, path, accept, page = _REGISTRIES[kind]
-    variable, usual = SERVICES[kind]
-    bases = [base.rstrip("/") for base in (os.environ.get(variable) or usual).split()]
-    for base in bases:
-        check_web_address(variable, base)
-    for base in bases:
-        url = f"{base}/{path.format(escaped(identifier.value, safe='/:;()._-'))}"
-        response = transport.get(url, accept=accept, allowed_hosts=AGENCIES if kind is IdentifierKind.DOI else ())
+    variable, default = SERVICES[kind]
+    base_urls = [url.rstrip("/") for url in (os.environ.get(variable) or default).split()]
+    for base_url in base_urls:
+        check_web_address(variable, base_url)
+    allowed_hosts = AGENCIES if kind is IdentifierKind.DOI else ()
+    for base_url in base_urls:
+        url = f"{base_url}/{path.format(escaped(identifier.value, safe='/:;()._-'))}"
+        response = transport.get(url, accept=accept, allowed_hosts=allowed_hosts)
+        # OpenReview answers 400 for an unknown id.
         if response.status in (404, 410) or (response.status == 400 and kind is IdentifierKind.OPENREVIEW):
             continue
-        proposed = read(response)
-        if proposed is None:
+        fields = read(response)
+        if fields is None:
             continue
-        if not proposed["title"]:
+        if not fields["title"]:
             raise _unusable(response, "about a paper: it has no title")
-        own: dict[str, Value] = {kind.value: identifier.value, "urls": [page + identifier.value]}
-        return {**{name: value for name, value in proposed.items() if value}, **own}
+        values = {name: value for name, value in fields.items() if value}
+        return values | {kind.value: identifier.value, "urls": [page + identifier.value]}
     return None
 
 
 def _read_csl(response: Response) -> "dict[str, Value | None]":
     item = _json(response, "CSL-JSON")
     authors = item.get("author")
+    names = [_csl_name(author) for author in authors] if isinstance(authors, list) else []
     event = item.get("event")
     event_name = event.get("name") if isinstance(event, dict) else event
     venues = (item.get("container-title"), item.get("event-title"), event_name, item.get("publisher"))
     return {
         "title": _text(item.get("title")),
-        "authors": [name for name in map(_csl_name, authors if isinstance(authors, list) else ()) if name],
+        "authors": [name for name in names if name],
         "year": _csl_year(item),
         "venue": next(filter(None, map(_text, venues)), ""),
     }
@@ -98,11 +101,12 @@ def _read_bibtex(response: Response) -> "dict[str, Value | None]":
     library = parse_string(text) if "@" in text else None
     if library is None or library.failed_blocks or len(library.entries) != 1:
         raise _unusable(response, "one entry of BibTeX")
-    fields = {field.key.lower(): _latex(str(field.value)) for field in library.entries[0].fields}
+    fields = {field.key.lower(): _decode_latex(str(field.value)) for field in library.entries[0].fields}
     doi = recognise(fields.get("doi", ""))
+    authors = re.split(r"\s+and\s+", fields.get("author", ""))
     return {
         "title": _text(fields.get("title")),
-        "authors": [name for name in map(_text, re.split(r"\s+and\s+", fields.get("author", ""))) if name],
+        "authors": [name for name in map(_text, authors) if name],
         "year": _year(fields.get("year")),
         "venue": _text(fields.get("booktitle") or fields.get("journal")),
         "doi": doi.value if doi is not None and is_normal(IdentifierKind.DOI, doi.value) else "",
@@ -124,7 +128,8 @@ def _read_notes(response: Response) -> "dict[str, Value | None] | None":
     return {
         "title": _text(values.get("title")),
         "authors": [bibtex_author(name) for name in without_separators(names)],
-        "year": _year(venue) or _year_of(note.get("pdate")) or _year_of(note.get("cdate")),
+        # Else the year of publication, else that of the forum.
+        "year": _year(venue) or _year_of_time(note.get("pdate")) or _year_of_time(note.get("cdate")),
         "venue": venue,
     }
 
@@ -134,7 +139,9 @@ _REGISTRIES: dict[IdentifierKind, tuple["Callable[[Response], dict[str, Value | 
     IdentifierKind.ACL: (_read_bibtex, "{}.bib", "application/x-bibtex, text/plain", "https://aclanthology.org/"),
     IdentifierKind.OPENREVIEW: (_read_notes, "notes?id={}", "application/json", "https://openreview.net/forum?id="),
 }
-"""For each kind of id: what reads an answer, the path at a service, the media types, and the page of a paper."""
+"""For each kind of id: the function that reads an answer, the path of a request, its media types, a paper's page.
+
+The functions return None for an unknown id. Their fields are empty if the answer lacks them."""
 
 
 def _body(response: Response) -> str:
@@ -144,48 +151,49 @@ def _body(response: Response) -> str:
     return response.body.decode("utf-8", "replace")
 
 
-def _json(response: Response, wanted: str) -> dict[str, Any]:
+def _json(response: Response, expected: str) -> dict[str, Any]:
+    """Return the JSON object in a response; messages name it as `expected`."""
     text = _body(response)
     with suppress(ValueError, RecursionError):
         document = json.loads(text)
         if isinstance(document, dict):
             return document
-    raise _unusable(response, wanted)
+    raise _unusable(response, expected)
 
 
-def _unusable(response: Response, wanted: str) -> UpstreamError:
-    kind = response.headers.get("content-type", "").partition(";")[0].strip() or "something"
-    return UpstreamError(f"{urlsplit(response.url).netloc} answered with {quote(kind)} that is not {wanted}")
+def _unusable(response: Response, expected: str) -> UpstreamError:
+    media_type = response.headers.get("content-type", "").partition(";")[0].strip() or "something"
+    return UpstreamError(f"{urlsplit(response.url).netloc} answered with {quote(media_type)} that is not {expected}")
 
 
 def _text(value: object) -> str:
-    """Return a text of one line, without the markup that publishers put into titles; empty for anything else."""
+    """Return a text on one line, without the HTML that publishers put into titles; empty for any other value."""
     if isinstance(value, list):  # Crossref gives some texts as lists of one
         value = value[0] if value else ""
     if not isinstance(value, str):
         return ""
-    bare = unescape(re.sub(r"</?[A-Za-z][A-Za-z:]{0,20}(?:\s[^<>]{0,200})?/?>", "", value[:_MAX_TEXT_LENGTH]))
-    return " ".join("".join(c for c in bare if c.isprintable() or c.isspace()).split())
+    text = unescape(re.sub(r"</?[A-Za-z][A-Za-z:]{0,20}(?:\s[^<>]{0,200})?/?>", "", value[:_MAX_TEXT_LENGTH]))
+    return " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split())
 
 
 def _csl_name(person: object) -> str:
-    """Return a name in BibTeX form; a collective, which CSL calls literal and Crossref name, stays whole."""
+    """Return a CSL name in BibTeX form; a collective, whose key is `literal`, or `name` at Crossref, has one part."""
     if not isinstance(person, dict):
         return ""
-    particle, family = _text(person.get("non-dropping-particle")), _text(person.get("family"))
-    given = " ".join((_text(person.get("given")), _text(person.get("dropping-particle")))).strip()
-    whole = _text(person.get("literal")) or _text(person.get("name"))
+    family = _text(person.get("family"))
+    given = f"{_text(person.get('given'))} {_text(person.get('dropping-particle'))}".strip()
     if not family:
-        return whole or given
-    return ", ".join(part for part in (f"{particle} {family}".strip(), _text(person.get("suffix")), given) if part)
+        return _text(person.get("literal")) or _text(person.get("name")) or given
+    with_particle = f"{_text(person.get('non-dropping-particle'))} {family}".strip()
+    return ", ".join(part for part in (with_particle, _text(person.get("suffix")), given) if part)
 
 
 def _csl_year(item: Mapping[str, Any]) -> int | None:
     for name in ("issued", "published", "published-online", "published-print", "created"):
         date = item.get(name)
-        parts = date.get("date-parts") if isinstance(date, dict) else None
-        first = parts[0] if isinstance(parts, list) and parts else None
-        if isinstance(first, list) and first and (year := _year(str(first[0]))):
+        dates = date.get("date-parts") if isinstance(date, dict) else None
+        date_parts = dates[0] if isinstance(dates, list) and dates else None
+        if isinstance(date_parts, list) and date_parts and (year := _year(str(date_parts[0]))):
             return year
     return None
 
@@ -195,14 +203,15 @@ def _year(text: str | None) -> int | None:
     return int(match[0]) if match else None
 
 
-def _year_of(milliseconds: object) -> int | None:
-    """Return the year of a moment that OpenReview counts in milliseconds since 1970."""
+def _year_of_time(milliseconds: object) -> int | None:
+    """Return the year of a time in milliseconds since 1970; None if it is missing or beyond 2100."""
     if not isinstance(milliseconds, int) or not 0 < milliseconds < 4_102_444_800_000:  # 2100
         return None
     return datetime.fromtimestamp(milliseconds / 1000, tz=UTC).year
 
 
-def _latex(text: str) -> str:
+def _decode_latex(text: str) -> str:
+    """Return LaTeX as Unicode."""
     from pylatexenc.latex2text import LatexNodes2Text
 
     if set(text).isdisjoint("\\{}$~"):

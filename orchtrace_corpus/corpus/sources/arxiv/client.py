@@ -1,11 +1,11 @@
-"""Ask arXiv about papers: politely, resumably, and with a reason for every paper that is not found.
+"""Request the metadata of papers from arXiv, politely and resumably, with a reason for every paper that is not found.
 
     answer = Client(cache_folder=default_folder()).fetch(["2401.00001", "arXiv:math.GT/0309136v2"])
     answer.found["2401.00001"].title
 
-Batches of ids are asked for until each id has an outcome, whatever the service answers. An id that the service refuses
-is left out, and the rest is asked for again. A request that was refused as malformed is never repeated, because arXiv
-penalises that. docs/arxiv.md says what is asked, how often, and what is stored.
+Ids are requested in batches until each has an outcome. If the service refuses a batch because of one id, the batch is
+requested again without it. A request that was refused as malformed is never repeated, because arXiv penalises that.
+docs/arxiv.md describes the requests, how often they are sent, and what is stored.
 """
 
 import os
@@ -38,17 +38,17 @@ MAX_AGE_SECONDS = 86400.0
 """The age up to which a cached answer is used: arXiv announces new versions once a day."""
 
 MAX_IDS = 100
-"""In one request. arXiv refuses an address of more than about 640 of them."""
+"""The number of ids in one request. arXiv refuses a URL with more than about 640 of them."""
 
 MAX_REFUSALS = 10
-"""The number of refusals of a query for one of its ids, before it is given up."""
+"""The number of refused requests in a run after which a refused batch is given up."""
 
 
 def base_url(option: str = "") -> str:
-    """Return the address to ask: the option's, else that of `ORCHTRACE_ARXIV_URL`, else arXiv's.
+    """Return the URL of the service: the option, else `ORCHTRACE_ARXIV_URL`, else arXiv's.
 
     Raises:
-        CommandUseError: It is not an http or https address, or has a query, a fragment or credentials.
+        CommandUseError: It is not an http or https URL, or has a query, a fragment or credentials.
     """
     source = "the arXiv URL" if option else "ORCHTRACE_ARXIV_URL"
     url = option or os.environ.get("ORCHTRACE_ARXIV_URL", "")
@@ -57,29 +57,31 @@ def base_url(option: str = "") -> str:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
-    except ValueError:
-        host, port, parts = "", None, urlsplit("")
+    except ValueError:  # the empty host is reported below
+        parts, host, port = urlsplit(""), "", None
     is_plain = url.isascii() and url.isprintable() and set(" ?#@\\").isdisjoint(url)
     if parts.scheme not in ("http", "https") or not is_plain or not re.fullmatch(r"[a-z0-9._-]+|[0-9a-f:.]+", host):
         raise CommandUseError(
             f"{source} is not the address of a service: {quote(url)}",
             f"It looks like {DEFAULT_URL}, without a query.",
         )
-    if _is_arxiv(host):  # it redirects http, at the cost of a request
-        return f"https://{host.rstrip('.')}{parts.path.rstrip('/')}"
-    shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+    path = parts.path.rstrip("/")
+    if _is_arxiv(host):  # https, since arXiv redirects http, which costs a request
+        return f"https://{host.rstrip('.')}{path}"
+    if ":" in host:  # IPv6
+        host = f"[{host}]"
+    return f"{parts.scheme}://{host}:{port}{path}" if port else f"{parts.scheme}://{host}{path}"
 
 
-def service(url: str, spacing_seconds: float | None = None) -> limiter.Service:
-    """Return the service at an address that `base_url` returned.
+def find_service(url: str, spacing_seconds: float | None = None) -> limiter.Service:
+    """Return the service at a URL from `base_url`.
 
-    Without `spacing_seconds`, the time between requests is that of `ORCHTRACE_ARXIV_SPACING`, else three seconds; arXiv
-    itself never gets a shorter one. Raise `CommandUseError` if the variable is not a number.
+    If `spacing_seconds` is None, `ORCHTRACE_ARXIV_SPACING` sets the time between requests; raise `CommandUseError` if
+    it is not a number. The default, and the minimum for arXiv itself, is three seconds.
     """
     host = urlsplit(url).hostname or ""
     if spacing_seconds is None:
-        spacing_seconds = limiter.spacing_of("ORCHTRACE_ARXIV_SPACING", SPACING_SECONDS)
+        spacing_seconds = limiter.read_spacing("ORCHTRACE_ARXIV_SPACING", SPACING_SECONDS)
     if _is_arxiv(host):
         hosts = ("arxiv.org", "export.arxiv.org")
         return limiter.Service(url, "arXiv", "arxiv.org", max(spacing_seconds, SPACING_SECONDS), hosts)
@@ -91,18 +93,19 @@ def _is_arxiv(host: str) -> bool:
 
 
 def request_form(text: str) -> str | None:
-    """Return the id in a text as arXiv is asked for it, with its version if it names one; None if there is none.
+    """Return the arXiv id in a text in the form of requests, with the version if the text has one; None without an id.
 
-    arXiv looks up whatever contains an id, and finds nothing if there is a prefix or a blank. It stores old ids, such
-    as `math.GT/0309136`, without their subject class.
+    arXiv finds nothing for an id with a prefix or a blank. It stores old ids, such as `math.GT/0309136`, without their
+    subject class.
     """
     identifier = recognise(text) if text.isascii() else None
     if identifier is None or identifier.kind is not IdentifierKind.ARXIV:
         return None
-    match = re.match(r"v(\d+)", text.partition(identifier.value)[2])
-    if match and not re.fullmatch(r"[1-9]\d{0,3}", match[1]):
-        return None
-    return without_subject_class(identifier.value) + (match[0] if match else "")
+    arxiv_id = without_subject_class(identifier.value)
+    version = re.match(r"v(\d+)", text.partition(identifier.value)[2])
+    if version is None:
+        return arxiv_id
+    return arxiv_id + version[0] if re.fullmatch(r"[1-9]\d{0,3}", version[1]) else None
 
 
 def without_subject_class(arxiv_id: str) -> str:
@@ -111,7 +114,7 @@ def without_subject_class(arxiv_id: str) -> str:
 
 
 def is_versioned(arxiv_id: str) -> bool:
-    """Return True if an id, as arXiv is asked for it, names a version."""
+    """Return True if an id in the form of requests names a version."""
     return re.search(r"v\d+$", arxiv_id) is not None
 
 
@@ -119,24 +122,24 @@ class Cache(limiter.AnswerFolder):
     """The answers of one service about papers, a file for each id."""
 
     def read(self, arxiv_id: str, max_age_seconds: float | None = None) -> Metadata | None:
-        """Return the answer stored for an id as the service is asked for it; None without one of that age."""
+        """Return the stored answer for an id in the form of requests; None if there is none of that age."""
         metadata = self.read_answer(arxiv_id, Metadata, max_age_seconds)
         if metadata is None:
             return None
-        name = without_subject_class(metadata.arxiv_id)
-        return metadata if arxiv_id in (name, f"{name}v{metadata.version}") else None
+        stored_id = without_subject_class(metadata.arxiv_id)
+        return metadata if arxiv_id in (stored_id, f"{stored_id}v{metadata.version}") else None
 
     def is_missing(self, arxiv_id: str) -> bool:
-        """Return True if the last answer was that there is no such paper."""
+        """Return True if the stored answer is that there is no such paper: the value `False`."""
         return self.read_answer(arxiv_id, bool) is False
 
     def path_of(self, arxiv_id: str) -> str:
-        """Return the file of an id. Ids have no underscore, and only the slash cannot stand in a file name."""
+        """Return the path of an id's file. Only a slash is not allowed in file names, and ids have no underscore."""
         return os.path.join(self.folder, f"{arxiv_id.replace('/', '_')}.json")
 
 
 class Miss(StrEnum):
-    """The reasons why an id has no description; `Answer` says what each means."""
+    """The reasons why there is no metadata for an id. `Answer` explains them."""
 
     MISSING = "missing"
     MALFORMED = "malformed"
@@ -149,16 +152,16 @@ Outcome: TypeAlias = Metadata | Miss
 
 
 class Answer(NamedTuple):
-    """The outcome of each id after a run; every id given is in exactly one of the first six, as it was given.
+    """The outcome of a run. Each requested id is in exactly one of the first six attributes, in the caller's spelling.
 
     Attributes:
-        found: The service's description of a paper: of the version asked for, else of the newest.
-        missing: The service has no such paper, or no such version.
-        malformed: Not an arXiv id, as we or the service see it.
-        throttled: Given up because the service was busy or kept breaking off; a later run may find it.
-        unparseable: The answer could not be read.
-        unasked: Not asked about, because the client is offline and has no earlier answer.
-        messages: What went wrong, in words; some quote the service.
+        found: The metadata of the version in the id, or of the newest if the id names no version.
+        missing: Ids for which the service has no paper, or no such version.
+        malformed: Texts that are not an arXiv id, or that the service refuses as ids.
+        throttled: Ids that were given up because the service was busy or kept breaking off; a later run may find them.
+        unparseable: Ids whose answer could not be read.
+        unasked: Ids that were not requested, because the client is offline and has no stored answer.
+        messages: Descriptions of problems; some quote the service.
     """
 
     found: Mapping[str, Metadata]
@@ -171,26 +174,26 @@ class Answer(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Return True if the service has an answer for every id, even if only that there is no such paper."""
+        """Return True if there is an answer for every id, even if it is that there is no such paper."""
         return not (self.throttled or self.unparseable or self.unasked)
 
 
 class Client:
-    """A service that is asked about papers, and the cache of its answers.
+    """A service with arXiv's API, and the cache of its answers.
 
     Args:
-        url: The service's address; empty for `base_url()`.
+        url: The URL of the service; empty for `base_url()`.
         cache_folder: The folder of the cache; empty for `default_folder()`.
-        offline: Answer from the cache alone, however old it is.
-        refresh: Ask again for what is in the cache.
-        patience_seconds: How long to go on after trouble before the rest is given up.
-        spacing_seconds: The time from one request to the next; None for the service's own. arXiv is never asked more
-            often than every three seconds. Waits after trouble grow with it.
-        clock: The times to go by.
-        open_transport: Makes the connection.
+        offline: Use only answers from the cache, of any age.
+        refresh: Use no answers from the cache.
+        patience_seconds: The time for all waits and repeated requests, after which the other ids are given up.
+        spacing_seconds: The time between two requests, on which waits for a busy service depend, too. None means the
+            default. For arXiv it is at least three seconds.
+        clock: The functions of time, which tests replace.
+        open_transport: The function that returns the connection.
 
     Raises:
-        CommandUseError: The address is invalid.
+        CommandUseError: The URL is invalid.
     """
 
     def __init__(
@@ -205,8 +208,9 @@ class Client:
         clock: limiter.Clock | None = None,
         open_transport: Callable[[], Transport] = Transport,
     ) -> None:
-        self._service = service(base_url(url), spacing_seconds)
-        self._max_age_seconds: float | None = -1.0 if refresh else MAX_AGE_SECONDS  # no answer is younger than 0
+        self._service = find_service(base_url(url), spacing_seconds)
+        # None accepts an answer of any age, and sends no requests. A negative age accepts no stored answer.
+        self._max_age_seconds: float | None = -1.0 if refresh else MAX_AGE_SECONDS
         if offline:
             self._max_age_seconds = None
         self._patience_seconds = patience_seconds
@@ -218,53 +222,56 @@ class Client:
     def fetch(
         self, ids: Sequence[str], *, known: Collection[str] = (), progress: Callable[[Progress], None] | None = None
     ) -> Answer:
-        """Find papers in the cache, and ask the service for the others, a hundred at a time.
+        """Return the metadata of papers, from the cache or the service, which gets up to a hundred ids in a request.
 
-        Each answer is stored at once, so a later run continues where this one was interrupted. An id that was found
-        before, or that is in an answer without any entry, is asked for a second time before it is missing, because
-        arXiv has been seen to find nothing by mistake. The cache then forgets what it had of a missing paper.
+        Each answer is stored at once, so a later run continues where this one was interrupted. An id that is not found
+        is requested a second time if it was found before, or if the answer had no entries at all, because arXiv
+        sometimes finds nothing by mistake. A paper that is still missing is stored as missing.
 
         Args:
-            ids: In any spelling; with a version for that version.
+            ids: Ids in any spelling. An id with a version requests that version.
             known: Ids that were found before, besides those in the cache.
-            progress: Called whenever something changes, and each second while nothing does.
+            progress: Called after each change, and each second during a wait.
 
         Raises:
             UpstreamError: The service cannot be reached, refuses us, or redirects to another host.
             CacheError: The cache cannot be written.
         """
         forms = {spelling: request_form(spelling) for spelling in ids}
-        wanted = list(dict.fromkeys(form for form in forms.values() if form))
+        valid_ids = list(dict.fromkeys(form for form in forms.values() if form))
         outcomes: dict[str, Outcome] = {}
         messages: list[str] = []
-        for arxiv_id in wanted:
+        for arxiv_id in valid_ids:
             metadata = self._cache.read(arxiv_id, self._max_age_seconds)
             if metadata is not None:
                 outcomes[arxiv_id] = metadata
             elif self._max_age_seconds is None:
                 outcomes[arxiv_id] = Miss.MISSING if self._cache.is_missing(arxiv_id) else Miss.UNASKED
-        new_ids = [arxiv_id for arxiv_id in wanted if arxiv_id not in outcomes]
+        new_ids = [arxiv_id for arxiv_id in valid_ids if arxiv_id not in outcomes]
         if new_ids:
             with self._open_transport() as transport:
-                asker = _Asker(self._exchange(transport, progress, len(wanted)), self._cache, outcomes, messages)
-                asker.ask(new_ids, self._max_age_seconds)
+                exchange = self._exchange(transport, progress, len(valid_ids))
+                requests = _Requests(exchange, self._cache, outcomes, messages)
+                requests.fetch(new_ids, self._max_age_seconds)
                 missing = [arxiv_id for arxiv_id in new_ids if outcomes[arxiv_id] is Miss.MISSING]
-                doubtful = asker.unanswered | set(map(request_form, known))
+                doubtful = requests.unanswered | set(map(request_form, known))
                 doubtful |= {arxiv_id for arxiv_id in missing if self._cache.read(arxiv_id) is not None}
-                missing = [arxiv_id for arxiv_id in missing if arxiv_id in doubtful]
-                asker.ask(missing)
-                for arxiv_id in missing:
+                repeated = [arxiv_id for arxiv_id in missing if arxiv_id in doubtful]
+                requests.fetch(repeated)
+                for arxiv_id in repeated:
                     if outcomes[arxiv_id] is Miss.MISSING:
                         self._cache.write_answer(arxiv_id, False)
         found: dict[str, Metadata] = {}
-        missed: dict[str, list[str]] = {str(miss): [] for miss in Miss}
+        spellings: dict[str, list[str]] = {str(miss): [] for miss in Miss}
         for spelling, form in forms.items():
             outcome = Miss.MALFORMED if form is None else outcomes[form]
             if isinstance(outcome, Metadata):
                 found[spelling] = outcome
             else:
-                missed[outcome].append(spelling)
-        return Answer(found, messages=tuple(messages), **{miss: tuple(names) for miss, names in missed.items()})
+                spellings[outcome].append(spelling)
+        # The values of `Miss` are names of attributes of `Answer`.
+        misses = {miss: tuple(names) for miss, names in spellings.items()}
+        return Answer(found, messages=tuple(messages), **misses)
 
     def search(
         self,
@@ -273,12 +280,12 @@ class Client:
         count_only: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> SearchAnswer:
-        """Find the papers that match queries, page by page: pages in the cache, and the others from the service.
+        """Return the papers that match queries, page by page, from the cache or the service.
 
         Args:
-            queries: In arXiv's syntax, by name.
+            queries: The queries in arXiv's syntax, by name.
             count_only: Only count the papers that match.
-            progress: As in `fetch`; it counts queries.
+            progress: Called as in `fetch`, with counts of queries.
 
         Raises:
             UpstreamError: The service cannot be reached, refuses us, or redirects to another host.
@@ -294,11 +301,11 @@ class Client:
         return FeedExchange(self._service, time_file, transport, progress, total, self._clock, self._patience_seconds)
 
 
-class _Asker:
-    """One run of questions to a service.
+class _Requests:
+    """The requests of one run, which add to `outcomes` by id and to `messages`.
 
     Attributes:
-        unanswered: Ids in requests that were answered without any entry.
+        unanswered: The ids in requests whose answer had no entries.
     """
 
     def __init__(self, exchange: FeedExchange, cache: Cache, outcomes: dict[str, Outcome], messages: list[str]) -> None:
@@ -307,28 +314,28 @@ class _Asker:
         self._cache = cache
         self._outcomes = outcomes
         self._messages = messages
-        self._refusals = 0
-        self._is_swept = False
+        self._refusal_count = 0
+        self._has_cleaned_cache = False
         self._report()
 
-    def ask(self, ids: Sequence[str], max_age_seconds: float | None = -1.0) -> None:
-        """Give each id an outcome: from the cache, if another process has asked meanwhile, else from the service.
+    def fetch(self, ids: Sequence[str], max_age_seconds: float | None = -1.0) -> None:
+        """Give each id an outcome, from the service, or from the cache if another process has just stored an answer.
 
-        Ids with a version and ids without one are asked for apart, because an answer does not say which entry is for
-        which id, and an id without a version means the newest.
+        Ids with a version and ids without one are in different requests, because an entry does not say which id it
+        answers, and an id without a version means the newest.
         """
         for has_version in (False, True):
-            size = MAX_IDS
-            waiting = [arxiv_id for arxiv_id in ids if is_versioned(arxiv_id) == has_version]
-            while waiting:
+            batch_size = MAX_IDS
+            pending = [arxiv_id for arxiv_id in ids if is_versioned(arxiv_id) == has_version]
+            while pending:
                 batch: list[str] = []
-                rest = list(waiting)
+                rest = list(pending)
                 try:
                     with self._exchange.turn():
-                        if not self._is_swept:  # no other process writes during our turn
+                        if not self._has_cleaned_cache:  # no other process writes during a turn
                             self._cache.sweep()
-                            self._is_swept = True
-                        while rest and len(batch) < size:
+                            self._has_cleaned_cache = True
+                        while rest and len(batch) < batch_size:
                             arxiv_id = rest.pop(0)
                             metadata = self._cache.read(arxiv_id, max_age_seconds)
                             if metadata is None:
@@ -338,46 +345,49 @@ class _Asker:
                         if batch:
                             query = f"id_list={','.join(batch)}&max_results={len(batch)}"
                             url = f"{self._exchange.service.url}?{query}"
-                            self._settle(batch, self._exchange.ask(url, pluralize(len(batch), "paper")))
-                    waiting = rest
+                            feed = self._exchange.ask(url, pluralize(len(batch), "paper"))
+                            self._store_outcomes(batch, feed)
+                    pending = rest
                 except TooLongError as error:
-                    size = max(len(batch) // 2, 1)
-                    waiting = batch + rest
+                    batch_size = max(len(batch) // 2, 1)
+                    pending = batch + rest
                     if len(batch) == 1:
                         self._give_up(batch, Miss.UNPARSEABLE, error)
-                        waiting = rest
+                        pending = rest
                 except RefusedQueryError as error:
-                    waiting = self._without_refused(batch, error) + rest
+                    pending = self._without_refused(batch, error) + rest
                 except FeedError as error:
                     self._give_up(batch, Miss.UNPARSEABLE, error)
-                    waiting = rest
+                    pending = rest
                 except limiter.BusyError as error:
                     self._give_up(batch + rest, Miss.THROTTLED, error)
-                    waiting = []
+                    pending = []
                 self._report()
 
     def _report(self) -> None:
         self._exchange.done = len(self._outcomes)
         self._exchange.report()
 
-    def _settle(self, batch: list[str], feed: Feed) -> None:
+    def _store_outcomes(self, batch: list[str], feed: Feed) -> None:
         """Give each id of a batch the outcome in the feed, and store it."""
-        described: dict[str, Metadata] = {}
+        entries: dict[str, Metadata] = {}  # by id with version, and the newest by id without version
         for entry in feed.entries:
-            name = without_subject_class(entry.arxiv_id)
-            described[f"{name}v{entry.version}"] = entry
-            if name not in described or described[name].version < entry.version:
-                described[name] = entry
+            entry_id = without_subject_class(entry.arxiv_id)
+            entries[f"{entry_id}v{entry.version}"] = entry
+            if entry_id not in entries or entries[entry_id].version < entry.version:
+                entries[entry_id] = entry
         self._messages += feed.messages
         unreadable = {without_subject_class(problem.arxiv_id) for problem in feed.problems}
         for arxiv_id in batch:
-            metadata = described.get(arxiv_id)
+            metadata = entries.get(arxiv_id)
             if metadata is not None:
                 self._cache.write_answer(arxiv_id, metadata)
                 self._outcomes[arxiv_id] = metadata
-            else:  # an entry that does not say of which paper it is may be that of any
-                is_there = "" in unreadable or re.sub(r"v\d+$", "", arxiv_id) in unreadable
-                self._outcomes[arxiv_id] = Miss.UNPARSEABLE if is_there else Miss.MISSING
+            # An unreadable entry without an id can be about any paper.
+            elif "" in unreadable or re.sub(r"v\d+$", "", arxiv_id) in unreadable:
+                self._outcomes[arxiv_id] = Miss.UNPARSEABLE
+            else:
+                self._outcomes[arxiv_id] = Miss.MISSING
         if not feed.entries and not feed.problems and len(batch) > 1:
             self.unanswered.update(batch)
 
@@ -387,9 +397,9 @@ class _Asker:
         self._messages.append(f"no answer from {self._exchange.service.name} about {papers}: {reason}")
 
     def _without_refused(self, batch: list[str], error: RefusedQueryError) -> list[str]:
-        """Return a refused batch without the id that it was refused for; an empty list if the refusal names no id."""
-        self._refusals += 1
-        if error.bad_id not in batch or self._refusals > MAX_REFUSALS:
+        """Return a refused batch without the invalid id; give the batch up and return nothing if no id is named."""
+        self._refusal_count += 1
+        if error.bad_id not in batch or self._refusal_count > MAX_REFUSALS:
             self._give_up(batch, Miss.UNPARSEABLE, error)
             return []
         self._outcomes[error.bad_id] = Miss.MALFORMED

@@ -1,6 +1,6 @@
-"""Read the feeds of arXiv's query API in their three forms: until November 2025, on the day of the change, and since.
+"""Read the feeds of arXiv's query API, in the form that it had until November 2025 and in the present form.
 
-Reference: the user manual (https://info.arxiv.org/help/api/user-manual.html), which still shows the first form. Answers
+Reference: the user manual (https://info.arxiv.org/help/api/user-manual.html), which still shows the old form. Answers
 are not trusted: size, depth and number of elements are limited, and declarations are refused.
 """
 
@@ -30,8 +30,8 @@ _ENTRY_ID = r"https?://[^/\s]+/abs/(.+)v([1-9][0-9]{0,3})"
 # The old service gave MSC and ACM classes, such as 57M25 and I.2.11, as categories, too.
 _CATEGORY = r"[a-z]+(?:-[a-z]+)*(?:\.[A-Za-z]+(?:-[a-z]+)*)?"
 
-# The document ends too early: XML_ERROR_NO_ELEMENTS, UNCLOSED_TOKEN, PARTIAL_CHAR, UNCLOSED_CDATA_SECTION of expat.h.
-_CUT_SHORT = (3, 5, 6, 20)
+# Errors of a truncated document in expat.h: NO_ELEMENTS, UNCLOSED_TOKEN, PARTIAL_CHAR, UNCLOSED_CDATA_SECTION.
+_TRUNCATION_CODES = (3, 5, 6, 20)
 
 
 class Problem(NamedTuple):
@@ -45,10 +45,10 @@ class Feed(NamedTuple):
     """The content of a feed.
 
     Attributes:
-        entries: Versions of papers, in any order.
+        entries: The metadata of versions of papers, in any order.
         problems: The entries that cannot be read.
-        total: How many papers match the query; None if the feed does not say.
-        size: How many entries the feed has, those that cannot be read included.
+        total: The number of papers that match the query; None if the feed does not state it.
+        size: The number of entries in the feed, with those that cannot be read.
     """
 
     entries: tuple[Metadata, ...]
@@ -63,7 +63,7 @@ class Feed(NamedTuple):
 
 
 class Received(StrEnum):
-    """The kinds of answers that are no feed."""
+    """The kinds of answers that are not a feed, in words for messages."""
 
     NOTHING = "nothing"
     PAGE = "a web page"
@@ -76,11 +76,11 @@ class Received(StrEnum):
 
 
 class FeedError(UpstreamError):
-    """An answer that describes no papers."""
+    """An answer without entries of papers."""
 
 
 class UnreadableFeedError(FeedError):
-    """The answer is not a feed: the kind of what came instead, and a detail to follow it in a message."""
+    """The answer is not a feed but `received`; `detail` follows it in the message."""
 
     def __init__(self, received: Received, detail: str = "") -> None:
         super().__init__(f"instead of a feed came {received}{detail}")
@@ -88,7 +88,7 @@ class UnreadableFeedError(FeedError):
 
 
 class RefusedQueryError(FeedError):
-    """The service refuses the query: the reason in its words, and the invalid id; None for another reason."""
+    """The service refuses the query: its reason, and the invalid id in the query; None for another reason."""
 
     def __init__(self, reason: str, bad_id: str | None) -> None:
         super().__init__(f"the query was refused: {quote(reason)}")
@@ -96,9 +96,7 @@ class RefusedQueryError(FeedError):
 
 
 def parse(body: bytes) -> Feed:
-    """Read a feed.
-
-    Entries without an id, which the old service gave for papers that it did not have, are left out.
+    """Read a feed. Entries without an id are left out: the old service sent them for papers that it did not have.
 
     Raises:
         UnreadableFeedError: The body is not a feed.
@@ -117,18 +115,18 @@ def parse(body: bytes) -> Feed:
             raise RefusedQueryError(summary or "no reason given", match[1] if match else None)
         if not entry_id:
             continue
-        read = _entry(element, entry_id)
-        if isinstance(read, Problem):
-            problems.append(read)
+        entry = _entry(element, entry_id)
+        if isinstance(entry, Problem):
+            problems.append(entry)
         else:
-            entries.append(read)
-    total = _text(root, f"{_OPENSEARCH}totalResults")
-    is_number = re.fullmatch(r"[0-9]{1,9}", total, re.ASCII)
-    return Feed(tuple(entries), tuple(problems), int(total) if is_number else None, len(entries) + len(problems))
+            entries.append(entry)
+    total_text = _text(root, f"{_OPENSEARCH}totalResults")
+    total = int(total_text) if re.fullmatch(r"[0-9]{1,9}", total_text, re.ASCII) else None
+    return Feed(tuple(entries), tuple(problems), total, size=len(entries) + len(problems))
 
 
 class _BoundedBuilder(TreeBuilder):
-    """Builds the tree of a document of limited depth and size."""
+    """Builds the tree of a document; raises `UnreadableFeedError` if it is too deep or too large."""
 
     _depth = _count = 0
 
@@ -149,8 +147,8 @@ def _document(body: bytes) -> Element:
     from defusedxml.common import DefusedXmlException
     from defusedxml.ElementTree import DefusedXMLParser, ParseError
 
-    _sniff(body)
-    # The services have only ever sent UTF-8: the document's own encoding is ignored.
+    _refuse_other_than_xml(body)
+    # arXiv has only ever sent UTF-8, so the encoding that the document names is ignored.
     parser = DefusedXMLParser(target=_BoundedBuilder(), encoding="utf-8", forbid_dtd=True)
     try:
         parser.feed(body)
@@ -158,13 +156,13 @@ def _document(body: bytes) -> Element:
     except DefusedXmlException as error:
         raise UnreadableFeedError(Received.DECLARATIONS) from error
     except ParseError as error:
-        received = Received.PART if error.code in _CUT_SHORT else Received.MALFORMED
+        received = Received.PART if error.code in _TRUNCATION_CODES else Received.MALFORMED
         raise UnreadableFeedError(received, f": {error}") from error
     return root
 
 
-def _sniff(body: bytes) -> None:
-    """Raise `UnreadableFeedError` if the beginning of the body shows that it is not XML."""
+def _refuse_other_than_xml(body: bytes) -> None:
+    """Raise `UnreadableFeedError` if a body is too large, or begins unlike XML."""
     if len(body) > MAX_BODY_BYTES:
         raise UnreadableFeedError(Received.OVERLONG, f": {len(body):,} bytes")
     head = body[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -186,13 +184,16 @@ def _entry(element: Element, entry_id: str) -> Metadata | Problem:
     arxiv_id, version = match[1], int(match[2])
     categories = tuple(dict.fromkeys(_categories(element, f"{_ATOM}category")))
     primary = next(_categories(element, f"{_ARXIV}primary_category"), categories[0] if categories else "")
-    names = (_text(author, f"{_ATOM}name") for author in element.iterfind(f"{_ATOM}author"))
-    dois = [text for given in element.iterfind(f"{_ARXIV}doi") for text in (given.text or "").split()]
+    # A group's name is followed by an author ":", and then by its members.
+    names = [_text(author, f"{_ATOM}name") for author in element.iterfind(f"{_ATOM}author")]
+    names = [name for name in names if any(c.isalnum() for c in name)]
+    doi_texts = " ".join(child.text or "" for child in element.iterfind(f"{_ARXIV}doi")).split()
+    dois = [doi.value for doi in map(recognise, doi_texts) if doi and doi.kind is IdentifierKind.DOI]
     metadata = Metadata(
         arxiv_id,
         version,
         title=_text(element, f"{_ATOM}title"),
-        authors=tuple(name for name in names if any(c.isalnum() for c in name)),  # a group is followed by ":"
+        authors=tuple(names),
         abstract=_text(element, f"{_ATOM}summary"),
         published=_time(_text(element, f"{_ATOM}published")),
         updated=_time(_text(element, f"{_ATOM}updated")),
@@ -200,7 +201,7 @@ def _entry(element: Element, entry_id: str) -> Metadata | Problem:
         categories=categories if primary in categories or not primary else (primary, *categories),
         comment=_text(element, f"{_ARXIV}comment") or None,
         journal_ref=_text(element, f"{_ARXIV}journal_ref") or None,
-        doi=next((doi.value for doi in map(recognise, dois) if doi and doi.kind is IdentifierKind.DOI), None),
+        doi=dois[0] if dois else None,
     )
     required = ("title", "authors", "published", "updated", "primary_category")
     missing = [field for field in required if not getattr(metadata, field)]
@@ -210,7 +211,7 @@ def _entry(element: Element, entry_id: str) -> Metadata | Problem:
 
 
 def _categories(element: Element, tag: str) -> Iterator[str]:
-    """Yield those categories in elements that are arXiv's own."""
+    """Yield the categories in the elements with a tag, except those of other classifications."""
     for category in element.iterfind(tag):
         term = _on_one_line(category.get("term", ""))
         if re.fullmatch(_CATEGORY, term):
@@ -218,17 +219,18 @@ def _categories(element: Element, tag: str) -> Iterator[str]:
 
 
 def _time(text: str) -> str:
-    """Return a time as `YYYY-MM-DDTHH:MM:SSZ`; empty for other texts."""
+    """Return a time as `YYYY-MM-DDTHH:MM:SSZ`; empty for a text that is not a time."""
     try:
         time = datetime.fromisoformat(text)
-        time = time.astimezone(UTC) if time.tzinfo else time
+        if time.tzinfo:
+            time = time.astimezone(UTC)
     except (ValueError, OverflowError):
         return ""
     return f"{time.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 def _text(element: Element, tag: str) -> str:
-    """Return the text of the first child with a tag, on one line; empty without one."""
+    """Return the text of the first child with a tag, on one line; empty without such a child."""
     return _on_one_line(element.findtext(tag) or "")
 
 
@@ -237,11 +239,11 @@ def _on_one_line(text: str) -> str:
 
 
 class FeedExchange(http.Exchange[Feed]):
-    """Requests to a service with arXiv's query API."""
+    """A run of requests to a service with arXiv's query API."""
 
     accept = "application/atom+xml"
 
-    def read(self, response: http.Response) -> Feed | http.Trouble:
+    def read(self, response: http.Response) -> Feed | http.Retry:
         """Return the feed in a response."""
         try:
             feed = parse(response.body)
@@ -250,16 +252,16 @@ class FeedExchange(http.Exchange[Feed]):
                 raise
             if error.received is Received.OVERLONG:
                 raise http.TooLongError(str(error)) from error
-            final: UpstreamError = error
-            if error.received in (Received.PAGE, Received.TEXT):  # about us, not about this request
-                final = http.refusal(self.service.name, response, self.describe(response))
-            return http.Trouble(final, self.service.spacing_seconds, http.MAX_RETRIES_UNREADABLE)
+            last_error: UpstreamError = error
+            if error.received in (Received.PAGE, Received.TEXT):  # concerns all requests, not only this one
+                last_error = http.refusal(self.service.name, response, self.describe(response))
+            return http.Retry(last_error, self.service.spacing_seconds, http.MAX_RETRIES_UNREADABLE)
         if response.status == 400:
             raise RefusedQueryError("HTTP 400", None)
         return feed
 
     def describe(self, response: http.Response) -> str:
-        """Return the status, and the kind of a body that is not a feed."""
+        """Return the status, and the reason if the body is not a feed."""
         try:
             parse(response.body)
         except UnreadableFeedError as error:
