@@ -1,4 +1,4 @@
-"""The Python interface: a corpus to look at, filter, count and hand to pandas.
+"""The Python interface: a corpus that can be filtered, counted and converted to pandas.
 
 import orchtrace_corpus as oc
 corpus = oc.load()
@@ -9,7 +9,7 @@ corpus.gaps()
 corpus.claims()
 corpus.to_pandas()
 
-A notebook shows a corpus, a cross-tabulation, gaps and claims as tables; docs/notebook.ipynb goes through them.
+Notebooks show a corpus, a cross-tabulation, gaps and claims as tables; docs/notebook.ipynb is an example.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -41,42 +41,48 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.candidates import Candidate
 
 
-_SHOWN = 10
-"""The papers of a corpus that a notebook shows."""
+_NOTEBOOK_ROWS = 10
+"""The number of papers or gaps that a notebook shows."""
 
 
 class CrossTable(dict[Any, dict[Any, int]]):
     """The number of papers with each pair of values of two fields, by row value and column value; years are integers.
 
     Attributes:
-        crosstab: The same with its fields.
+        crosstab: The cross-tabulation with its fields and totals.
     """
 
     def __init__(self, crosstab: Crosstab) -> None:
         self.crosstab = crosstab
-        rows, columns = crosstab.row_values, crosstab.column_values
-        keys = {column: _key(column, crosstab.columns) for column in columns}
-        numbers = ({keys[column]: crosstab.count_in(row, column) for column in columns} for row in rows)
-        super().__init__(zip((_key(row, crosstab.rows) for row in rows), numbers, strict=True))
+        super().__init__()
+        for row in crosstab.row_values:
+            cells = {
+                _typed(column, crosstab.columns): crosstab.count_in(row, column) for column in crosstab.column_values
+            }
+            self[_typed(row, crosstab.rows)] = cells
 
     def _repr_html_(self) -> str:
-        rows, columns, largest = self.crosstab.rows, self.crosstab.columns, self.crosstab.largest
+        crosstab = self.crosstab
+        table: list[tuple[Any, ...]] = []
         heats = []
-        for row, numbers in self.items():
-            regular = {column: number for column, number in numbers.items() if not {row, column} & statistics.NO_CELLS}
-            heats.append([statistics.heat(regular.get(column, 0), largest) for column in numbers])
-        table = [(row or "(absent)", *numbers.values(), sum(numbers.values())) for row, numbers in self.items()]
-        totals = self.crosstab.column_totals
+        for row, cells in self.items():
+            table.append((row or "(absent)", *cells.values(), sum(cells.values())))
+            heats_of_row = []
+            for column, number in cells.items():
+                is_cell = row not in statistics.NO_CELLS and column not in statistics.NO_CELLS
+                heats_of_row.append(statistics.heat(number if is_cell else 0, crosstab.largest))
+            heats.append(heats_of_row)
+        totals = crosstab.column_totals
         table.append(("sum", *totals.values(), sum(totals.values())))
-        heads = (rows.name, *(column or "(absent)" for column in totals), "sum")
-        return notebook_table(f"{rows.label} by {columns.label}", heads, table, heats)
+        heads = (crosstab.rows.name, *(column or "(absent)" for column in totals), "sum")
+        return notebook_table(f"{crosstab.rows.label} by {crosstab.columns.label}", heads, table, heats)
 
 
 class Gaps(tuple[Gap, ...]):  # noqa: SLOT001 - a tuple cannot have a slot that is not empty
-    """The empty and sparse cells that can arise, the one furthest below its expected count first.
+    """The empty and sparse cells that can arise, the cell furthest below its expected count first.
 
     Attributes:
-        coverage: The cross-tabulation behind them, and the cells that cannot arise.
+        coverage: The cross-tabulation, and the cells that cannot arise.
     """
 
     coverage: Coverage
@@ -92,11 +98,10 @@ class Gaps(tuple[Gap, ...]):  # noqa: SLOT001 - a tuple cannot have a slot that 
 
     def _repr_html_(self) -> str:
         crosstab = self.coverage.crosstab
-        rows = [
-            (gap.row, gap.column, gap.papers, round(gap.expected, 1), ", ".join(gap.nearest)) for gap in self[:_SHOWN]
-        ]
+        first = self[:_NOTEBOOK_ROWS]
+        rows = [(gap.row, gap.column, gap.papers, round(gap.expected, 1), ", ".join(gap.nearest)) for gap in first]
         heads = (crosstab.rows.name, crosstab.columns.name, "papers", "expected", "nearest")
-        more = f"{len(self) - _SHOWN} more" if len(self) > _SHOWN else ""
+        more = f"{len(self) - _NOTEBOOK_ROWS} more" if len(self) > _NOTEBOOK_ROWS else ""
         return notebook_table("Gaps", heads, rows, note=more)
 
 
@@ -109,27 +114,21 @@ class Verdicts(tuple["Verdict", ...]):
         return f"<{len(self)} claims, {sum(verdict.holds for verdict in self)} hold>"
 
     def _repr_html_(self) -> str:
-        rows = [
-            (
-                verdict.claim.id,
-                "holds" if verdict.holds else "fails",
-                len(verdict.rows),
-                len(verdict.contested),
-                verdict.claim.claim,
-            )
-            for verdict in self
-        ]
+        rows = []
+        for verdict in self:
+            word = "holds" if verdict.holds else "fails"
+            rows.append((verdict.claim.id, word, len(verdict.rows), len(verdict.contested), verdict.claim.claim))
         return notebook_table("Claims", ("claim", "verdict", "rows", "contested", "sentence"), rows)
 
 
 class Corpus:
-    """A corpus, or a selection of its papers. Immutable: `where` returns another one.
+    """A corpus, or a selection of its papers. It never changes: `where` returns another corpus.
 
     Args:
-        pool: Its records and its vocabulary.
-        files: The files that it was read from; its claims are there.
-        reading: The reading of disputed tags that the records are by.
-        is_whole: Whether it is the whole corpus, no selection.
+        pool: The records and the vocabulary.
+        files: The files from which the corpus was read, for its claims.
+        reading: The value of disputed tags that the records have.
+        is_whole: Whether it has all papers of its files.
     """
 
     def __init__(
@@ -152,12 +151,12 @@ class Corpus:
 
     @property
     def exclusions(self) -> tuple[Exclusion, ...]:
-        """The screened but excluded records, in file order; `where` leaves them as they are."""
+        """The excluded records, in file order; `where` does not filter them."""
         return self._pool.exclusions
 
     @property
     def taxonomy(self) -> Taxonomy:
-        """The vocabulary that records are tagged with."""
+        """The vocabulary of the tags."""
         return self._pool.taxonomy
 
     def __len__(self) -> int:
@@ -175,15 +174,15 @@ class Corpus:
     def _repr_html_(self) -> str:
         axes = [facet.field for facet in self.taxonomy.axes if facet.kind is not Kind.LEVELS]
         rows = []
-        for paper in self.papers[:_SHOWN]:
+        for paper in self.papers[:_NOTEBOOK_ROWS]:
             tags = (paper.tags.get(axis, ()) for axis in axes)
             texts = (tag if isinstance(tag, str) else ", ".join(tag) for tag in tags)
             rows.append((paper.key, paper.year, paper.title, *texts))
-        more = f"{len(self) - _SHOWN} more {self.taxonomy.noun.many}" if len(self) > _SHOWN else ""
+        more = f"{len(self) - _NOTEBOOK_ROWS} more {self.taxonomy.noun.many}" if len(self) > _NOTEBOOK_ROWS else ""
         return notebook_table(repr(self)[1:-1], ("key", "year", "title", *axes), rows, note=more)
 
     def where(self, *filters: str) -> "Corpus":
-        """The corpus with only those papers that pass every filter, such as `"stop=explicit,implicit"`.
+        """Return the corpus with only the papers that pass every filter, such as `"stop=explicit,implicit"`.
 
         Raises:
             CommandUseError: A filter is malformed, or names an unknown field or term.
@@ -192,32 +191,36 @@ class Corpus:
         return Corpus(self._pool._replace(papers=query.select(self.papers)), self._files, self._reading)
 
     def find(self, name: str) -> tuple[Record, ...]:
-        """The papers and exclusions called by a key, an id, an identifier in any spelling, or a URL."""
+        """Return the papers and exclusions with a key, an id, an identifier in any spelling, or a URL."""
         return find_records(self._pool, name)
 
     def counts(self, field: str, other: str = "") -> dict[Any, Any]:
-        """Count the records with each value of a field: papers, or exclusions if the field is theirs alone.
+        """Count the papers with each value of a field; the exclusions if only they have the field.
 
         Terms that no record has count 0. Records without a value count under the empty string. Years are integers.
-        With another field, as `cross`.
+        With two fields, return the result of `cross`.
 
         Raises:
             CommandUseError: There is no such field.
         """
         if other:
             return self.cross(field, other)
-        papers, exclusions = paper_attributes(self.taxonomy, marked=True), exclusion_attributes(self.taxonomy)
-        is_theirs = field in exclusions and field not in papers
-        attribute = exclusions[field] if is_theirs else find(field, papers)
-        counted = statistics.count(self.exclusions if is_theirs else self.papers, attribute).counts
-        return {_key(value, attribute): number for value, number in counted.items()}
+        attributes = paper_attributes(self.taxonomy, marked=True)
+        attributes_of_exclusions = exclusion_attributes(self.taxonomy)
+        if field in attributes_of_exclusions and field not in attributes:
+            attribute = attributes_of_exclusions[field]
+            counts = statistics.count(self.exclusions, attribute).counts
+        else:
+            attribute = find(field, attributes)
+            counts = statistics.count(self.papers, attribute).counts
+        return {_typed(value, attribute): number for value, number in counts.items()}
 
     def cross(self, rows: str, columns: str) -> CrossTable:
         """Count the papers with each pair of values of two fields, by row value and column value, zeros included.
 
         Args:
-            rows: The one field.
-            columns: The other.
+            rows: The field of the rows.
+            columns: The field of the columns.
 
         Raises:
             CommandUseError: There is no such field.
@@ -227,12 +230,12 @@ class Corpus:
         return CrossTable(statistics.cross(self.papers, *axes))
 
     def gaps(self, rows: str = "", columns: str = "", *, sparse_limit: int = 2) -> Gaps:
-        """The empty and sparse cells of two fields that can arise, the one furthest below its expected count first.
+        """Return the empty and sparse cells that can arise, the cell furthest below its expected count first.
 
         Args:
-            rows: The one field; without both, the first pair that the taxonomy crosses.
-            columns: The other.
-            sparse_limit: Up to how many papers make a cell sparse.
+            rows: The field of the rows; without both fields, the first pair that the taxonomy crosses is used.
+            columns: The field of the columns.
+            sparse_limit: The largest number of papers in a sparse cell.
 
         Raises:
             CommandUseError: A field is missing, unknown, or has no vocabulary.
@@ -243,7 +246,7 @@ class Corpus:
         return Gaps(coverage._replace(reading=self._reading, noun=self.taxonomy.noun))
 
     def claims(self) -> Verdicts:
-        """Evaluate what the corpus claims about itself for these papers; for a selection, without candidates.
+        """Evaluate the claims of the corpus for these papers; candidates count only if the corpus is whole.
 
         Raises:
             CommandUseError: The corpus was not read from a folder.
@@ -256,26 +259,27 @@ class Corpus:
         files = self._files
         if files is None:
             raise CommandUseError("this corpus was not read from a folder, so its claims are not known")
-        awaiting = files.candidates
-        findings = (*files.claims.findings, *files.disputes.findings, *awaiting.findings)
+        findings = (*files.claims.findings, *files.disputes.findings, *files.candidates.findings)
         records.raise_findings("the claims have errors:", findings)
-        awaited = select_proposed(awaiting.items) if self._is_whole and awaiting.places else None
+        proposed = None
+        if self._is_whole and files.candidates.places is not None:
+            proposed = select_proposed(files.candidates.items)
         disputes = disputes_as_read(files.disputes.items, self._reading)
-        return Verdicts(evaluate(files.claims.claims, self._pool, disputes, awaited))
+        return Verdicts(evaluate(files.claims.claims, self._pool, disputes, proposed))
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """The papers as a frame, indexed by key; see `orchtrace_corpus.corpus.formats.table.to_pandas`."""
+        """Return the papers as a frame, indexed by key; see `orchtrace_corpus.corpus.formats.table.to_pandas`."""
         from orchtrace_corpus.corpus.formats.table import to_pandas
 
         return to_pandas(self.papers, self.taxonomy)
 
     def export(self, name: str, profile: str = "", *, exclusions: bool = False) -> str | bytes:
-        """The papers in another format: text, or bytes for `parquet`.
+        """Return the papers in another format: text, or bytes for `parquet`.
 
         Args:
             name: `bibtex`, `csv`, `json`, `jsonl`, `ris`, `csl` or `parquet`.
             profile: A variant of the format, such as `published` for `csv`.
-            exclusions: Whether the exclusions are written instead, which `csv` in its profile `published` can hold.
+            exclusions: Whether to write the exclusions instead; only `csv` with the profile `published` can.
 
         Raises:
             CommandUseError: There is no such format or profile, or a library that it needs is not installed.
@@ -284,8 +288,9 @@ class Corpus:
 
         if exclusions:
             return registry.find(name).write_exclusions(self.exclusions, self.taxonomy, profile)
-        is_published = profile == "published"
-        papers = records.in_published_order(self.papers, self._pool.published) if is_published else self.papers
+        papers = self.papers
+        if profile == "published":
+            papers = records.in_published_order(papers, self._pool.published)
         return registry.find(name).write(papers, self.taxonomy, profile)
 
 
@@ -293,10 +298,10 @@ def load(root: str = "", *, reading: str = "published") -> Corpus:
     """Read a corpus.
 
     Args:
-        root: The folder that holds `data/`. Without it: the nearest one from the working folder
-            upwards, else the corpus that came with the installation.
-        reading: `published` for the tags as they are, `sources` for those that readers of the sources agree on
-            where they have read another one (`data/disputes.yaml`).
+        root: The folder that holds `data/`. By default it is the nearest one from the working folder upwards, or the
+            corpus that came with the installation.
+        reading: The value of disputed tags (`data/disputes.yaml`): `published`, or `sources` for the value on which
+            readers of the sources agree.
 
     Raises:
         CommandUseError: There is no such reading.
@@ -319,12 +324,13 @@ def load(root: str = "", *, reading: str = "published") -> Corpus:
     return Corpus(pool, files, name, is_whole=True)
 
 
-def _key(value: str, attribute: Attribute) -> str | int:
+def _typed(value: str, attribute: Attribute) -> str | int:
+    """Return a value of an attribute as an integer if the attribute is a number, such as the year."""
     return int(value) if value and attribute.kind is ValueKind.NUMBER else value
 
 
 def claims(root: str = "", *, reading: str = "published") -> Verdicts:
-    """Evaluate what a corpus claims about itself in `data/claims.yaml`, claim by claim; arguments as for `load`.
+    """Evaluate the claims of a corpus about itself in `data/claims.yaml`; arguments as for `load`.
 
     Raises:
         CommandUseError: There is no such reading.
@@ -335,19 +341,19 @@ def claims(root: str = "", *, reading: str = "published") -> Verdicts:
 
 
 def candidates(root: str = "") -> tuple["Candidate", ...]:
-    """Return what was found and awaits a decision, from `data/candidates.yaml`; nothing without such a file.
+    """Return the candidates in `data/candidates.yaml`; none if the file is missing.
 
     Raises:
         DataFileError: There is no corpus, or a data file cannot be read.
         InvalidCorpusError: The data or its candidates have errors; the message lists them.
     """
     folder = root or store.find_root().path
-    load(folder)  # whose errors come first
+    load(folder)  # raises the errors of the data
     return store.CorpusFiles(folder).candidates.require()
 
 
 def validate(root: str = "") -> tuple[Finding, ...]:
-    """Every problem of a corpus, in the order of the files' lines.
+    """Return every finding about the data of a corpus, sorted by file and line.
 
     Raises:
         DataFileError: There is no corpus, or a data file cannot be read.

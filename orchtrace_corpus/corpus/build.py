@@ -56,12 +56,12 @@ def data_documents(files: CorpusFiles) -> list[Document]:
 def fixed_documents(files: CorpusFiles, findings: Sequence[Finding]) -> list[Document]:
     """Return the data files in which a program can fix some of the findings; nothing else in them changes."""
     from orchtrace_corpus.base.yamlfile.splice import replace_values
-    from orchtrace_corpus.corpus.edit.fixes import changes
+    from orchtrace_corpus.corpus.edit.fixes import fixed_values
 
-    return [
-        document(files.root, path, replace_values(files.file(path), fixed))
-        for path, fixed in changes(files, findings).items()
-    ]
+    documents = []
+    for path, texts in fixed_values(files, findings).items():
+        documents.append(document(files.root, path, replace_values(files.file(path), texts)))
+    return documents
 
 
 def arxiv_documents(files: CorpusFiles) -> list[Document]:

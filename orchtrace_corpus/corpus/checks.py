@@ -1,6 +1,6 @@
-"""The whole check of a corpus, as values that `corpus check` shows.
+"""The checks of a corpus, as values that `corpus check` shows.
 
-Modules that only some parts of a check need are imported there: start-up is most of the time of a command.
+Functions import what only they need: start-up is most of the time of a command.
 """
 
 import os
@@ -20,11 +20,11 @@ from orchtrace_corpus.corpus.model.store import CorpusFiles
 if TYPE_CHECKING:
     from orchtrace_corpus.base.files import Document
 
-_EXAMPLE = ("\nday:", "example", "retrieval", "retrieves", "no licence")
-"""The marks, in small letters, of a line of a starter file that a new corpus has to replace."""
+_EXAMPLE_MARKS = ("\nday:", "example", "retrieval", "retrieves", "no licence")
+"""Texts, in lower case, that mark a line of a starter file as an example; every new corpus has to replace it."""
 
-_MERGING = ("AUTO_MERGE", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
-"""The names in git's folder while a merge, or a command that merges, is under way."""
+_MERGE_FILES = ("AUTO_MERGE", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
+"""Files that git keeps in its folder during a merge, or during a command that merges."""
 
 
 class PartName(StrEnum):
@@ -50,13 +50,13 @@ class Part(NamedTuple):
         stale: The files that differ from the data.
         failure: The error that stopped the part.
         total: The number of entries of a data file, such as claims.
-        is_skipped: Whether errors in the data prevented the part.
+        is_skipped: Whether the part was skipped because the data has errors.
         coverage: The share of sourced tags that have evidence.
         contested: The number of claims that count papers with contested tags.
-        falling: The claims that hold as written, and fail over the pool of today.
-        fell: The claims among them that did not fail with the papers of the last commit; None if that is not known or
-            nothing has changed since.
-        examples: The places that still have the example text of `corpus init`.
+        falling: The claims that hold as written, but fail over the pool of today.
+        fell: The claims in `falling` that did not fail with the papers of the last commit; None if the last commit is
+            unknown or has the same papers.
+        examples: The places (`FILE:LINE`) that still have an example of `corpus init`.
         fixes: The commands that fix some of the findings.
     """
 
@@ -82,7 +82,7 @@ class Check(NamedTuple):
 
     @property
     def exit_code(self) -> ExitCode:
-        """The worst exit code of any part; `ExitCode.DONE` where the corpus passes."""
+        """The worst exit code of a part; `ExitCode.DONE` if the corpus passes."""
         return max(part.exit_code for part in self.parts)
 
     @property
@@ -92,10 +92,10 @@ class Check(NamedTuple):
 
 
 def check(root: str = "") -> Check:
-    """Check a corpus as a pull request is checked, except for its traces.
+    """Run every check that a pull request must pass, except for those of traces.
 
     Args:
-        root: The folder that holds `data/`; else the nearest one, else the corpus of the installation.
+        root: The folder that holds `data/`. By default it is the nearest one, or the corpus of the installation.
 
     Raises:
         CorpusError: There is no corpus, or it cannot be read.
@@ -105,18 +105,21 @@ def check(root: str = "") -> Check:
 
 def check_parts(files: CorpusFiles) -> Iterator[Part]:
     """Yield the parts of a check as soon as they are done; raise the errors of `check`."""
-    if undecided := _unmerged(files.root):
-        yield Part(PartName.MERGE, ExitCode.FINDINGS, failure=undecided)
+    merge_error = _unmerged_error(files.root)
+    if merge_error is not None:
+        yield Part(PartName.MERGE, ExitCode.FINDINGS, failure=merge_error)
     files.check_form()
     findings = tuple(files.findings(PartName.DATA))
     fixes = fixing_commands(files, findings) if has_errors(findings) else ()
     yield Part(PartName.DATA, exit_code_of(findings), findings, fixes=fixes)
-    parts = {row.part or row.name: row for row in store.DATA_FILES if files.has_any(row)}
-    parts.pop(PartName.DATA)
-    has_arxiv = parts.pop(PartName.ARXIV, None) is not None
+    rows_by_part = {row.part or row.name: row for row in store.DATA_FILES if files.has_any(row)}
+    del rows_by_part[PartName.DATA]
+    has_arxiv = rows_by_part.pop(PartName.ARXIV, None) is not None
     if files.loaded.pool is None or has_errors(findings):
-        others = [PartName.FORM, PartName.BUILD, *([PartName.ARXIV] if has_arxiv else [])]
-        yield from (Part(name, is_skipped=True) for name in (*parts, *others))
+        skipped = [*rows_by_part, PartName.FORM, PartName.BUILD]
+        if has_arxiv:
+            skipped.append(PartName.ARXIV)
+        yield from (Part(name, is_skipped=True) for name in skipped)
         return
     from orchtrace_corpus.corpus import build
     from orchtrace_corpus.corpus.analysis.statistics import summarise
@@ -124,37 +127,41 @@ def check_parts(files: CorpusFiles) -> Iterator[Part]:
     summary = summarise(files.pool)
     if summary.evidence:
         yield Part(PartName.EVIDENCE, coverage=summary.evidence[-1])
-    for name, row in parts.items():
+    for name, row in rows_by_part.items():
         if row.path == store.CLAIMS:
             yield _check_claims(files)
         else:
-            problems = files.findings_of(row)
-            yield Part(name, exit_code_of(problems), problems, total=files.content(row.name).total)
-    crlf: dict[str, str] = {}
-    yield _compare(PartName.FORM, lambda: build.data_documents(files), crlf)
-    yield _compare(PartName.BUILD, lambda: build.generated(files, summary), crlf)
+            findings = files.findings_of(row)
+            yield Part(name, exit_code_of(findings), findings, total=files.content(row.name).total)
+    part_by_crlf_file: dict[str, str] = {}
+    yield _compare(PartName.FORM, lambda: build.data_documents(files), part_by_crlf_file)
+    yield _compare(PartName.BUILD, lambda: build.generated(files, summary), part_by_crlf_file)
     if has_arxiv:
-        yield _compare(PartName.ARXIV, lambda: build.arxiv_documents(files), crlf)
-    if crlf:
-        yield Part(PartName.LINE_ENDS, ExitCode.FINDINGS, failure=_crlf_error(crlf))
-    if examples := tuple(_examples(files)):
+        yield _compare(PartName.ARXIV, lambda: build.arxiv_documents(files), part_by_crlf_file)
+    if part_by_crlf_file:
+        yield Part(PartName.LINE_ENDS, ExitCode.FINDINGS, failure=_crlf_error(part_by_crlf_file))
+    examples = tuple(_find_examples(files))
+    if examples:
         yield Part(PartName.EXAMPLE, examples=examples)
 
 
 def fixing_commands(files: CorpusFiles, findings: Sequence[Finding]) -> tuple[str, ...]:
-    """Return the commands that fix some of the findings."""
+    """Return commands that fix some of the findings; empty if there are none."""
     if not findings:
         return ()
-    from orchtrace_corpus.corpus.edit.fixes import changes, tag_commands
+    from orchtrace_corpus.corpus.edit.fixes import fixed_values, tag_commands
 
-    return (*(("corpus check --fix",) if changes(files, findings) else ()), *tag_commands(files, findings))
+    commands = ["corpus check --fix"] if fixed_values(files, findings) else []
+    return (*commands, *tag_commands(files, findings))
 
 
 def exit_code_of(findings: Sequence[Finding], *, strict: bool = False) -> ExitCode:
-    """Return the exit code of a command that reports these findings; `strict` makes warnings errors."""
+    """Return the exit code of a command that reports these findings; with `strict`, warnings count as errors."""
     if is_malformed(findings):
         return ExitCode.UNREADABLE
-    return ExitCode.FINDINGS if has_errors(findings) or (strict and findings) else ExitCode.DONE
+    if has_errors(findings) or (strict and findings):
+        return ExitCode.FINDINGS
+    return ExitCode.DONE
 
 
 def _check_claims(files: CorpusFiles) -> Part:
@@ -163,101 +170,114 @@ def _check_claims(files: CorpusFiles) -> Part:
 
     claims = files.claims.claims
     verdicts = evaluate(claims, files.pool, files.disputes.items)
-    findings, falling = check(files.claims, files.pool, verdicts), falling_today(verdicts)
-    before = committed(files) if falling else None
+    findings = check(files.claims, files.pool, verdicts)
+    falling = falling_today(verdicts)
     fell = None
-    if before is not None:
-        fallen_before = falling_today(evaluate(claims, before))
-        fell = tuple(name for name in falling if name not in fallen_before)
+    committed_pool = read_committed(files) if falling else None
+    if committed_pool is not None:
+        falling_before = falling_today(evaluate(claims, committed_pool))
+        fell = tuple(claim_id for claim_id in falling if claim_id not in falling_before)
     contested = sum(bool(verdict.contested) for verdict in verdicts)
     part = Part("claims", exit_code_of(findings), findings, total=len(claims), contested=contested)
     return part._replace(falling=falling, fell=fell)
 
 
-def _examples(files: CorpusFiles) -> Iterator[str]:
-    """Yield the places that still say what `corpus init` wrote as an example."""
+def _find_examples(files: CorpusFiles) -> Iterator[str]:
+    """Yield the places (`FILE:LINE`) that still have an example of a starter file."""
     templates = os.path.join(os.path.dirname(__file__), "templates")
     for name in ("README.md", "LICENSE", *(row.path for row in store.DATA_FILES), "requirements.txt"):
         template = read_text(templates, name) or ""
-        lowered = f"\n{template.lower()}"
-        marks = [mark for mark in _EXAMPLE if mark in lowered]
+        marks = [mark for mark in _EXAMPLE_MARKS if mark in f"\n{template.lower()}"]
         lines = template.splitlines(keepends=True)
-        known = [line for line in lines if any(mark in f"\n{line.lower()}" for mark in marks)]
+        examples = [line for line in lines if any(mark in f"\n{line.lower()}" for mark in marks)]
         if name == "requirements.txt":
-            known.append("orchtrace-corpus @ file:")  # no other machine can install it
-        text = (files.text(name) or "") if known else ""
-        if any(line in text for line in known):
-            for position, line in enumerate(text.split("\n"), 1):
-                if f"{line}\n".startswith(tuple(known)):
-                    yield f"{name}:{position}"
+            examples.append("orchtrace-corpus @ file:")  # no other machine can install it
+        if not examples:
+            continue
+        text = files.text(name) or ""
+        if any(example in text for example in examples):  # a fast test before the lines are numbered
+            for number, line in enumerate(text.split("\n"), 1):
+                if f"{line}\n".startswith(tuple(examples)):
+                    yield f"{name}:{number}"
 
 
-def _unmerged(root: str) -> CorpusError | None:
-    """Return the error while git merges and data files are undecided; git is asked only if a merge has left a trace."""
+def _unmerged_error(root: str) -> CorpusError | None:
+    """Return the error about data files that a merge of git has left undecided; None if there are none."""
     folder = os.path.abspath(root)
-    while not os.path.lexists(git := os.path.join(folder, ".git")) and folder != os.path.dirname(folder):
+    git_folder = os.path.join(folder, ".git")
+    while not os.path.lexists(git_folder) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
-    if os.path.isfile(git):  # of a further working tree, or a submodule
-        with open(git, encoding="utf-8", errors="surrogateescape") as file:
-            git = os.path.join(folder, file.readline().removeprefix("gitdir:").strip())
-    if not any(os.path.lexists(os.path.join(git, name)) for name in _MERGING):
-        return None
+        git_folder = os.path.join(folder, ".git")
+    if os.path.isfile(git_folder):  # a linked working tree or a submodule: the file names the folder
+        with open(git_folder, encoding="utf-8", errors="surrogateescape") as file:
+            git_folder = os.path.join(folder, file.readline().removeprefix("gitdir:").strip())
+    if not any(os.path.lexists(os.path.join(git_folder, name)) for name in _MERGE_FILES):
+        return None  # without running git, which takes longer
     from orchtrace_corpus.corpus.sources import revisions
 
     try:
-        names = revisions.list_unmerged(root)
-    except CorpusError:  # no git, so none that merges
+        paths = revisions.list_unmerged(root)
+    except CorpusError:  # git is not installed, so it does not merge
         return None
-    again = f"{store.MERGE_DRIVER} && git checkout --merge {' '.join(names)}"
-    message = f"git has two versions of {', '.join(names)}; decide, then git add; or merge by records: {again}"
-    return DataFileError(message) if names else None
+    if not paths:
+        return None
+    command = f"{store.MERGE_DRIVER} && git checkout --merge {' '.join(paths)}"
+    message = f"git has two versions of {', '.join(paths)}; decide, then git add; or merge by records: {command}"
+    return DataFileError(message)
 
 
-def committed(files: CorpusFiles) -> Pool | None:
-    """Return the corpus with the papers of the last commit, if it is known and they are other papers."""
+def read_committed(files: CorpusFiles) -> Pool | None:
+    """Return the corpus with the papers of the last commit; None if it is unknown, or if the papers are the same."""
     from orchtrace_corpus.corpus.sources import revisions
 
     try:
-        before = revisions.find_revision(files.root, "HEAD").read(store.PAPERS)
-        is_new = before and before[store.PAPERS] != files.data(store.PAPERS)
-        return CorpusFiles(files.root, before).loaded.pool if is_new else None
+        committed = revisions.find_revision(files.root, "HEAD").read(store.PAPERS)
+        if not committed or committed[store.PAPERS] == files.data(store.PAPERS):
+            return None
+        return CorpusFiles(files.root, committed).loaded.pool
     except CorpusError:  # no repository, no commit, or no git
         return None
 
 
-def _compare(name: str, make_documents: "Callable[[], Sequence[Document]]", crlf: dict[str, str]) -> Part:
-    """Compare files with the data; those that differ only in line ends go into `crlf`, with the part."""
+def _compare(name: str, make_documents: "Callable[[], Sequence[Document]]", part_by_crlf_file: dict[str, str]) -> Part:
+    """Return the part that compares files with the data.
+
+    Files that differ only in their line ends are not in the part: they are added to `part_by_crlf_file`.
+    """
     try:
         stale = [document for document in make_documents() if document.is_stale]
     except CorpusError as error:
         return Part(name, error.exit_code, failure=error)
     for document in stale:
         if document.differs_in_line_ends:
-            crlf.setdefault(document.name, name)
-    stale = [document for document in stale if document.name not in crlf]
+            part_by_crlf_file.setdefault(document.name, name)
+    stale = [document for document in stale if document.name not in part_by_crlf_file]
     return Part(name, ExitCode.FINDINGS if stale else ExitCode.DONE, stale=tuple(stale))
 
 
-def _crlf_error(crlf: Mapping[str, str]) -> CorpusError:
+def _crlf_error(part_by_crlf_file: Mapping[str, str]) -> CorpusError:
     """Return the error that names the files with CRLF line ends, and the commands that fix them."""
     from orchtrace_corpus.base.text.layout import first_names_and_more, pluralize
 
-    parts = dict.fromkeys(crlf.values())
+    parts = dict.fromkeys(part_by_crlf_file.values())
     commands = ", then ".join("corpus check --fix" if name == PartName.FORM else f"corpus {name}" for name in parts)
-    files = pluralize(len(crlf), "file has CRLF line ends", "files have CRLF line ends")
-    message = f"{files}, not LF: {first_names_and_more(list(crlf), 4)}; to fix: {commands}"
+    subject = pluralize(len(part_by_crlf_file), "file has CRLF line ends", "files have CRLF line ends")
+    message = f"{subject}, not LF: {first_names_and_more(list(part_by_crlf_file), 4)}; to fix: {commands}"
     return DataFileError(f"{message}; with '* text=auto eol=lf' in .gitattributes, git writes LF")
 
 
 def read_codes(select_codes: Sequence[str], ignore_codes: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the codes that are selected, all if empty, and those that are ignored.
+    """Return the selected codes (an empty list selects all) and the ignored codes.
 
-    Each text holds codes, or beginnings of codes, separated by commas.
+    Each argument holds texts with codes, or beginnings of codes, separated by commas.
     """
-    chosen, ignored = (
-        [code for text in texts for prefix in text.split(",") for code in codes_with_prefix(prefix.strip())]
-        for texts in (select_codes, ignore_codes)
-    )
-    if chosen and set(chosen) <= set(ignored):
+    selected = _expand_codes(select_codes)
+    ignored = _expand_codes(ignore_codes)
+    if selected and set(selected) <= set(ignored):
         raise CommandUseError("--ignore leaves out everything that --select names", "Give one of them.")
-    return chosen, ignored
+    return selected, ignored
+
+
+def _expand_codes(texts: Sequence[str]) -> list[str]:
+    prefixes = [prefix.strip() for text in texts for prefix in text.split(",")]
+    return [code for prefix in prefixes for code in codes_with_prefix(prefix)]

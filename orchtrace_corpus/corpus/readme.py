@@ -1,12 +1,16 @@
-"""The generated regions of README.md, with an awesome list that follows the rules of awesome-lint.
+"""The generated regions of README.md. The list of papers follows the rules of awesome-lint.
 
-Papers are in the published order, followed by later ones; by key if the corpus has no published pool.
+Papers are in the published order, followed by later ones.
 
-Regions: `contents` (the sections below it), `counts` (the number of records for each term), `page` (the output of
-`corpus stats`), `list` (every paper, in sections by the terms of the first required facet that is no axis; large
-sections on pages of their own), `terms FIELD` (the terms of a field, with the papers that have them), `papers FILTER
-...` (matching papers as a table), `claims` (the verdicts over each pool), `figures NAME ...` (pictures of `corpus
-figures`, with their numbers in words).
+Regions:
+    contents: Links to the sections below it.
+    counts: The number of records for each term.
+    page: The output of `corpus stats`.
+    list: Every paper, in sections by the terms of `Taxonomy.section`; large sections have pages of their own.
+    terms FIELD: The terms of a field, with the papers that have them.
+    papers FILTER ...: Matching papers as a table.
+    claims: The verdicts over each pool.
+    figures NAME ...: Pictures of `corpus figures`, with their numbers in words.
 """
 
 import re
@@ -44,20 +48,22 @@ LIST_LIMIT_BYTES = 384 * 1024
 """The size of the list in the README, if the text around it leaves as much."""
 
 RESERVED_BYTES = 16 * 1024
-"""The part of the README for contents and headings, which are made after the list."""
+"""The part of the README that is kept free for the contents, which are made after the list, and for headings."""
 
 PAGE_LIMIT_BYTES = 480 * 1024
-"""The size of a page of the list. GitHub shows no larger Markdown file as a page."""
+"""The largest size of a page of the list: GitHub does not show a larger Markdown file as a page."""
 
 _LIST = "list"
-_PAGE_WIDTH = 80
+_STATS_WIDTH = 80
 
 
 class ListSection(NamedTuple):
-    """A section of the list, with a line for each paper.
+    """A section of the list.
 
-    `path` is that of its own page, below the corpus's folder. `own_page` is True if the section is there; None leaves
-    it to the size.
+    Attributes:
+        items: A line for each paper.
+        path: The path of its own page, below the corpus's folder.
+        own_page: Whether the section is on its own page; None decides by its size.
     """
 
     heading: str
@@ -68,39 +74,41 @@ class ListSection(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes of its items."""
+        """The size of its items in bytes."""
         return sum(len(line.encode()) + 1 for line in self.items)
 
     @property
-    def parts(self) -> dict[str, list[str]]:
+    def items_by_page(self) -> dict[str, list[str]]:
         """The items by the path of their page: one page, or several if one would be too large."""
-        parts: dict[str, list[str]] = {self.path: []}
-        path, size = self.path, 0
+        path = self.path
+        pages: dict[str, list[str]] = {path: []}
+        page_size = 0
         for line in self.items:
-            length = len(line.encode()) + 1
-            if size and size + length > PAGE_LIMIT_BYTES:
-                path, size = f"{self.path.removesuffix('.md')}--{len(parts) + 1}.md", 0
-                parts[path] = []
-            parts[path].append(line)
-            size += length
-        return parts
+            size = len(line.encode()) + 1
+            if page_size and page_size + size > PAGE_LIMIT_BYTES:
+                path = f"{self.path.removesuffix('.md')}--{len(pages) + 1}.md"
+                pages[path] = []
+                page_size = 0
+            pages[path].append(line)
+            page_size += size
+        return pages
 
 
 class Readme(NamedTuple):
-    """README.md, and the pages of its list by their paths."""
+    """The text of README.md, and the pages of its list by their paths."""
 
     text: str
     pages: Mapping[str, str]
 
 
 def readme(text: str, path: str, pool: Pool, files: "CorpusFiles | None" = None) -> Readme:
-    """Return the document with every region made anew, and the pages of its list.
+    """Return README.md with the current text of every region, and the pages of its list.
 
     Args:
-        text: The document.
-        path: The path to show in messages.
+        text: The present text of README.md.
+        path: Its path for messages.
         pool: The corpus.
-        files: Its files; without them, it has no observations of scale, disputes, claims and candidates.
+        files: The files of the corpus; without them, it has no observations of scale, disputes, claims or candidates.
 
     Raises:
         DataFileError: Regions are unknown or not closed, or their fields or filters are wrong.
@@ -113,7 +121,7 @@ def readme(text: str, path: str, pool: Pool, files: "CorpusFiles | None" = None)
         def body(region: Region) -> str:
             try:
                 return regions.body(region.name)
-            except InvalidCorpusError:  # of the data of the region; the region itself is right
+            except InvalidCorpusError:  # about the data of the region; all other errors are about the region itself
                 raise
             except CorpusError as error:
                 line = document.count("\n", 0, region.start)
@@ -122,12 +130,14 @@ def readme(text: str, path: str, pool: Pool, files: "CorpusFiles | None" = None)
 
         return replace_regions(document, to_fill, body)
 
-    # The list follows the others and takes the room that they leave; the contents, which name all sections, come last.
-    around = fill(text, [region for region in find_regions(text, path) if region.name != _LIST])
-    lists = [region for region in find_regions(around, path) if region.name == _LIST]
-    taken = len(around.encode()) - sum(len(around[region.start : region.end].encode()) for region in lists)
-    regions.room = min(LIST_LIMIT_BYTES, SIZE_LIMIT_BYTES - RESERVED_BYTES - taken)
-    filled = fill(around, lists)
+    # The list is filled after other regions, and takes the room that they leave. The contents, which name all
+    # sections, are filled last.
+    without_list = fill(text, [region for region in find_regions(text, path) if region.name != _LIST])
+    lists = [region for region in find_regions(without_list, path) if region.name == _LIST]
+    used_bytes = len(without_list.encode())
+    used_bytes -= sum(len(without_list[region.start : region.end].encode()) for region in lists)
+    regions.room = min(LIST_LIMIT_BYTES, SIZE_LIMIT_BYTES - RESERVED_BYTES - used_bytes)
+    filled = fill(without_list, lists)
     if problems:
         hint = "Correct each name, or remove the region: its begin line, its end line, and what is between them."
         raise DataFileError("\n".join(problems), hint)
@@ -136,77 +146,85 @@ def readme(text: str, path: str, pool: Pool, files: "CorpusFiles | None" = None)
     return Readme(replace_regions(filled, contents, lambda _: _contents(filled)), pages)
 
 
-def list_sections(pool: Pool, contested: Collection[tuple[str, str]], room: int) -> tuple[ListSection, ...]:
-    """Return the sections of the list, each with `own_page` decided; `pool` is in the order of the list.
+def list_sections(pool: Pool, contested: Collection[tuple[str, str]], room_bytes: int) -> tuple[ListSection, ...]:
+    """Return the sections of the list in the order of `pool`, with `own_page` True or False.
 
-    A section has its own page where the taxonomy says so, and where it is larger than the taxonomy's `page_above`.
-    While the rest is larger than the bytes of `room`, the largest section moves as well.
+    A section has its own page if the taxonomy says so, or if it is larger than the taxonomy's `page_above`. As long as
+    the other sections are larger than `room_bytes`, the largest one moves to its own page, too.
     """
-    listed = tuple(facet for facet in pool.taxonomy.papers if facet.listed) or pool.taxonomy.axes
-    own = tuple(field for field in pool.taxonomy.paper_fields if field.is_listed)
-    facet = pool.taxonomy.section
-    if facet is None:
-        lines = tuple(item(paper, listed, contested, own) for paper in pool.papers)
+    facets = tuple(facet for facet in pool.taxonomy.papers if facet.listed) or pool.taxonomy.axes
+    fields = tuple(field for field in pool.taxonomy.paper_fields if field.is_listed)
+    section_facet = pool.taxonomy.section
+    sections = []
+    if section_facet is None:
+        lines = tuple(item(paper, facets, contested, fields) for paper in pool.papers)
         heading = markdown_text(pool.taxonomy.noun.heading)
-        sections = [ListSection(heading, "", lines, f"{LIST_FOLDER}/papers.md", None)]
+        sections.append(ListSection(heading, "", lines, f"{LIST_FOLDER}/papers.md", own_page=None))
     else:
-        by_term: dict[object, list[Paper]] = {}
+        papers_by_term: dict[object, list[Paper]] = {}
         for paper in pool.papers:
-            by_term.setdefault(paper.tags.get(facet.field), []).append(paper)
-        paths = _page_paths(facet.terms)
-        sections = []
-        for term in facet.terms:
-            lines = tuple(item(paper, listed, contested, own) for paper in by_term.get(term.id, ()))
-            heading, definition = markdown_text(term.label), markdown_text(term.definition)
+            papers_by_term.setdefault(paper.tags.get(section_facet.field), []).append(paper)
+        paths = _page_paths(section_facet.terms)
+        for term in section_facet.terms:
+            lines = tuple(item(paper, facets, contested, fields) for paper in papers_by_term.get(term.id, ()))
+            heading = markdown_text(term.label)
+            definition = markdown_text(term.definition)
             sections.append(ListSection(heading, definition, lines, paths[term.id], term.own_page))
     sizes = [section.size for section in sections]
-    moved = {index for index, section in enumerate(sections) if section.own_page}
-    free = [index for index, section in enumerate(sections) if section.own_page is None]
-    moved |= {index for index in free if sizes[index] > pool.taxonomy.page_above * 1024}
-    remaining = sum(size for index, size in enumerate(sizes) if index not in moved)
-    for index in sorted(free, key=lambda index: -sizes[index]):
-        if remaining > room and index not in moved:
-            moved.add(index)
+    on_own_page: set[int] = set()  # indexes of sections
+    for index, section in enumerate(sections):
+        if section.own_page or (section.own_page is None and sizes[index] > pool.taxonomy.page_above * 1024):
+            on_own_page.add(index)
+    remaining = sum(size for index, size in enumerate(sizes) if index not in on_own_page)
+    for index in sorted(range(len(sections)), key=lambda index: -sizes[index]):
+        if remaining > room_bytes and sections[index].own_page is None and index not in on_own_page:
+            on_own_page.add(index)
             remaining -= sizes[index]
-    decided = (section._replace(own_page=index in moved) for index, section in enumerate(sections))
-    return tuple(section for section in decided if section.items or facet is None)
+    sections = [section._replace(own_page=index in on_own_page) for index, section in enumerate(sections)]
+    return tuple(section for section in sections if section.items or section_facet is None)
+
+
+_URL_KINDS = (FieldKind.URL, FieldKind.URLS)
 
 
 def item(
     paper: Paper,
     facets: Sequence[Facet],
     contested: Collection[tuple[str, str]] = (),
-    own_fields: Sequence[RecordField] = (),
+    fields: Sequence[RecordField] = (),
 ) -> str:
-    """Return a paper as a list item: link, venue, code, the survey's own fields and tags as chips, summary.
+    """Return a paper as a list item: its link, venue, year, links to code and other URLs, chips, and summary.
 
-    Own fields with addresses are links after that of the code. A contested tag ends in a question mark.
+    `facets` and `fields` are shown as chips, but fields with URLs as links. A contested tag ends in a question mark.
     """
-    title, summary = markdown_text(paper.title), markdown_text(paper.summary)
-    names_year = re.search(r"(?<![^\s()])[0-9]{4}(?![^\s()])", paper.venue)  # like `NeurIPS 2025`
-    year = "" if names_year or not paper.cited_year else str(paper.cited_year)
-    source = " ".join(filter(None, (markdown_text(paper.venue), year)))
-    code = f", [code]({address(paper.code)})" if paper.code else ""
-    tags = (_tag(paper.key, paper.tags.get(facet.field), facet, contested) for facet in facets)
-    links = "".join(
-        f", [{markdown_text(field_label(field))}]({address(url)})"
-        for field in own_fields
-        if field.kind in _ADDRESSES
-        for url in value_texts(paper.value(field.name))
-    )
-    values = (_field_chip(paper, field) for field in own_fields if field.kind not in _ADDRESSES)
-    chips = (_chip(text) for text in (*values, *tags) if text)
-    origin = (f"{source}{code}{links}.".removeprefix(", "),) if source or code or links else ()
-    sentence = (summary if summary.endswith((".", "!", "?")) else f"{summary}.",) if summary else ()
-    described = " ".join((*origin, *chips, *sentence))
-    return f"- [{title}]({address(paper.urls[0])}){' - ' * bool(described)}{described}"
+    origin = []
+    venue = markdown_text(paper.venue)
+    venue_has_year = re.search(r"(?<![^\s()])[0-9]{4}(?![^\s()])", paper.venue)  # like `NeurIPS 2025`
+    if paper.cited_year and not venue_has_year:
+        venue = f"{venue} {paper.cited_year}".strip()
+    if venue:
+        origin.append(venue)
+    if paper.code:
+        origin.append(f"[code]({link_url(paper.code)})")
+    chips = []
+    for field in fields:
+        if field.kind in _URL_KINDS:
+            label = markdown_text(field_label(field))
+            origin += [f"[{label}]({link_url(url)})" for url in value_texts(paper.value(field.name))]
+        else:
+            chips.append(_field_text(paper, field))
+    chips += [_tag_text(paper.key, paper.tags.get(facet.field), facet, contested) for facet in facets]
+    parts = [f"{', '.join(origin)}."] if origin else []
+    parts += [_chip(text) for text in chips if text]
+    summary = markdown_text(paper.summary)
+    if summary:
+        parts.append(summary if summary.endswith((".", "!", "?")) else f"{summary}.")
+    link = f"- [{markdown_text(paper.title)}]({link_url(paper.urls[0])})"
+    return f"{link} - {' '.join(parts)}" if parts else link
 
 
-_ADDRESSES = (FieldKind.URL, FieldKind.URLS)
-
-
-def _field_chip(paper: Paper, field: RecordField) -> str:
-    """Return a field with its value; a flag as its label alone if it is set; empty without a value."""
+def _field_text(paper: Paper, field: RecordField) -> str:
+    """Return a field with its value; only the label of a flag that is set; empty without a value."""
     value = paper.value(field.name)
     if isinstance(value, bool):
         return field_label(field) if value else ""
@@ -214,25 +232,28 @@ def _field_chip(paper: Paper, field: RecordField) -> str:
     return f"{field_label(field)}: {texts}" if texts else ""
 
 
-def address(url: str) -> str:
-    """Return a URL in the form that a Markdown link can have."""
+def link_url(url: str) -> str:
+    """Return a URL as a Markdown link can hold it, with other characters percent-encoded."""
     if re.fullmatch(r"[\w!#$%&*+,./:;=?@^{}~-]*", url, re.ASCII):
         return url
-    from urllib.parse import quote as percent_encode  # takes as long to import as all other addresses to write
+    from urllib.parse import quote as percent_encode  # the import takes as long as writing all other URLs
 
     return percent_encode(url, safe="!#$%&*+,-./:;=?@^_{}~")
 
 
-def slug(heading: str, taken: dict[str, int]) -> str:
-    """Return the anchor that GitHub gives a heading; `taken` counts the anchors so far."""
+def slug(heading: str, counts: dict[str, int]) -> str:
+    """Return the anchor that GitHub gives a heading; `counts` has the number of earlier headings by anchor."""
     base = anchor(heading)
-    repeated = taken.get(base, 0)
-    taken[base] = repeated + 1
+    repeated = counts.get(base, 0)
+    counts[base] = repeated + 1
     return f"{base}-{repeated}" if repeated else base
 
 
 class _Regions:
-    """The regions of a README; all but the pool is read only if a region asks for it."""
+    """The texts of the regions; data other than the pool is read only if a region needs it.
+
+    `room` is the size that the list may have, in bytes. Set it before the list is made.
+    """
 
     def __init__(self, pool: Pool, files: "CorpusFiles | None") -> None:
         self.pool = pool
@@ -261,29 +282,30 @@ class _Regions:
         if kind == "counts":
             from orchtrace_corpus.corpus.render.statistics import counts_tables, levels_table, totals
 
-            newest = f" The newest record is of {self.summary.newest}." if self.summary.newest else ""
+            head = f"{totals(self.summary)}."
+            if self.summary.newest:
+                head += f" The newest record is of {self.summary.newest}."
             tables = [counts_tables(counts)[0] for counts in self.summary.axes]
             tables += map(levels_table, self.summary.levels)
-            bare = [markdown(table._replace(title="", notes=())) for table in tables]
-            return "\n".join((f"{totals(self.summary)}.{newest}\n", *bare))
+            return "\n".join((f"{head}\n", *(markdown(table._replace(title="", notes=())) for table in tables)))
         if kind == "page":
             from orchtrace_corpus.corpus.render.statistics import page
 
-            return f"```console\n$ corpus stats\n{plain(page(self.summary, self.pool.taxonomy, _PAGE_WIDTH))}```"
+            return f"```console\n$ corpus stats\n{plain(page(self.summary, self.pool.taxonomy, _STATS_WIDTH))}```"
         if kind == _LIST:
             texts = []
             for section in self.sections:
-                listed = _links(section, self.pool.taxonomy.noun) if section.own_page else "\n".join(section.items)
-                texts.append("\n\n".join(filter(None, (f"## {section.heading}", section.definition, listed))))
+                body = _page_links(section, self.pool.taxonomy.noun) if section.own_page else "\n".join(section.items)
+                texts.append("\n\n".join(filter(None, (f"## {section.heading}", section.definition, body))))
             return "\n\n".join(texts) + "\n"
         if kind == "terms" and argument:
-            return _terms(self.pool, argument.strip())
+            return _terms_table(self.pool, argument.strip())
         if kind == "claims" and not argument:
             return self._claims()
         if kind == "papers":
             papers = parse(argument.split(), paper_attributes(self.pool.taxonomy)).select(self.pool.papers)
             rows = tuple((paper.title, paper.year or None, paper.venue, paper.summary) for paper in papers)
-            links = tuple(address(paper.urls[0]) for paper in papers)
+            links = tuple(link_url(paper.urls[0]) for paper in papers)
             return markdown(Table("papers", "", ("title", "year", "venue", "summary"), rows, links=links))
         if kind == "figures" and argument:
             return self._figures(argument.split())
@@ -296,9 +318,11 @@ class _Regions:
 
         if self.files is None:
             return markdown(pools_table(()))
-        claims, awaiting = self.files.claims, self.files.candidates
+        claims = self.files.claims
         raise_findings("the claims have errors:", claims.findings)
-        proposed = select_proposed(awaiting.require()) if awaiting.places else None
+        proposed = None
+        if self.files.candidates.places is not None:
+            proposed = select_proposed(self.files.candidates.require())
         return markdown(pools_table(evaluate(claims.claims, self.files.pool, candidates=proposed)))
 
     def _figures(self, names: list[str]) -> str:
@@ -310,57 +334,69 @@ class _Regions:
         lines = []
         for figure in plan.chosen(names, plan.figures_of(source)):
             caption = plan.caption(figure, source)
-            lines.append(f"![{markdown_text(f'{caption.title}. {caption.text}')}]({address(figure.path)})\n")
+            text = markdown_text(f"{caption.title}. {caption.text}")
+            lines.append(f"![{text}]({link_url(figure.path)})\n")
         return "\n".join(lines)
 
 
 def _contents(text: str) -> str:
+    """Return links to the headings of the second level below the region `contents`."""
     _, _, below = text.partition("<!-- corpus:end contents -->")
-    taken: dict[str, int] = {"contents": 1}
-    lines, in_code = [], False
+    counts = {"contents": 1}  # the heading above the region
+    lines = []
+    is_code = False
     for line in below.splitlines():
-        in_code ^= line.startswith("```")
-        if line.startswith("## ") and not in_code:
+        if line.startswith("```"):
+            is_code = not is_code
+        if line.startswith("## ") and not is_code:
             heading = line[3:].strip()
-            target = slug(heading, taken)
-            lines += [f"- [{heading}](#{target})"] if heading != "Contributing" else []
+            target = slug(heading, counts)
+            if heading != "Contributing":
+                lines.append(f"- [{heading}](#{target})")
     return "\n".join(lines)
 
 
-def _links(section: ListSection, noun: Noun) -> str:
-    """Link the pages of a section."""
-    first, *others = section.parts
-    further = (f"[{page}]({address(path)})" for page, path in enumerate(others, 2))
-    whole = f"[{noun.counted(len(section.items))}]({address(first)})"
-    return f"{whole}, continued on pages {', '.join(further)}" if others else whole
+def _page_links(section: ListSection, noun: Noun) -> str:
+    """Return links to the pages of a section."""
+    first, *others = section.items_by_page
+    link = f"[{noun.counted(len(section.items))}]({link_url(first)})"
+    if not others:
+        return link
+    links = ", ".join(f"[{number}]({link_url(path)})" for number, path in enumerate(others, 2))
+    return f"{link}, continued on pages {links}"
 
 
 def _pages(sections: Sequence[ListSection]) -> Iterator[tuple[str, str]]:
-    """Yield the path and the text of each page of the sections that have their own."""
+    """Yield the path and the text of each page of the sections that have pages of their own."""
     for section in sections:
         if not section.own_page:
             continue
-        parts = section.parts
-        names = [path.rpartition("/")[2] for path in parts]
-        for page, (name, lines) in enumerate(zip(names, parts.values(), strict=True), 1):
-            head = " ".join(filter(None, (section.definition, "Part of [the list](../../README.md).")))
-            if len(names) > 1:
-                links = (str(at) if path == name else f"[{at}]({address(path)})" for at, path in enumerate(names, 1))
+        pages = section.items_by_page
+        for page_number, (path, lines) in enumerate(pages.items(), 1):
+            head = f"{section.definition} Part of [the list](../../README.md).".lstrip()
+            if len(pages) > 1:
+                links = []
+                for number, page in enumerate(pages, 1):
+                    name = page.removeprefix(f"{LIST_FOLDER}/")
+                    links.append(str(number) if page == path else f"[{number}]({link_url(name)})")
                 head += f" Pages: {', '.join(links)}."
-            title = section.heading if page == 1 else f"{section.heading}, page {page}"
-            yield f"{LIST_FOLDER}/{name}", "\n\n".join((f"# {title}", head, "\n".join(lines))) + "\n"
+            title = section.heading if page_number == 1 else f"{section.heading}, page {page_number}"
+            yield path, "\n\n".join((f"# {title}", head, "\n".join(lines))) + "\n"
 
 
 def _page_paths(terms: Sequence[Term]) -> dict[str, str]:
-    """Return the path of each term's page, all different, also from further pages of other terms."""
+    """Return the path of each term's page. No path equals another one, or that of a further page of another term."""
     names: dict[str, str] = {}
-    for position, term in enumerate(terms, 1):
+    for number, term in enumerate(terms, 1):
         name = re.sub("[^a-z0-9]+", "-", term.id.lower()).strip("-")
-        names[term.id] = name if name and name not in names.values() else f"{name}--term-{position}".lstrip("-")
-    return {term: f"{LIST_FOLDER}/{name}.md" for term, name in names.items()}
+        if not name or name in names.values():
+            name = f"{name}--term-{number}".lstrip("-")
+        names[term.id] = name
+    return {term_id: f"{LIST_FOLDER}/{name}.md" for term_id, name in names.items()}
 
 
-def _terms(pool: Pool, field: str) -> str:
+def _terms_table(pool: Pool, field: str) -> str:
+    """Return the terms of a facet as a Markdown table, with the papers that have them."""
     facets = {facet.field: facet for facet in pool.taxonomy.papers}
     facet = facets.get(field)
     if facet is None:
@@ -373,37 +409,40 @@ def _terms(pool: Pool, field: str) -> str:
         cells = {term.id: tuple(counts[term.id].values()) for term in facet.terms}
     else:
         heads = (pool.taxonomy.noun.many, "keys")
-        values = paper_attributes(pool.taxonomy)[field].values
-        keys = {term.id: [paper.key for paper in pool.papers if term.id in values(paper)] for term in facet.terms}
-        cells = {term: (len(those), ", ".join(those)) for term, those in keys.items()}
-    first = 0 if any(term.code for term in facet.terms) else 1
-    rows = tuple((term.code, term.label, term.definition, *cells[term.id])[first:] for term in facet.terms)
-    return markdown(Table(field, "", ("code", facet.label, "meaning", *heads)[first:], rows))
+        values_of = paper_attributes(pool.taxonomy)[field].values
+        cells = {}
+        for term in facet.terms:
+            keys = [paper.key for paper in pool.papers if term.id in values_of(paper)]
+            cells[term.id] = (len(keys), ", ".join(keys))
+    columns = ("code", facet.label, "meaning", *heads)
+    rows = [(term.code, term.label, term.definition, *cells[term.id]) for term in facet.terms]
+    if not any(term.code for term in facet.terms):  # leave out the column of codes
+        columns = columns[1:]
+        rows = [row[1:] for row in rows]
+    return markdown(Table(field, "", columns, tuple(rows)))
 
 
-def _tag(key: str, tag: Tag | None, facet: Facet, contested: Collection[tuple[str, str]]) -> str:
-    """Return a tag in the words of its labels; of levels, the highest that the paper has. Empty if none applies."""
+def _tag_text(key: str, tag: Tag | None, facet: Facet, contested: Collection[tuple[str, str]]) -> str:
+    """Return a tag in labels, empty if none applies; of terms with levels, only those with the highest level."""
 
     def mark(name: str) -> str:
         return "?" if (key, name) in contested else ""
 
+    names = {term.id: f"{term.code} {term.label}".strip() for term in facet.terms}
     if tag is None or tag == NOT_APPLICABLE or tag == (NOT_APPLICABLE,):
         return ""
     if isinstance(tag, (str, tuple)):
-        terms = (tag,) if isinstance(tag, str) else tag
-        return ", ".join(_name(term, facet.terms) for term in terms) + mark(facet.field)
-    level = next((level for level in facet.levels if level.id in tag.values()), None)
-    if level is None:
-        return ""
-    return f"{', '.join(_name(term, facet.terms) + mark(term) for term in tag if tag[term] == level.id)}: {level.label}"
-
-
-def _name(value: str, terms: Sequence[Term]) -> str:
-    """Return a term by its code and its label."""
-    return next((f"{term.code} {term.label}".strip() for term in terms if term.id == value), value)
+        term_ids = (tag,) if isinstance(tag, str) else tag
+        return ", ".join(names.get(term_id, term_id) for term_id in term_ids) + mark(facet.field)
+    for level in facet.levels:  # the highest level comes first
+        marked_names = [names.get(term, term) + mark(term) for term, level_id in tag.items() if level_id == level.id]
+        if marked_names:
+            return f"{', '.join(marked_names)}: {level.label}"
+    return ""
 
 
 def _chip(text: str) -> str:
     """Return the text as Markdown code, which GitHub shows as a chip."""
-    fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
-    return f"{fence} {text} {fence}" if len(fence) > 1 else f"`{text}`"
+    longest_run = max(map(len, re.findall("`+", text)), default=0)  # of backquotes in the text
+    fence = "`" * (longest_run + 1)
+    return f"{fence} {text} {fence}" if longest_run else f"`{text}`"

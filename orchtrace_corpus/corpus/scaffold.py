@@ -14,7 +14,7 @@ _PACKAGE = "orchtrace-corpus"
 
 
 def scaffold(directory: str, files: Mapping[str, str]) -> None:
-    """Write a new corpus into a folder, all of it or nothing, and create the folder and its parents.
+    """Write a new corpus into a folder, completely or not at all; create the folder and its parents.
 
     `files` has the texts of the files by their paths below the folder, with forward slashes.
 
@@ -28,16 +28,17 @@ def scaffold(directory: str, files: Mapping[str, str]) -> None:
     try:
         _create_folder(directory, created)
         with locked(directory):
-            paths = {os.path.join(directory, *name.split("/")): text for name, text in files.items()}
-            for path in filter(os.path.lexists, paths):
-                raise CommandUseError(f"{path} is there already, and would be overwritten", "Name a new folder.")
-            for path, text in paths.items():
+            texts_by_path = {os.path.join(directory, *name.split("/")): text for name, text in files.items()}
+            for path in texts_by_path:
+                if os.path.lexists(path):
+                    raise CommandUseError(f"{path} is there already, and would be overwritten", "Name a new folder.")
+            for path, text in texts_by_path.items():
                 _create_folder(os.path.dirname(path), created)
                 created.append(path)
                 write_atomic(path, text)
-    except BaseException:  # also an interruption leaves nothing half-written behind
-        for path in reversed(created):  # a folder that somebody else has put a file into stays
-            with suppress(OSError):
+    except BaseException:  # also after an interruption, remove everything that was created
+        for path in reversed(created):
+            with suppress(OSError):  # such as a folder into which somebody else has put a file
                 if os.path.isdir(path):
                     os.rmdir(path)
                 else:
@@ -46,17 +47,19 @@ def scaffold(directory: str, files: Mapping[str, str]) -> None:
 
 
 def starter_files() -> dict[str, str]:
-    """Return the texts of the starter files by their paths, with forward slashes, in order."""
+    """Return the texts of the starter files by their paths, with forward slashes, sorted by path."""
     folder = Path(__file__).with_name("templates")
-    texts = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.is_file()}
-    files = {path.relative_to(folder).as_posix(): text for path, text in texts.items()}
-    return dict(sorted({**files, "requirements.txt": f"{requirement()}\n"}.items()))
+    texts = {"requirements.txt": f"{requirement()}\n"}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            texts[path.relative_to(folder).as_posix()] = path.read_text(encoding="utf-8")
+    return dict(sorted(texts.items()))
 
 
 def requirement() -> str:
-    """Return the requirement by which pip installs this package from where it was installed here.
+    """Return the requirement (for pip) of this package, from the place from which it was installed here.
 
-    A clone is named by the address of its origin, or by its folder if it has none.
+    A clone is named by the URL of its origin, or by its folder if it has no origin.
     Source: https://packaging.python.org/en/latest/specifications/direct-url-data-structure/
     """
     import json
@@ -64,21 +67,25 @@ def requirement() -> str:
     from urllib.request import url2pathname
 
     try:
-        recorded = distribution(_PACKAGE).read_text("direct_url.json")
-    except PackageNotFoundError:  # a source tree that was put on the path
-        recorded = None
-    if not recorded:
+        direct_url_text = distribution(_PACKAGE).read_text("direct_url.json")
+    except PackageNotFoundError:  # a source tree on the path, not installed
+        direct_url_text = None
+    if not direct_url_text:  # installed from an index
         return f"{_PACKAGE}=={__version__}"
-    direct = json.loads(recorded)
-    address = str(direct["url"])
-    if repository := direct.get("vcs_info"):
-        return f"{_PACKAGE} @ {repository['vcs']}+{_without_secrets(address)}@{repository['commit_id']}"
-    origin = _origin(url2pathname(address.removeprefix("file://"))) if "dir_info" in direct else ""
-    return f"{_PACKAGE} @ {f'git+{origin}' if origin else _without_secrets(address)}"
+    direct_url = json.loads(direct_url_text)
+    url = str(direct_url["url"])
+    repository = direct_url.get("vcs_info")
+    if repository:
+        return f"{_PACKAGE} @ {repository['vcs']}+{_without_secrets(url)}@{repository['commit_id']}"
+    if "dir_info" in direct_url:
+        origin = _public_origin(url2pathname(url.removeprefix("file://")))
+        if origin:
+            return f"{_PACKAGE} @ git+{origin}"
+    return f"{_PACKAGE} @ {_without_secrets(url)}"
 
 
-def _origin(folder: str) -> str:
-    """Return the address from which anybody can clone the repository of a folder; empty without one."""
+def _public_origin(folder: str) -> str:
+    """Return the https URL of the origin of a clone; empty if the folder is no clone or has no such origin."""
     import subprocess
 
     if not os.path.lexists(os.path.join(folder, ".git")):
@@ -86,17 +93,18 @@ def _origin(folder: str) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", "-C", folder, "config", "--get", "remote.origin.url"]
     try:
-        address = subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout.strip()
+        url = subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout.strip()
     except OSError:  # no git
         return ""
-    of_ssh = re.fullmatch(r"(?:ssh://)?git@([\w.-]+)[:/](.+)", address)
-    address = f"https://{of_ssh[1]}/{of_ssh[2]}" if of_ssh else address
-    return _without_secrets(address) if address.startswith("https://") else ""
+    ssh_url = re.fullmatch(r"(?:ssh://)?git@([\w.-]+)[:/](.+)", url)
+    if ssh_url:
+        url = f"https://{ssh_url[1]}/{ssh_url[2]}"
+    return _without_secrets(url) if url.startswith("https://") else ""
 
 
-def _without_secrets(address: str) -> str:
-    """Return an address without user name and token."""
-    return re.sub(r"^(https?://)[^/@]*@", r"\1", address)
+def _without_secrets(url: str) -> str:
+    """Return a URL without user name and token."""
+    return re.sub(r"^(https?://)[^/@]*@", r"\1", url)
 
 
 def _create_folder(path: str, created: list[str]) -> None:

@@ -11,7 +11,7 @@ from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Tag
 from orchtrace_corpus.corpus.model.taxonomy import Term
-from orchtrace_corpus.corpus.readme import LIST_LIMIT_BYTES, ListSection, address, item, list_sections, readme, slug
+from orchtrace_corpus.corpus.readme import LIST_LIMIT_BYTES, ListSection, item, link_url, list_sections, readme, slug
 from tests.conftest import ROOT
 
 DOCUMENT = """\
@@ -391,7 +391,7 @@ def test_mathematics_in_a_title_is_kept_as_written(toy: Corpus, title: str, show
 
 
 def test_addresses_are_encoded_where_markdown_would_trip() -> None:
-    assert address("https://e.org/a_(b)?q=1&r=é#x") == "https://e.org/a_%28b%29?q=1&r=%C3%A9#x"
+    assert link_url("https://e.org/a_(b)?q=1&r=é#x") == "https://e.org/a_%28b%29?q=1&r=%C3%A9#x"
 
 
 def test_anchors_are_those_of_github() -> None:

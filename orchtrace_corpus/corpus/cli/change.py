@@ -10,7 +10,7 @@ from orchtrace_corpus.base.commands.options import DryRun, split_names
 from orchtrace_corpus.base.errors import CommandUseError, DataFileError, ExitCode
 from orchtrace_corpus.base.findings import printable, quote, suggestion
 from orchtrace_corpus.base.yamlfile.reader import read_bytes
-from orchtrace_corpus.corpus.checks import committed
+from orchtrace_corpus.corpus.checks import read_committed
 from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.facets import (
     DetailOptions,
@@ -236,7 +236,7 @@ def tag(
     proposal = tagging.tag(corpus, target, words or [], evidence)
     paper = target.record
     if isinstance(paper, Paper) and paper.published:
-        last_commit = committed(corpus)
+        last_commit = read_committed(corpus)
         papers = last_commit.papers if last_commit else ()
         before = next((other for other in papers if other.key == paper.key), paper)
         tagging.refuse_published(paper, proposal.changes, corpus.pool.taxonomy, before, evidence)

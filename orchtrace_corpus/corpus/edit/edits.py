@@ -1,7 +1,6 @@
-"""New text for a data file: records added, and fields of records changed.
+"""New texts of data files, with records added and fields of records changed.
 
-Everything else stays byte for byte, which `yamlfile.splice` guarantees. These functions turn values into YAML and write
-no file: `edit.proposal` writes.
+`yamlfile.splice` keeps everything else byte for byte. These functions write no file: `edit.proposal` does.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,21 +17,22 @@ from orchtrace_corpus.corpus.model.store import CorpusFiles
 
 def raw_records(file: YamlFile) -> list[dict[str, object]]:
     """Return the fields of every record as written, valid or not: texts, lists and mappings."""
-    records = file.kept or list(YamlFile(file.path, file.text.encode()).records())  # read again unless kept
-    return [
-        {name: values(value) for name, (_, value) in node.entries.items()} if type(node) is reader.Mapping else {}
-        for node in records
-    ]
+    nodes = file.kept or list(YamlFile(file.path, file.text.encode()).records())  # parse again unless nodes were kept
+    records: list[dict[str, object]] = []
+    for node in nodes:
+        entries = node.entries if type(node) is reader.Mapping else {}
+        records.append({name: values(value) for name, (_, value) in entries.items()})
+    return records
 
 
-def plain_value(value: object) -> object:
+def comparable(value: object) -> object:
     """Return a value in a form in which equal values compare equal: numbers and flags as text, `[NA]` as `NA`."""
     if isinstance(value, Mapping):
-        return {name: plain_value(part) for name, part in value.items()}
+        return {name: comparable(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
-        plain = [plain_value(part) for part in value]
-        return NOT_APPLICABLE if plain == [NOT_APPLICABLE] else plain
-    return value_texts(value)[0] if isinstance(value, (int, float)) else value
+        parts = [comparable(part) for part in value]
+        return NOT_APPLICABLE if parts == [NOT_APPLICABLE] else parts
+    return _scalar_text(value) if isinstance(value, (int, float)) else value
 
 
 def edit_file(
@@ -42,52 +42,66 @@ def edit_file(
     changes: Mapping[int, Mapping[str, Value | None]] = {},
     added: Sequence[Mapping[str, Value]] = (),
 ) -> str:
-    """Return the new text of a data file after `change_records`, then `add_records`."""
-    file, style = corpus.file(path), corpus.style(path)
+    """Return the new text of a data file; arguments as for `change_records` and `add_records`."""
+    file = corpus.file(path)
+    style = corpus.style(path)
     if changes:
         file = YamlFile(file.path, change_records(file, changes, style).encode())
     return add_records(file, added, style)
 
 
 def add_records(file: YamlFile, records: Iterable[Mapping[str, Value]], style: Style) -> str:
-    """Return the file's text with new records, in the order of the style's key, else at the end.
+    """Return the file's text with new records: sorted in by the style's key, or at the end if it has no key.
 
     Raises:
         DataFileError: The file has errors, or two of its records share a line.
     """
-    records, positions = list(records), None
-    if style.key and records:
+    records = list(records)
+    if not records:
+        return file.text
+    positions: list[int] | None = None  # the end of the file
+    if style.key:
         records.sort(key=lambda record: str(record.get(style.key)))
-        present = [str(record.get(style.key)) for record in raw_records(file)]
-        keys = [str(record.get(style.key)) for record in records]
-        # After the last record whose key is not larger: in a file that is not sorted, that is near the end.
-        positions = [max((at for at, other in enumerate(present, 1) if other <= key), default=0) for key in keys]
-    blocks = [record_text(_mapping(record), style) for record in records]
-    return splice.insert_records(file, positions, blocks) if blocks else file.text
+        present_keys = [str(record.get(style.key)) for record in raw_records(file)]
+        positions = []
+        for record in records:
+            # After the last record whose key is not larger: if the file is not sorted, that is near the end.
+            position = len(present_keys)
+            while position and present_keys[position - 1] > str(record.get(style.key)):
+                position -= 1
+            positions.append(position)
+    return splice.insert_records(file, positions, [record_text(_mapping(record), style) for record in records])
 
 
 def change_records(file: YamlFile, changes: Mapping[int, Mapping[str, Value | None]], style: Style) -> str:
-    """Return the file's text with new values of fields, by the index of each record and the field's name.
+    """Return the file's text with new values of fields, by the index of the record and the name of the field.
 
-    A field keeps its comments; a new one is inserted in canonical order; None removes a field and its comments. A
-    `DataFileError` says where a change would touch anything else, and what to do.
+    A field keeps its comments; a new field is inserted in canonical order; None removes a field and its comments.
+
+    Raises:
+        DataFileError: A change would touch other fields; the message says where, and what to do.
     """
-    nodes = {
-        index: {name: None if value is None else _node(value) for name, value in new_values.items()}
-        for index, new_values in changes.items()
-        if new_values
-    }
+    nodes: dict[int, dict[str, Node | None]] = {}
+    for index, new_values in changes.items():
+        if new_values:
+            nodes[index] = {name: None if value is None else _node(value) for name, value in new_values.items()}
     return splice.change_fields(file, nodes, style) if nodes else file.text
 
 
+_NOWHERE = -1  # the position of nodes that are in no file
+
+
 def _node(value: Value) -> Node:
-    """Return a value as a node without a position."""
     if isinstance(value, Mapping):
         return _mapping(value)
     if isinstance(value, (str, int, float)):
-        return reader.Scalar(value if isinstance(value, str) else value_texts(value)[0], -1)
-    return reader.Sequence([_node(item) for item in value], -1)
+        return reader.Scalar(_scalar_text(value), _NOWHERE)
+    return reader.Sequence([_node(item) for item in value], _NOWHERE)
 
 
 def _mapping(record: Mapping[str, Value]) -> reader.Mapping:
-    return reader.Mapping({name: (-1, _node(value)) for name, value in record.items()}, -1)
+    return reader.Mapping({name: (_NOWHERE, _node(value)) for name, value in record.items()}, _NOWHERE)
+
+
+def _scalar_text(value: str | int | float) -> str:
+    return value if isinstance(value, str) else value_texts(value)[0]

@@ -1,7 +1,6 @@
-"""Merge the records of another file into the papers, by their keys.
+"""Merge records of another file, such as a bibliography, into the papers, by their keys.
 
-A format may hold only some fields of a record: the others stay, and so does an equal value. If one record has a
-problem, nothing is merged.
+Fields that the other file does not have stay unchanged. If one record has a problem, nothing is merged.
 """
 
 import re
@@ -9,7 +8,6 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, count
 
 from orchtrace_corpus.base.errors import CommandUseError
 from orchtrace_corpus.base.findings import printable, quote
@@ -17,7 +15,7 @@ from orchtrace_corpus.base.identifiers import ADDRESSES, IdentifierKind
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.reader import MAX_TEXT, YamlFile
 from orchtrace_corpus.base.yamlfile.splice import TooLongError
-from orchtrace_corpus.corpus.edit.edits import add_records, change_records, plain_value, raw_records
+from orchtrace_corpus.corpus.edit.edits import add_records, change_records, comparable, raw_records
 from orchtrace_corpus.corpus.formats import Item, Problem, complete_item
 from orchtrace_corpus.corpus.model.decode import decode_papers, paper_schema
 from orchtrace_corpus.corpus.model.fields import is_cite_key, is_key
@@ -26,12 +24,18 @@ from orchtrace_corpus.corpus.model.records import Tag
 from orchtrace_corpus.corpus.model.tagging import assign_tag, read_level, read_term
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Taxonomy
 
+_MAX_DEPTH = 3
+"""The deepest nesting of a field: evidence is a list of mappings that hold lists."""
+
 
 class Merge(NamedTuple):
-    """The outcome of a merge: the papers' new text (the old one if there are problems) and the keys of papers.
+    """The result of a merge.
 
-    `blank` has the key and the field of each value that is kept although its cell is empty; `lines` has the line of
-    each paper in the other file, by key.
+    Attributes:
+        text: The new text of the file of papers; the old text if there are problems.
+        updated, added, unchanged: The keys of the papers.
+        blank: The key and the field of each value that is kept although its cell in the other file is empty.
+        lines: The line of each paper in the other file, by key.
     """
 
     text: str
@@ -44,88 +48,97 @@ class Merge(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """The fields of a new paper, or the differing ones of a present paper, which is at `place`."""
+    """The fields of a new paper, or the fields of a present paper (at `paper_index`) whose values differ."""
 
     key: str
     line: int
     values: Mapping[str, Value]
-    place: int | None
+    paper_index: int | None
     remark: str
 
 
 def merge(
     file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str, remarks: Mapping[int, str] = {}
 ) -> Merge:
-    """Merge records of another file into the papers; a `DataFileError` if a paper cannot be edited in place.
+    """Merge records of another file into the papers.
 
-    New papers are dated `today` if they have no date. `remarks` are about new papers that the corpus has under another
-    key, by their lines.
+    Args:
+        file: The file of papers.
+        items: The records of the other file.
+        taxonomy: The vocabulary of the corpus.
+        today: The date of new papers that have none.
+        remarks: Errors about new papers that the corpus has under another key, by the line of their record.
+
+    Raises:
+        DataFileError: A paper cannot be edited in place.
     """
     present = raw_records(file)
-    places: dict[object, list[int]] = {}
+    indexes_by_key: dict[object, list[int]] = {}
     for index, record in enumerate(present):
-        places.setdefault(record.get("key"), []).append(index)
+        indexes_by_key.setdefault(record.get("key"), []).append(index)
     for index, record in enumerate(present):
-        if record.get("cite_key"):  # the key of an entry in a bibliography
-            places.setdefault(record["cite_key"], [index])
-    problems = _wrong_keys(items, places, taxonomy.noun.one)
-    used_keys = {*places, *(item.values.get("key") for item in items)}
+        if record.get("cite_key"):  # a bibliography names the paper by this key
+            indexes_by_key.setdefault(record["cite_key"], [index])
+    problems = _check_keys(items, indexes_by_key, taxonomy.noun.one)
+    used_keys = {*indexes_by_key, *(item.values.get("key") for item in items)}
     changes: list[_Change] = []
     blank: list[tuple[str, str]] = []
     for item in items:
         key = str(item.values.get("key", ""))
         if not key:
             continue
-        place = places[key][0] if key in places else None
-        paper = None if place is None else present[place]
-        values, wrong = complete_item(item, paper)
+        paper_index = indexes_by_key[key][0] if key in indexes_by_key else None
+        paper = None if paper_index is None else present[paper_index]
+        values, messages = complete_item(item, paper)
         if paper is None:
-            coding, wrong_keywords = coding_of_new(item, taxonomy)
-            values = {**coding, **values}
-            wrong += wrong_keywords
+            tags, keyword_messages = tags_of_citation(item, taxonomy)
+            values = {**tags, **values}
+            messages += keyword_messages
         values |= by_term(values, taxonomy)
         if paper is not None:
-            values["key"] = key = str(paper.get("key", key))
+            key = str(paper.get("key", key))
+            values["key"] = key
         elif item.cited and not is_key(key) and is_cite_key(key):
-            values["cite_key"], values["key"] = key, _own_key(key, used_keys)
-            key = str(values["key"])
+            values["cite_key"] = key
+            key = _new_key(key, used_keys)
+            values["key"] = key
             used_keys.add(key)
-        deep = [name for name, value in values.items() if _depth(value) > 3]  # evidence: lists in mappings in a list
-        wrong += (f"{printable(name)} holds lists in lists; no field does" for name in deep)
-        problems += (Problem(item.line, f"{message} {_record(key)}") for message in wrong)
-        if deep:
+        too_deep = [name for name, value in values.items() if _depth(value) > _MAX_DEPTH]
+        messages += (f"{printable(name)} holds lists in lists; no field does" for name in too_deep)
+        problems += (Problem(item.line, f"{message} {_record(key)}") for message in messages)
+        if too_deep:
             continue
         if paper is None:
             values.setdefault("added", today)
-            pages = (ADDRESSES[kind] + str(values[kind.value]) for kind in IdentifierKind if values.get(kind.value))
-            if not values.get("urls") and (page := next(pages, "")):
-                values["urls"] = [page]
+            urls = [ADDRESSES[kind] + str(values[kind.value]) for kind in IdentifierKind if values.get(kind.value)]
+            if urls and not values.get("urls"):
+                values["urls"] = urls[:1]
         else:
             blank += [(key, name) for name in item.empty_fields if paper.get(name)]
-            values = {name: new for name, new in values.items() if plain_value(new) != plain_value(paper.get(name))}
-        changes.append(_Change(key, item.line, values, place, remarks.get(item.line, "")))
-    added = [change for change in changes if change.place is None]
-    updated = [change for change in changes if change.place is not None and change.values]
+            values = {name: new for name, new in values.items() if comparable(new) != comparable(paper.get(name))}
+        changes.append(_Change(key, item.line, values, paper_index, remarks.get(item.line, "")))
+    added = [change for change in changes if change.paper_index is None]
+    updated = [change for change in changes if change.paper_index is not None and change.values]
     problems += _missing_fields(added, present, taxonomy)
-    problems += _wrong_values([*updated, *added], taxonomy)
+    problems += _check_values([*updated, *added], taxonomy)
     text = file.text
     if not problems:
         style = paper_style(taxonomy)
-        text = change_records(file, {places[change.key][0]: change.values for change in updated}, style)
+        text = change_records(file, {indexes_by_key[change.key][0]: change.values for change in updated}, style)
         text = add_records(YamlFile(file.path, text.encode()), [change.values for change in added], style)
     return Merge(
         text,
-        tuple(change.key for change in updated),
-        tuple(change.key for change in added),
-        tuple(change.key for change in changes if change.place is not None and not change.values),
-        tuple(sorted(problems)),
-        tuple(blank),
-        {change.key: change.line for change in changes},
+        updated=tuple(change.key for change in updated),
+        added=tuple(change.key for change in added),
+        unchanged=tuple(change.key for change in changes if change.paper_index is not None and not change.values),
+        problems=tuple(sorted(problems)),
+        blank=tuple(blank),
+        lines={change.key: change.line for change in changes},
     )
 
 
-def coding_of_new(item: Item, taxonomy: Taxonomy) -> tuple[dict[str, Value], list[str]]:
-    """Return a new paper's tags and summary from a citation's keywords and annotation, and errors in the keywords."""
+def tags_of_citation(item: Item, taxonomy: Taxonomy) -> tuple[dict[str, Value], list[str]]:
+    """Return the tags and the summary in a citation's keywords and annotation, and errors in the keywords."""
     tags: dict[str, Tag] = {}
     try:
         for keyword in item.keywords:
@@ -133,14 +146,14 @@ def coding_of_new(item: Item, taxonomy: Taxonomy) -> tuple[dict[str, Value], lis
             assign_tag(tags, taxonomy.papers, name.strip(), text)
     except CommandUseError as error:
         return {}, [f"its keywords: {error}"]
-    coding = {field: tag_value(tag) for field, tag in tags.items()}
+    values = {field: tag_value(tag) for field, tag in tags.items()}
     if item.annotation:
-        coding["summary"] = item.annotation
-    return coding, []
+        values["summary"] = item.annotation
+    return values, []
 
 
 def by_term(values: Mapping[str, Value], taxonomy: Taxonomy) -> dict[str, Value]:
-    """Return the tags with terms in place of labels and codes; an unknown word stays, and is refused later."""
+    """Return the tags among some values, with terms in place of labels and codes; unknown words stay as they are."""
 
     def find_term(read: Callable[[Facet, str], str], facet: Facet, text: Value) -> Value:
         if not isinstance(text, str) or text in facet.values:
@@ -155,87 +168,106 @@ def by_term(values: Mapping[str, Value], taxonomy: Taxonomy) -> dict[str, Value]
         if isinstance(value, str):
             tags[facet.field] = find_term(read_term, facet, value)
         elif isinstance(value, Mapping):
-            levels = {name: find_term(read_level, facet, level) for name, level in value.items()}
-            tags[facet.field] = {str(find_term(read_term, facet, name)): level for name, level in levels.items()}
+            levels: dict[str, Value] = {}
+            for name, level in value.items():
+                levels[str(find_term(read_term, facet, name))] = find_term(read_level, facet, level)
+            tags[facet.field] = levels
         elif isinstance(value, (list, tuple)):
             tags[facet.field] = [find_term(read_term, facet, term) for term in value]
     return tags
 
 
-def _own_key(cited: str, used_keys: Collection[object]) -> str:
-    """Return a free key in the form of ours, in lower case and with hyphens, for an entry that is cited otherwise."""
-    plain = unicodedata.normalize("NFKD", cited).encode("ascii", "ignore").decode().lower()
-    base = "-".join(re.findall("[a-z0-9]+", plain)) or "entry"
-    further = (f"{base}-{number}" for number in count(2))
-    return next(name for name in chain((base,), further) if name not in used_keys)
+def _new_key(cite_key: str, used_keys: Collection[object]) -> str:
+    """Return an unused key for an entry: its citation key in lower case, with hyphens between words."""
+    ascii_text = unicodedata.normalize("NFKD", cite_key).encode("ascii", "ignore").decode().lower()
+    base = "-".join(re.findall("[a-z0-9]+", ascii_text)) or "entry"
+    key = base
+    number = 1
+    while key in used_keys:
+        number += 1
+        key = f"{base}-{number}"
+    return key
 
 
-def _wrong_keys(items: Sequence[Item], places: Mapping[object, Sequence[object]], noun: str) -> list[Problem]:
-    """Return the problems of keys that are missing or ambiguous."""
+def _check_keys(items: Sequence[Item], indexes_by_key: Mapping[object, Sequence[object]], noun: str) -> list[Problem]:
+    """Return the problems of keys that are missing, repeated or ambiguous."""
     problems = []
-    first: dict[object, int] = {}
+    first_lines: dict[object, int] = {}  # by the index of the paper; by the key for a new paper
     for item in items:
-        key, message = item.values.get("key"), ""
-        record = places.get(key, [key])[0]
+        key = item.values.get("key")
+        indexes = indexes_by_key.get(key, [])
+        paper = indexes[0] if indexes else key
+        message = ""
         if not key:
             message = "this record has no key"
-        elif record in first:
-            message = f"key {quote(str(key))} is used twice (first on line {first[record]}); keep one record"
-        elif len(places.get(key, ())) > 1:
+        elif paper in first_lines:
+            message = f"key {quote(str(key))} is used twice (first on line {first_lines[paper]}); keep one record"
+        elif len(indexes) > 1:
             message = f"key {quote(str(key))} is used twice in the corpus; give each {noun} its own key first"
         if message:
             problems.append(Problem(item.line, message))
-        first.setdefault(record, item.line)
+        first_lines.setdefault(paper, item.line)
     return problems
 
 
 def _missing_fields(
     added: Sequence[_Change], present: Sequence[Mapping[str, object]], taxonomy: Taxonomy
 ) -> list[Problem]:
-    """Return the missing fields of new papers; for a paper that has another key here, that key."""
-    required, noun = paper_schema(taxonomy).required, taxonomy.noun.one
+    """Return problems of new papers: missing fields, and identifiers of papers that have another key."""
+    required = paper_schema(taxonomy).required
+    noun = taxonomy.noun.one
     problems = []
-    keys = {(kind, record[kind]): record.get("key") for kind in IdentifierKind for record in present if kind in record}
+    keys_by_identifier: dict[tuple[str, object], object] = {}
+    for kind in IdentifierKind:
+        for record in present:
+            if kind in record:
+                keys_by_identifier[kind, record[kind]] = record.get("key")
     for change in added:
         missing = ", ".join(name for name in required if name not in change.values)
-        same = next((key for kind in IdentifierKind if (key := keys.get((kind, change.values.get(kind))))), None)
-        if same is not None:
-            message = f"no {noun} has this key, but {quote(str(same))} has its identifier; write that key"
+        keys = [keys_by_identifier.get((kind, change.values.get(kind))) for kind in IdentifierKind]
+        same_papers = [key for key in keys if key]
+        if same_papers:
+            message = f"no {noun} has this key, but {quote(str(same_papers[0]))} has its identifier; write that key"
+        elif missing and change.remark:
+            message = change.remark
         elif missing:
             message = f"no {noun} has this key yet, and a new one needs {missing}; corpus add asks for them"
-            message = change.remark or message
         else:
             continue
         problems.append(Problem(change.line, f"{message} {_record(change.key)}"))
     return problems
 
 
-def _wrong_values(changes: Sequence[_Change], taxonomy: Taxonomy) -> list[Problem]:
+def _check_values(changes: Sequence[_Change], taxonomy: Taxonomy) -> list[Problem]:
     """Write the values as records, and return the problems of decoding them."""
-    changes = sorted(changes, key=lambda change: change.key)  # as they are written
+    changes = sorted(changes, key=lambda change: change.key)  # the order in which `add_records` writes them
     records = [{"key": change.key, **change.values} for change in changes]
     try:
         text = add_records(YamlFile("", b"[]\n"), records, paper_style(taxonomy))
     except TooLongError:
-        if len(changes) > 1:
-            return [problem for change in changes for problem in _wrong_values([change], taxonomy)]
+        if len(changes) > 1:  # find the record that is too long
+            return [problem for change in changes for problem in _check_values([change], taxonomy)]
         (change,) = changes
         longest = max(change.values, key=lambda name: len(str(change.values[name])))
         message = f"{longest} is longer than {MAX_TEXT // 1000} kB; shorten it"
         return [Problem(change.line, f"Y115 {message} {_record(change.key)}")]
     file = YamlFile("", text.encode())
-    places = decode_papers(file, taxonomy)[1]
-    starts = [places.locate(index) for index in range(len(changes))] if file.findings else []
-    problems = []
+    _, places = decode_papers(file, taxonomy)
+    problems: list[Problem] = []
+    if not file.findings:
+        return problems
+    starts = [places.locate(index) for index in range(len(changes))]
     for finding in file.findings:
-        index = bisect_right(starts, finding.location) - 1
+        index = bisect_right(starts, finding.location) - 1  # of the record in which the finding is
+        if finding.code == "F101" and finding.location == starts[index]:
+            continue  # `_missing_fields` reports the missing fields of a paper
         change = changes[index]
-        if finding.code != "F101" or finding.location != starts[index]:  # `_missing_fields` reports it
-            problems.append(Problem(change.line, f"{finding.code} {finding.message} {_record(change.key)}"))
+        problems.append(Problem(change.line, f"{finding.code} {finding.message} {_record(change.key)}"))
     return problems
 
 
 def _record(key: str) -> str:
+    """Return the end of a message, which names the record."""
     return f"[{printable(key, limit=60)}]"
 
 

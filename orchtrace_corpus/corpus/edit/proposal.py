@@ -1,14 +1,22 @@
-"""An edit of the data files: its changes, what it breaks, and whether it may be written.
+"""Edits of the data files: `judge` finds the effects of a `Proposal` without touching the disk, and `write` writes it.
 
-`judge` examines a `Proposal` without touching the disk; `write` writes it. Only problems that an edit adds can stop it,
-never those that the corpus had before.
+Only problems that an edit adds can stop it, never problems that the corpus had before.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from orchtrace_corpus.base.errors import CommandUseError, MalformedCorpusError
 from orchtrace_corpus.base.files import Document, write_stale
-from orchtrace_corpus.base.findings import Finding, Severity, has_errors, is_malformed, new_findings, printable, quote
+from orchtrace_corpus.base.findings import (
+    Finding,
+    Location,
+    Severity,
+    has_errors,
+    is_malformed,
+    new_findings,
+    printable,
+    quote,
+)
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import MAX_LINES, first_and_more
 from orchtrace_corpus.base.yamlfile import reader
@@ -26,7 +34,7 @@ from orchtrace_corpus.corpus.model.store import CorpusFiles
 
 
 class Target(NamedTuple):
-    """The record that an edit is about, its position in its file (from 0), and the file's path below the folder."""
+    """The record that an edit changes, its position in its file (from 0), and the file's path below the folder."""
 
     record: Record
     position: int
@@ -39,10 +47,10 @@ class Proposal(NamedTuple):
     Attributes:
         texts: The new text of each file, by its path below the corpus's folder.
         added: The new records.
-        changed: The records that change, as they were.
-        removed: The records that are removed.
-        changes: If fields of one record change: their new values; None for a removed field.
-        promoted: The ids of exclusions that become papers, by the papers' keys.
+        changed: The changed records, before the change.
+        removed: The removed records.
+        changes: If fields of one record change, their new values; None for a removed field.
+        promoted: The ids of the exclusions that become papers, by the papers' keys.
     """
 
     texts: Mapping[str, str]
@@ -60,10 +68,10 @@ class Judgement(NamedTuple):
         root: The corpus's folder.
         proposal: The proposal.
         documents: The files that change, in the order of writing.
-        new: The findings in the records that the edit adds.
-        broken: The findings that it adds in other data files, such as failing claims. Empty if the records have errors
-            with the edit or without it.
-        falling: The claims that the edit makes fall over the current pool only.
+        new: The findings about papers and exclusions that the edit adds.
+        broken: The findings in other data files that the edit adds, such as failing claims. Empty if the records have
+            errors with the edit or without it.
+        falling: The claims that the edit makes fail over the pool of today, but not as they are written.
     """
 
     root: str
@@ -75,7 +83,7 @@ class Judgement(NamedTuple):
 
     @property
     def is_allowed(self) -> bool:
-        """Return True if the edit may be written: it adds no error."""
+        """True if the edit may be written, because it adds no error to papers and exclusions."""
         return not has_errors(self.new)
 
     @property
@@ -85,7 +93,7 @@ class Judgement(NamedTuple):
 
 
 def load_editable(root: str) -> CorpusFiles:
-    """Read a corpus for an edit, which also notices if somebody else changes a file meanwhile.
+    """Read a corpus for an edit. Nodes of records are kept, so that `raw_records` need not parse the files again.
 
     Raises:
         DataFileError: A data file is missing or cannot be read.
@@ -96,23 +104,26 @@ def load_editable(root: str) -> CorpusFiles:
     for file in files:
         file.on_record = file.kept.append
     loaded = corpus.loaded
-    no_records = [
-        file.location(node.at) for file in files for node in file.kept if not isinstance(node, reader.Mapping)
-    ]
-    grave = [finding for finding in loaded.findings if is_malformed([finding]) or finding.location in no_records]
-    if loaded.pool is None or grave or no_records:
-        problems = [str(finding) for finding in (loaded.findings if loaded.pool is None else grave)]
-        shown = first_and_more(problems, MAX_LINES, "and {:,} more; corpus check data lists all")
-        raise MalformedCorpusError("\n".join(("the data cannot be edited before this is fixed:", *shown)))
+    not_mappings: list[Location] = []
+    for file in files:
+        not_mappings += [file.location(node.at) for node in file.kept if not isinstance(node, reader.Mapping)]
+    blocking = list(loaded.findings)
+    if loaded.pool is not None:
+        blocking = [finding for finding in blocking if is_malformed([finding]) or finding.location in not_mappings]
+    if loaded.pool is None or blocking or not_mappings:
+        lines = first_and_more(list(map(str, blocking)), MAX_LINES, "and {:,} more; corpus check data lists all")
+        raise MalformedCorpusError("\n".join(("the data cannot be edited before this is fixed:", *lines)))
     return corpus
 
 
 def find_target(pool: Pool, name: str) -> Target:
-    """Return the record with a key, id, identifier or URL; a `CommandUseError` unless there is exactly one."""
+    """Return the record with a key, id, identifier or URL; raise `CommandUseError` unless there is exactly one."""
     targets = [Target(paper, index, store.PAPERS) for index, paper in enumerate(pool.papers)]
-    targets += [Target(excluded, index, store.EXCLUSIONS) for index, excluded in enumerate(pool.exclusions)]
-    records = [target.record for target in targets if target.record.name == name] or find_records(pool, name)
-    matching = [target for target in targets if target.record in records]
+    targets += [Target(exclusion, index, store.EXCLUSIONS) for index, exclusion in enumerate(pool.exclusions)]
+    matching = [target for target in targets if target.record.name == name]
+    if not matching:
+        records = find_records(pool, name)
+        matching = [target for target in targets if target.record in records]
     if not matching:
         near = [f"{key} ({printable(title)})" for key, title in nearest_records(pool, name)]
         hint = f"Did you mean: {', '.join(near)}?" if near else "Try: corpus search WORDS, or corpus list."
@@ -145,32 +156,35 @@ def judge(corpus: CorpusFiles, proposal: Proposal) -> Judgement:
     if not documents:
         return Judgement(corpus.root, proposal)
     edited = CorpusFiles(corpus.root, {document.name: document.wanted.encode() for document in documents})
-    before, after = rules.check(corpus.loaded), rules.check(edited.loaded)
-    gained = {
+    before = rules.check(corpus.loaded)
+    after = rules.check(edited.loaded)
+    growth = {  # in records; the file that gains a record is written before the file that loses it
         store.PAPERS: len(edited.loaded.papers) - len(corpus.loaded.papers),
         store.EXCLUSIONS: len(edited.loaded.exclusions) - len(corpus.loaded.exclusions),
     }
-    documents.sort(key=lambda document: -gained.get(document.name, 0))
+    documents.sort(key=lambda document: -growth.get(document.name, 0))
     broken: list[Finding] = []
     falling: tuple[claims.Verdict, ...] = ()
     if not has_errors((*before, *after)):
         old_errors = _errors_in_other_files(corpus)
-        # A claim that failed before is not reported again, even with another message.
-        failing = {finding.record for finding in old_errors if finding.code == "C101"}
+        failed_before = {finding.record for finding in old_errors if finding.code == "C101"}
         added = new_findings(old_errors, _errors_in_other_files(edited))
-        broken = [finding for finding in added if finding.code != "C101" or finding.record not in failing]
+        # A claim that failed before is not reported again, even if its message has changed.
+        broken = [finding for finding in added if finding.code != "C101" or finding.record not in failed_before]
         verdicts = claims.evaluate(corpus.claims.claims, edited.pool)
-        old_verdicts = claims.evaluate(corpus.claims.claims, corpus.pool)
-        newly_falling = {*claims.falling_today(verdicts)} - {*claims.falling_today(old_verdicts)}
+        fell_before = claims.falling_today(claims.evaluate(corpus.claims.claims, corpus.pool))
+        newly_falling = set(claims.falling_today(verdicts)).difference(fell_before)
         falling = tuple(verdict for verdict in verdicts if verdict.claim.id in newly_falling)
-    return Judgement(corpus.root, proposal, tuple(documents), new_findings(before, after), tuple(broken), falling)
+    return Judgement(
+        corpus.root, proposal, tuple(documents), new=new_findings(before, after), broken=tuple(broken), falling=falling
+    )
 
 
 def write(judgement: Judgement) -> tuple[str, ...]:
     """Write an edit that is allowed, and return the paths of the written files.
 
-    All files are ready on the disk before the first is replaced. If the process is killed between two, a record that
-    moves from one to the other is in both, never in neither, and validation reports it.
+    All files are ready on the disk before the first is replaced. If the process is killed between two replacements, a
+    record that moves between files is in both of them, not in none, and `corpus check` reports it.
 
     Raises:
         DataFileError: A file cannot be written, or has changed since it was read.
@@ -181,65 +195,72 @@ def write(judgement: Judgement) -> tuple[str, ...]:
 def add(corpus: CorpusFiles, papers: Sequence[Paper], origins: Sequence[Candidate | Exclusion | None] = ()) -> Proposal:
     """Propose to add papers, in the order of their keys.
 
-    `origins` has the record that each was before, if any were: a candidate leaves its file; an exclusion stays, and
-    names the paper.
+    `origins` has for each paper the record that it was before: a candidate, which is removed, or an exclusion, which
+    stays and names the paper; None for a new paper. It is empty if all papers are new.
 
     Raises:
         DataFileError: Two records of a file share a line.
     """
     records = [fields(paper, corpus.pool.taxonomy) for paper in papers]
     texts = {store.PAPERS: edit_file(corpus, store.PAPERS, added=records)}
-    pairs = list(zip(origins, papers, strict=True)) if origins else []
-    promoted = {paper.key: origin for origin, paper in pairs if isinstance(origin, Exclusion)}
+    promoted: dict[str, Exclusion] = {}
+    decided: list[tuple[Candidate, Paper | None]] = []
+    for origin, paper in zip(origins or [None] * len(papers), papers, strict=True):
+        if isinstance(origin, Exclusion):
+            promoted[paper.key] = origin
+        elif origin is not None:
+            decided.append((origin, paper))
     if promoted:
-        places = {exclusion.id: place for place, exclusion in enumerate(corpus.pool.exclusions)}
-        changes = {places[exclusion.id]: {"promoted_to": key} for key, exclusion in promoted.items()}
+        indexes = {exclusion.id: index for index, exclusion in enumerate(corpus.pool.exclusions)}
+        changes = {indexes[exclusion.id]: {"promoted_to": key} for key, exclusion in promoted.items()}
         texts[store.EXCLUSIONS] = edit_file(corpus, store.EXCLUSIONS, changes=changes)
     ids = {key: exclusion.id for key, exclusion in promoted.items()}
     proposal = Proposal(texts, added=tuple(papers), changed=tuple(promoted.values()), promoted=ids)
-    decided = [(origin, paper) for origin, paper in pairs if isinstance(origin, Candidate)]
-    return _without_candidates(corpus, proposal, decided)
+    return _remove_candidates(corpus, proposal, decided)
 
 
 def exclude(corpus: CorpusFiles, exclusion: Exclusion, candidate: Candidate | None = None) -> Proposal:
     """Propose to add an exclusion to the log, and to remove the candidate that it was; errors are those of `add`."""
     text = edit_file(corpus, store.EXCLUSIONS, added=[fields(exclusion, corpus.pool.taxonomy)])
     proposal = Proposal({store.EXCLUSIONS: text}, added=(exclusion,))
-    return _without_candidates(corpus, proposal, [(candidate, None)] if candidate else [])
+    return _remove_candidates(corpus, proposal, [(candidate, None)] if candidate else [])
 
 
-def _without_candidates(
+def _remove_candidates(
     corpus: CorpusFiles, proposal: Proposal, decided: Sequence[tuple[Candidate, Paper | None]]
 ) -> Proposal:
-    """Add the removal of decided candidates, each with its paper; disagreements of readers become open disputes.
+    """Add to a proposal the removal of decided candidates, each with its paper (None if it was excluded).
 
-    Their file is written last: a process that is killed before leaves both records, and validation reports them.
+    Disagreements of readers become open disputes. The file of candidates is written last: if the process is killed
+    before, both records exist, and `corpus check` reports it.
     """
     if not decided:
         return proposal
-    tags = disputes.disputable(corpus.pool.taxonomy)
-    new = [
-        dispute_fields(dispute) for was, paper in decided if paper for dispute in was.remaining_disputes(paper, tags)
-    ]
+    facets_by_tag = disputes.disputable(corpus.pool.taxonomy)
+    new_disputes: list[dict[str, Value]] = []
+    for candidate, paper in decided:
+        if paper is not None:
+            new_disputes += map(dispute_fields, candidate.remaining_disputes(paper, facets_by_tag))
     texts = dict(proposal.texts)
-    if new:
-        texts[store.DISPUTES] = edit_file(corpus, store.DISPUTES, added=new)
+    if new_disputes:
+        texts[store.DISPUTES] = edit_file(corpus, store.DISPUTES, added=new_disputes)
     names = {candidate.name for candidate, _ in decided}
-    positions = [at for at, candidate in enumerate(corpus.candidates.items) if candidate.name in names]
-    return proposal._replace(texts={**texts, store.CANDIDATES: _without(corpus, store.CANDIDATES, positions)})
+    indexes = [index for index, candidate in enumerate(corpus.candidates.items) if candidate.name in names]
+    texts[store.CANDIDATES] = _remove_records(corpus, store.CANDIDATES, indexes)
+    return proposal._replace(texts=texts)
 
 
-def _without(corpus: CorpusFiles, path: str, positions: Iterable[int]) -> str:
-    """Return the text of a data file without the records at some positions."""
+def _remove_records(corpus: CorpusFiles, path: str, indexes: Iterable[int]) -> str:
+    """Return the text of a data file without some records."""
     file = corpus.file(path)
-    for position in sorted(positions, reverse=True):
-        file = YamlFile(file.path, remove_record(file, position).encode())
+    for index in sorted(indexes, reverse=True):  # the last first, so that the other indexes stay valid
+        file = YamlFile(file.path, remove_record(file, index).encode())
     return file.text
 
 
 def demote(corpus: CorpusFiles, target: Target, excluded: Proposal) -> Proposal:
     """Add the removal of a paper to the proposal that records its exclusion; errors are those of `remove`."""
-    texts = {target.path: _without(corpus, target.path, [target.position]), **excluded.texts}
+    texts = {target.path: _remove_records(corpus, target.path, [target.position]), **excluded.texts}
     return excluded._replace(texts=texts, removed=(target.record,))
 
 
@@ -250,16 +271,17 @@ def change(corpus: CorpusFiles, target: Target, changes: Mapping[str, Value | No
 
 
 def remove(corpus: CorpusFiles, targets: Sequence[Target], *, unpublished: bool = False) -> Proposal:
-    """Propose to remove records; `unpublished` allows the newest exclusion, whose id nobody has seen.
+    """Propose to remove records; `unpublished` also allows to remove the newest exclusion.
 
-    A `CommandUseError` refuses a paper that was promoted from an exclusion, and an exclusion whose id would be reused.
+    Raises:
+        CommandUseError: A paper was promoted from an exclusion, or the id of an exclusion would be used again.
     """
     exclusions = [target.record for target in targets if isinstance(target.record, Exclusion)]
-    remaining = (int(exclusion.id[1:] or 0) for exclusion in corpus.pool.exclusions if exclusion not in exclusions)
+    remaining = [int(exclusion.id[1:] or 0) for exclusion in corpus.pool.exclusions if exclusion not in exclusions]
     next_number = max(remaining, default=0) + 1
-    positions: dict[str, list[int]] = {}
-    for record, position, path in targets:
-        positions.setdefault(path, []).append(position)
+    indexes_by_path: dict[str, list[int]] = {}
+    for record, index, path in targets:
+        indexes_by_path.setdefault(path, []).append(index)
         if isinstance(record, Paper):
             origins = [exclusion.id for exclusion in corpus.pool.exclusions if exclusion.promoted_to == record.key]
             if origins:
@@ -274,12 +296,12 @@ def remove(corpus: CorpusFiles, targets: Sequence[Target], *, unpublished: bool 
         if number > next_number:
             message = f"{record.id} keeps the ids below it from being given again: E{next_number:03} was used before"
             raise CommandUseError(message, "Correct the record in data/exclusions.yaml instead.")
-    texts = {path: _without(corpus, path, places) for path, places in positions.items()}
+    texts = {path: _remove_records(corpus, path, indexes) for path, indexes in indexes_by_path.items()}
     return Proposal(texts, removed=tuple(target.record for target in targets))
 
 
 def _errors_in_other_files(corpus: CorpusFiles) -> list[Finding]:
-    """Return the errors in the files other than the papers, and the candidates that a record decides (D112)."""
+    """Return the errors in other files than the papers, and D112: candidates with the title of a paper or exclusion."""
     rows = [row for row in store.DATA_FILES if row.path != store.PAPERS]
     findings = [finding for row in rows for finding in corpus.findings_of(row)]
     return [finding for finding in findings if finding.severity is Severity.ERROR or finding.code == "D112"]

@@ -1,15 +1,15 @@
-"""Set tags of a record, each word as in the filter language, and add evidence for them.
+"""Set tags of a record and add evidence for them; record disagreements of second readers as disputes.
 
-field=term         one term, spelled as `tagging` reads it
-field=a,b          several terms, for a field of kind `many`
-field=NA           coded as not applicable
+Tags are set by words:
+
+field=term         one term, by its id, label or code
+field=a,b          several terms, for a facet of kind `many`
+field=NA           not applicable
 field=             remove the tag, if it is optional
-code=URL           another settable field (`settable_fields`), likewise
-term=level         one level of a field of kind `levels`, such as stop=explicit; its other levels stay
-term=none          this term does not arise; also term=
-field=none         no term of a field of kind `levels` arises
-
-Disagreements of second readers about tags are recorded as disputes.
+code=URL           set another field (`settable_fields`); without a value, remove it
+term=level         the level of one term of a facet of kind `levels`, such as stop=explicit; other terms stay
+term=none          the record does not have this term; also term=
+field=none         the record has no term of a facet of kind `levels`
 """
 
 import re
@@ -29,7 +29,7 @@ from orchtrace_corpus.corpus.analysis.attributes import (
     paper_attributes,
 )
 from orchtrace_corpus.corpus.analysis.coding import Sheet
-from orchtrace_corpus.corpus.edit.edits import plain_value, raw_records
+from orchtrace_corpus.corpus.edit.edits import comparable, raw_records
 from orchtrace_corpus.corpus.edit.proposal import Proposal, Target, change
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING, Argument, Dispute, Reading, State, disputable, value_of
 from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, PAPER_FIELDS, RecordField
@@ -45,10 +45,10 @@ from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.tagging import read_level, read_tag, read_value, settable_fields, sort_levels
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 
-_TEXTS = {
+_TEXT_FIELDS = {
     field.name: field for field in (*PAPER_FIELDS, *EXCLUSION_FIELDS) if field.name in ("summary", "notes", "reason")
 }
-"""Text fields of a record that are set like tags."""
+"""Text fields of a record that can be set like tags, by name."""
 
 _INSTRUCTIONS = {
     "waive": "Write it into the record in the file: waive: [{code: CODE, why: ...}]",
@@ -58,7 +58,7 @@ _INSTRUCTIONS = {
 
 
 def tag(corpus: CorpusFiles, target: Target, words: Iterable[str], evidence: Evidence | None = None) -> Proposal:
-    """Propose new tags of a record, one for each word, and an item of evidence; without `tags`, it supports the new.
+    """Propose new tags of a record, one for each word, and an item of evidence (for the new tags if it names none).
 
     Raises:
         CommandUseError: A word sets nothing, or the evidence is incomplete.
@@ -67,9 +67,10 @@ def tag(corpus: CorpusFiles, target: Target, words: Iterable[str], evidence: Evi
     taxonomy = corpus.pool.taxonomy
     is_paper = isinstance(target.record, Paper)
     facets = taxonomy.papers if is_paper else taxonomy.exclusions
-    attributes = (paper_attributes if is_paper else exclusion_attributes)(taxonomy)
+    attributes = paper_attributes(taxonomy) if is_paper else exclusion_attributes(taxonomy)
     present = raw_records(corpus.file(target.path))[target.position]
-    settable = {name: field for name, field in {**settable_fields(taxonomy), **_TEXTS}.items() if name in attributes}
+    settable = {**settable_fields(taxonomy), **_TEXT_FIELDS}
+    settable = {name: field for name, field in settable.items() if name in attributes}
     changes = _read_assignments(words, facets, attributes, present, settable)
     if evidence is not None:
         if not is_paper:
@@ -84,40 +85,46 @@ def tag(corpus: CorpusFiles, target: Target, words: Iterable[str], evidence: Evi
             message = f"the evidence of {target.record.name} is not a list"
             raise DataFileError(message, "Fix it first; see corpus check data.")
         changes["evidence"] = [*items, evidence_fields(evidence)]
-    differing = {
-        field: value for field, value in changes.items() if plain_value(value) != plain_value(present.get(field))
-    }
-    return change(corpus, target, differing)
+    changes = {field: value for field, value in changes.items() if comparable(value) != comparable(present.get(field))}
+    return change(corpus, target, changes)
 
 
 def refuse_published(
     paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonomy, before: Paper, evidence: Evidence | None
 ) -> None:
-    """Refuse to change published tags, since every published count must be reproduced.
+    """Refuse to change published tags, because the corpus must reproduce every published count.
 
-    The published values are those of `before`, the paper in the last commit. The hint of the `CommandUseError` is the
-    command that records the new value as another reading, with the evidence given for it.
+    The published values are those of `before`, the paper in the last commit.
+
+    Raises:
+        CommandUseError: A published tag changes. The hint is the command that records the new value, and the evidence
+            for it, as another reading.
     """
     published = {column.field for column in taxonomy.published} & paper.tags.keys() & changes.keys()
-    readings = {}
+    new_values = {}
     for field, facet in disputable(taxonomy).items():
-        if field in published and (new := str(changes[field] or NOT_APPLICABLE)) != value_of(before, facet, field):
-            readings[field] = new
-    if readings:
+        if field in published:
+            new_value = str(changes[field] or NOT_APPLICABLE)
+            if new_value != value_of(before, facet, field):
+                new_values[field] = new_value
+    if new_values:
         why = shlex.quote(evidence.note) if evidence else "TEXT"
         source = shlex.quote(evidence.source) if evidence and evidence.source else "URL"
-        assignments = (f"{field}={new}" for field, new in readings.items())
-        commands = (f"corpus dispute {paper.key} {each} --why {why} --source {source}" for each in assignments)
-        message = f"{paper.key} is in the published pool, whose tags stay as published: {', '.join(readings)}"
-        raise CommandUseError(message, "\n".join(("Record the other reading instead:", *commands)))
+        lines = ["Record the other reading instead:"]
+        for field, new_value in new_values.items():
+            lines.append(f"corpus dispute {paper.key} {field}={new_value} --why {why} --source {source}")
+        message = f"{paper.key} is in the published pool, whose tags stay as published: {', '.join(new_values)}"
+        raise CommandUseError(message, "\n".join(lines))
 
 
 def remarks(paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonomy) -> Iterator[str]:
-    """Yield a remark if evidence of the paper, as it was, is for a tag that changes."""
-    tagged = {facet.field for facet in taxonomy.papers if facet.field in changes and facet.field in paper.tags}
-    changed = tagged | {name for name in taxonomy.facts if name in changes and paper.value(name)}
-    items = enumerate(paper.evidence, 1)
-    numbers = [str(at) for at, item in items if item.verdict is EvidenceVerdict.SUPPORTED and changed & {*item.tags}]
+    """Yield a remark if some evidence of the paper, before the change, is for a value that changes."""
+    changed = {facet.field for facet in taxonomy.papers if facet.field in changes and facet.field in paper.tags}
+    changed |= {name for name in taxonomy.facts if name in changes and paper.value(name)}
+    numbers = []
+    for number, item in enumerate(paper.evidence, 1):
+        if item.verdict is EvidenceVerdict.SUPPORTED and not changed.isdisjoint(item.tags):
+            numbers.append(str(number))
     if numbers:
         advice = "is for the old value; change it, or add --evidence"
         if "evidence" in changes:
@@ -126,7 +133,7 @@ def remarks(paper: Paper, changes: Mapping[str, Value | None], taxonomy: Taxonom
 
 
 def refuse_unknown_facets(names: Iterable[str], taxonomy: Taxonomy) -> None:
-    """Refuse, with a `CommandUseError`, fields that evidence cannot support."""
+    """Raise `CommandUseError` for a field that evidence cannot support."""
     fields = [*(facet.field for facet in taxonomy.papers), *taxonomy.facts]
     for name in names:
         if name not in fields:
@@ -135,7 +142,7 @@ def refuse_unknown_facets(names: Iterable[str], taxonomy: Taxonomy) -> None:
 
 def _require_complete(evidence: Evidence, taxonomy: Taxonomy) -> None:
     missing = [] if evidence.source else ["source"]
-    required = (facet.field for facet in taxonomy.evidence if facet.required)
+    required = [facet.field for facet in taxonomy.evidence if facet.required]
     missing += [name for name in required if name not in evidence.more and not getattr(evidence, name, "")]
     if missing:
         options = ", ".join(f"--evidence-{name.replace('_', '-')}" for name in missing)
@@ -151,28 +158,34 @@ def _read_assignments(
     present: Mapping[str, object],
     settable: Mapping[str, RecordField],
 ) -> dict[str, Value | None]:
-    """Return the new values by field, None to remove one; levels that no word names stay as in `present`."""
+    """Return the new values by field, None for a removed field; terms that no word names keep their level.
+
+    `present` has the values of the record as YAML, `settable` the fields without terms that can be set.
+    """
     tags: dict[str, Value | None] = {}
     names: set[str] = set()
     for word in words:
         match = re.fullmatch(r"\s*(?P<name>[A-Za-z][\w-]*)\s*=(?P<value>[^=].*|)", word, re.DOTALL)
         if match is None:
             raise CommandUseError(f"{quote(word)} sets no tag", "Write field=value; corpus terms shows the fields.")
-        name, value = match["name"].replace("-", "_").lower(), match["value"].strip()
+        name = match["name"].replace("-", "_").lower()
+        value = match["value"].strip()
+        facet: Facet | None = None
         if name in settable:
-            attribute, facet = attributes[name], None
+            attribute = attributes[name]
         else:
             attribute, facet = _find_facet(name, facets, attributes, settable)
         if attribute.name in names:
             raise CommandUseError(f"{attribute.name} is set twice", "Set it once; write several terms as a,b.")
         names.add(attribute.name)
         if facet is None:
-            new = read_value(settable[name], value) if value else None
-            tags[name] = (list(new) or None) if isinstance(new, tuple) else new
-        elif attribute.facet is None:
+            field_value = read_value(settable[name], value) if value else None
+            tags[name] = (list(field_value) or None) if isinstance(field_value, tuple) else field_value
+        elif attribute.facet is None:  # a term with a level
             tag = tags.get(facet.field, present.get(facet.field))
-            levels = {str(term): str(level) for term, level in tag.items()} if isinstance(tag, Mapping) else {}
-            levels.pop(attribute.name, None)
+            levels: dict[str, str] = {}
+            if isinstance(tag, Mapping):
+                levels = {str(term): str(level) for term, level in tag.items() if term != attribute.name}
             if value:
                 with _explain(facet.levels):
                     levels[attribute.name] = read_level(facet, value)
@@ -193,24 +206,26 @@ def _read_assignments(
 def _find_facet(
     name: str, facets: tuple[Facet, ...], attributes: Attributes, settable: Iterable[str]
 ) -> tuple[Attribute, Facet]:
-    """Return the attribute of a name, and its facet: the facet itself, or that of a term with levels."""
-    by_name = {facet.field: facet for facet in facets}
-    by_name |= {term.id: facet for facet in facets if facet.kind is Kind.LEVELS for term in facet.terms}
-    hint = _INSTRUCTIONS.get(name, "Change it in the file itself; corpus check data checks it.")
-    if (name in attributes or name in _INSTRUCTIONS) and name not in by_name:
+    """Return the attribute with a name, which is a facet or a term with levels, and the facet."""
+    facets_by_name = {facet.field: facet for facet in facets}
+    for facet in facets:
+        if facet.kind is Kind.LEVELS:
+            facets_by_name.update((term.id, facet) for term in facet.terms)
+    if (name in attributes or name in _INSTRUCTIONS) and name not in facets_by_name:
+        hint = _INSTRUCTIONS.get(name, "Change it in the file itself; corpus check data checks it.")
         raise CommandUseError(f"{name} is not a tag but another field", hint)
-    settable_attributes = {name: attributes[name] for name in (*by_name, *settable)}
+    candidates = {name: attributes[name] for name in (*facets_by_name, *settable)}  # for the suggestion in the error
     try:
-        attribute = find(name, settable_attributes)
+        attribute = find(name, candidates)
     except CommandUseError as error:
         hint = "corpus terms shows the fields, corpus terms FIELD the terms of one."
         raise CommandUseError(str(error), hint) from error
-    return attribute, by_name[attribute.name]
+    return attribute, facets_by_name[attribute.name]
 
 
 @contextmanager
 def _explain(allowed: tuple[Term, ...]) -> Iterator[None]:
-    """Add to the refusal of a term what the terms mean."""
+    """Add the definitions of the allowed terms to the error about an unknown term."""
     try:
         yield
     except CommandUseError as error:
@@ -218,9 +233,9 @@ def _explain(allowed: tuple[Term, ...]) -> Iterator[None]:
 
 
 class DisputeChanges(NamedTuple):
-    """Changes of the disputes on record: new ones, and changed fields of present ones by index.
+    """New disputes, and the changed fields of recorded disputes by their index.
 
-    No dispute can be about the tags `left_out` (key and field), since they have several terms.
+    `left_out` has the key and the field of tags that cannot be disputed, because they have several terms.
     """
 
     added: list[dict[str, Value]]
@@ -240,42 +255,48 @@ def propose_disputes(
 ) -> DisputeChanges:
     """Return the disputes that follow if readers' sheets differ from the corpus's own tags.
 
-    A name of `merges`, such as `learned`, stands for any of its terms, so it does not contradict them. A reading that
-    is on record is not added again, except `by_name`: then its new reader is. A new reading opens a settled dispute.
-    The `source` defaults to the readers' names.
+    Args:
+        corpus: The tags of the corpus as a sheet.
+        sheets: The sheets of the readers.
+        merges: Names that stand for several terms, such as `learned`; such a code does not contradict these terms.
+        recorded: The disputes of the corpus.
+        taxonomy: The vocabulary.
+        source: The source of new disputes; the readers' names by default.
+        by_name: Whether a new reader of a recorded value is added. A new value always is, and opens the dispute again.
     """
-    tags, source = disputable(taxonomy), source or " and ".join(sheet.name for sheet in sheets)
-    places = {(dispute.record, dispute.tag): index for index, dispute in enumerate(recorded)}
-    proposed = DisputeChanges([], {}, [])
+    facets_by_tag = disputable(taxonomy)
+    source = source or " and ".join(sheet.name for sheet in sheets)
+    indexes = {(dispute.record, dispute.tag): index for index, dispute in enumerate(recorded)}
+    proposed = DisputeChanges(added=[], extended={}, left_out=[])
     for key, own_tags in corpus.codes.items():
         for column, value in own_tags.items():
-            readings = _other_readings(key, column, value, sheets, merges)
-            if not readings:
+            readers_by_values = _contradicting_readers(key, column, value, sheets, merges)
+            if not readers_by_values:
                 continue
-            if column not in tags:
+            if column not in facets_by_tag:
                 proposed.left_out.append((key, column))
                 continue
             coded = [sheet for sheet in sheets if column in sheet.codes.get(key, {})]
             arguments = tuple(Argument(sheet.name, sheet.notes[key], source) for sheet in coded if key in sheet.notes)
-            if (key, column) not in places:
+            if (key, column) not in indexes:
                 agreeing = [sheet.name for sheet in coded if sheet.codes[key][column] == value]
-                readers = {value: " and ".join(("the corpus", *agreeing)), **readings}
-                all_readings = tuple(Reading(tuple(values.split(",")), names) for values, names in readers.items())
+                readers_by_values = {value: " and ".join(("the corpus", *agreeing)), **readers_by_values}
+                readings = tuple(Reading(tuple(values.split(",")), by) for values, by in readers_by_values.items())
                 reason = "Not decided yet; this value is kept until then."
-                dispute = Dispute(key, column, value, all_readings, reason, source)
-                proposed.added.append(dispute_fields(dispute._replace(arguments=arguments)))
+                dispute = Dispute(key, column, value, readings, reason, source, arguments=arguments)
+                proposed.added.append(dispute_fields(dispute))
                 continue
-            index = places[key, column]
+            index = indexes[key, column]
             dispute = recorded[index]
-            on_record = {",".join(reading.values): reading.by for reading in dispute.readings}
-            new: dict[str, str] = {}
-            for values, reader in readings.items():
-                present = on_record[values].split(" and ") if values in on_record else []
-                names = dict.fromkeys((*present, *reader.split(" and ")))
+            recorded_readers = {",".join(reading.values): reading.by for reading in dispute.readings}
+            new_readers: dict[str, str] = {}
+            for values, by in readers_by_values.items():
+                present = recorded_readers[values].split(" and ") if values in recorded_readers else []
+                names = dict.fromkeys((*present, *by.split(" and ")))
                 if not present or (by_name and len(names) > len(present)):
-                    new[values] = " and ".join(names)
-            if new:
-                changes: dict[str, Value] = {"readings": {**on_record, **new}}
+                    new_readers[values] = " and ".join(names)
+            if new_readers:
+                changes: dict[str, Value] = {"readings": {**recorded_readers, **new_readers}}
                 if dispute.state is State.SETTLED:
                     changes["state"] = State.OPEN.value
                 if dispute.arguments or arguments:
@@ -284,13 +305,14 @@ def propose_disputes(
     return proposed
 
 
-def _other_readings(
+def _contradicting_readers(
     key: str, column: str, value: str, sheets: Sequence[Sheet], merges: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
-    """Return the readers of each value that contradicts the corpus's own, by that value."""
-    readers: dict[str, list[str]] = {}
+    """Return the readers whose code contradicts the corpus's value, joined by `and`, by their values, joined by `,`."""
+    names_by_values: dict[str, list[str]] = {}
     for sheet in sheets:
         code = sheet.codes.get(key, {}).get(column)
         if code is not None and value not in (code, *merges.get(code, ())):
-            readers.setdefault(",".join(merges.get(code, (code,))), []).append(sheet.name)
-    return {values: " and ".join(names) for values, names in readers.items()}
+            values = ",".join(merges.get(code, (code,)))
+            names_by_values.setdefault(values, []).append(sheet.name)
+    return {values: " and ".join(names) for values, names in names_by_values.items()}

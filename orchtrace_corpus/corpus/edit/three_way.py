@@ -1,13 +1,12 @@
 """Merge three versions of a data file, as git does, without losing anything of either side.
 
-A record, a field, or a level of a field of kind `levels` that only one side changed is taken from that side. If both
-changed it differently, the text holds both values between git's markers. Comments go with the field or record below
-them. Two exclusions with one id, added on different sides, both stay.
+A record, a field, or the level of a term that only one side changed is taken from that side. If both changed it
+differently, the text holds both values between git's markers. A comment belongs to the field or record below it. If
+both sides added an exclusion under the same id, both exclusions stay, one of them under a new id.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import count
 
 from orchtrace_corpus.base.annotations import TypeVar
 from orchtrace_corpus.base.errors import DataFileError
@@ -20,14 +19,14 @@ from orchtrace_corpus.base.yamlfile.writer import Style, field_lines, rank
 from orchtrace_corpus.corpus.model.metadata import Metadata, encode
 
 _T = TypeVar("_T")
-_ABOUT_THE_FILE = ("the comments at the head", "the comments at the end")
-_ANSWER = "arXiv's answer"
+_HEAD_COMMENTS = "the comments at the head"
+_FINAL_COMMENTS = "the comments at the end"
 _RUN = "the run of "
 _FIELD = re.compile(r"  ([^\s#-][^:]*):")
 
 
 class Conflict(NamedTuple):
-    """A record that both sides changed or added, and the fields that differ; none if one side removed it."""
+    """A record that both sides changed or added, and the fields that differ; no fields if one side removed it."""
 
     name: str
     fields: tuple[str, ...]
@@ -35,51 +34,69 @@ class Conflict(NamedTuple):
 
 
 class ThreeWay(NamedTuple):
-    """The merged text, the conflicts in it, and new ids of exclusions of theirs, by the ids that ours uses, too."""
+    """The merged text, the conflicts in it, and the new ids of their exclusions, by their ids that ours uses, too."""
 
     text: str
     conflicts: tuple[Conflict, ...] = ()
     ids: Mapping[str, str] = {}
 
 
-def merge_versions(style: Style, names: Sequence[str], base: str, ours: str, theirs: str) -> ThreeWay:
+def merge_versions(style: Style, key_fields: Sequence[str], base: str, ours: str, theirs: str) -> ThreeWay:
     """Merge three versions of a data file, each in canonical form or with a blank line between its records.
 
-    `names` are the fields that tell records apart. Without any, records never change, such as runs of searches: the
-    merged file has those of both sides, by day. A `DataFileError` says that a record is unnamed, has the name of
-    another, or shares a line with it.
+    `key_fields` are the fields that distinguish records. If there are none, records such as runs of searches never
+    change: the merged file has the records of both sides, sorted by day.
+
+    Raises:
+        DataFileError: A record has no name, has the name of another record, or shares a line with one.
     """
-    before, own, theirs_blocks = (_blocks(text, names) for text in (base, ours, theirs))
-    other, ids = _renumbered(before, own, theirs_blocks)
+    before = _blocks(base, key_fields)
+    own = _blocks(ours, key_fields)
+    other = _blocks(theirs, key_fields)
+    new_ids = _new_ids(before, own, other)
+    for old_id, new_id in new_ids.items():
+        other[new_id] = re.sub("- id: .*", f"- id: {new_id}", other.pop(old_id), count=1)
+
+    def sort_key(name: str) -> tuple[str, int]:
+        return name if style.key else _day(name), _number(name)
+
     blocks: dict[str, str] = {}
     conflicts = []
-    for name in sorted({**own, **other}, key=lambda name: (name if style.key else _day(name), _number(name))):
+    for name in sorted({**own, **other}, key=sort_key):
         sides = before.get(name), own.get(name), other.get(name)
-        resolved = _resolve(*sides)
-        if resolved is None:
+        if _is_conflict(*sides):
             blocks[name], fields = _merge_record(style, *sides)
             if fields is not None:
-                conflicts.append(Conflict(name, fields, sides[0] is None))
-        elif resolved[0] is not None:
-            blocks[name] = resolved[0]
-    head, foot = (blocks.pop(name, "") for name in _ABOUT_THE_FILE)
-    text = "\n".join(part for part in (head, *(blocks.values() or ("[]\n",)), foot) if part)
-    return ThreeWay(text, tuple(conflicts), ids)
+                conflicts.append(Conflict(name, fields, is_new=name not in before))
+        else:
+            block = _changed(*sides)
+            if block is not None:
+                blocks[name] = block
+    head = blocks.pop(_HEAD_COMMENTS, "")
+    foot = blocks.pop(_FINAL_COMMENTS, "")
+    records = list(blocks.values()) or ["[]\n"]
+    return ThreeWay("\n".join(part for part in (head, *records, foot) if part), tuple(conflicts), new_ids)
 
 
 def merge_arxiv(base: Mapping[str, Metadata], ours: Mapping[str, Metadata], theirs: Mapping[str, Metadata]) -> ThreeWay:
-    """Merge three versions of arXiv's metadata, paper by paper."""
-    sides: tuple[dict[str, Metadata], dict[str, Metadata]] = ({}, {})
+    """Merge three versions of arXiv's metadata, by arXiv id."""
+    our_merged: dict[str, Metadata] = {}  # differs from `their_merged` only in conflicts
+    their_merged: dict[str, Metadata] = {}
     conflicts = []
-    for name in sorted({*ours, *theirs}):
-        resolved = _resolve(base.get(name), ours.get(name), theirs.get(name))
-        if resolved is None:
-            conflicts.append(Conflict(name, (_ANSWER,), name not in base))
-        for side, answer in zip(sides, resolved * 2 if resolved else (ours.get(name), theirs.get(name)), strict=True):
-            if answer is not None:
-                side[name] = answer
-    own, other = (re.split(r'(?m)^(?=    "|  \})', encode(side)) for side in sides)
-    return ThreeWay(with_markers(own, other), tuple(conflicts))
+    for arxiv_id in sorted({*ours, *theirs}):
+        own = ours.get(arxiv_id)
+        other = theirs.get(arxiv_id)
+        if _is_conflict(base.get(arxiv_id), own, other):
+            conflicts.append(Conflict(arxiv_id, ("arXiv's answer",), is_new=arxiv_id not in base))
+        else:
+            own = other = _changed(base.get(arxiv_id), own, other)
+        if own is not None:
+            our_merged[arxiv_id] = own
+        if other is not None:
+            their_merged[arxiv_id] = other
+    piece_start = r'(?m)^(?=    "|  \})'  # a paper, or the end of the papers
+    our_pieces = re.split(piece_start, encode(our_merged))
+    return ThreeWay(with_markers(our_pieces, re.split(piece_start, encode(their_merged))), tuple(conflicts))
 
 
 def with_markers(ours: Sequence[str], theirs: Sequence[str]) -> str:
@@ -88,32 +105,47 @@ def with_markers(ours: Sequence[str], theirs: Sequence[str]) -> str:
 
     parts: list[str] = []
     for kind, start, end, their_start, their_end in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
-        own, other = ours[start:end], theirs[their_start:their_end]
-        parts += own if kind == "equal" else ("<<<<<<< ours\n", *own, "=======\n", *other, ">>>>>>> theirs\n")
+        own = ours[start:end]
+        if kind == "equal":
+            parts += own
+        else:
+            parts += ("<<<<<<< ours\n", *own, "=======\n", *theirs[their_start:their_end], ">>>>>>> theirs\n")
     return "".join(parts)
 
 
-def _blocks(text: str, names: Sequence[str]) -> dict[str, str]:
-    """Return the parts of a file: each record by its name, and the comments about the file."""
+def _blocks(text: str, key_fields: Sequence[str]) -> dict[str, str]:
+    """Return the parts of a file: each record by its name, and the comments at the head and at the end."""
     blocks: dict[str, str] = {}
+    has_record = False
     for part in text.strip("\n").split("\n\n"):
         lines = [line for line in part.splitlines(keepends=True) if line.strip() not in ("", "[]")]
         block = "".join(lines).rstrip("\n") + "\n"
         if all(line.startswith("#") for line in lines):
-            name = _ABOUT_THE_FILE[any(name not in _ABOUT_THE_FILE for name in blocks)]
+            name = _FINAL_COMMENTS if has_record else _HEAD_COMMENTS
             if lines:
-                blocks[name] = "\n".join(filter(None, (blocks.get(name), block)))
+                blocks[name] = f"{blocks[name]}\n{block}" if name in blocks else block
             continue
+        has_record = True
         nodes = list(YamlFile("", block.encode()).records())
-        fields = _fields(block) if len(nodes) == 1 and lines[-1][0] in " -" else {}
-        name = ".".join(str(fields[name]) for name in names if name in fields)
-        if not names and fields:
-            runs = (f"{_RUN}{fields.get('day', '')} {number} {fields}" for number in count())
-            name = next(run for run in runs if run not in blocks)
+        is_one_record = len(nodes) == 1 and lines[-1][0] in " -"
+        fields = _fields(block) if is_one_record else {}
+        name = ".".join(str(fields[field]) for field in key_fields if field in fields)
+        if not key_fields and fields:
+            name = _run_name(fields, blocks)
         if not name or name in blocks:
             raise DataFileError(f"{quote(name)} names no record, or two", "See corpus check data.")
         blocks[name] = block
     return blocks
+
+
+def _run_name(fields: Mapping[str, object], blocks: Mapping[str, str]) -> str:
+    """Return an unused name of a run of searches; it begins with the day, and equal runs get numbers."""
+    number = 0
+    while True:
+        name = f"{_RUN}{fields.get('day', '')} {number} {fields}"
+        if name not in blocks:
+            return name
+        number += 1
 
 
 def _day(name: str) -> str:
@@ -126,28 +158,35 @@ def _number(name: str) -> int:
     return int(name[1:]) if name[:1] == "E" and name[1:].isdecimal() else 0
 
 
-def _resolve(base: _T, ours: _T, theirs: _T) -> tuple[_T] | None:
-    """Return the value, in a tuple, if only one side changed it, or both alike; None for a conflict."""
-    if ours in (theirs, base):
-        return (theirs,)
-    return (ours,) if theirs == base else None
+def _is_conflict(base: _T, ours: _T, theirs: _T) -> bool:
+    """Return True if both sides changed a value, and differently; None means that a side does not have it."""
+    return ours not in (base, theirs) and theirs != base
 
 
-def _renumbered(
-    base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Return their blocks, with free ids for new exclusions whose ids ours gives to other works; and the new ids."""
-    free = count(max((_number(name) for name in (*base, *ours, *theirs)), default=0) + 1)
-    shared = (name for name in theirs if _number(name) and name in ours and name not in base)
-    works = ((name, [_fields(side[name]).get("identifier") for side in (ours, theirs)]) for name in shared)
-    ids = {name: f"E{next(free):03}" for name, (own, other) in works if own != other}
-    blocks = {name: block for name, block in theirs.items() if name not in ids}
-    return blocks | {new: re.sub("- id: .*", f"- id: {new}", theirs[old], count=1) for old, new in ids.items()}, ids
+def _changed(base: _T, ours: _T, theirs: _T) -> _T:
+    """Return the value after the change of either side; there must be no conflict."""
+    return theirs if ours == base else ours
+
+
+def _new_ids(base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
+    """Return unused ids for their new exclusions, by the ids that ours uses for other works."""
+    number = max((_number(name) for name in (*base, *ours, *theirs)), default=0)
+    new_ids = {}
+    for name, block in theirs.items():
+        if not _number(name) or name not in ours or name in base:
+            continue
+        if _fields(ours[name]).get("identifier") != _fields(block).get("identifier"):
+            number += 1
+            new_ids[name] = f"E{number:03}"
+    return new_ids
 
 
 def _fields(block: str) -> dict[str, object]:
-    fields = next((values(node) for node in YamlFile("", block.encode()).records()), None)
-    return fields if isinstance(fields, dict) else {}
+    """Return the fields of the first record of a text."""
+    for node in YamlFile("", block.encode()).records():
+        fields = values(node)
+        return fields if isinstance(fields, dict) else {}
+    return {}
 
 
 def _merge_record(
@@ -156,48 +195,65 @@ def _merge_record(
     """Return a record's merged text, and the fields in conflict: None for no conflict, () if one side removed it."""
     if ours is None or theirs is None:
         return with_markers([ours or ""], [theirs or ""]), ()
-    before, own, other = (_pieces(text or "") for text in (base, ours, theirs))
-    pairs: dict[str, Sequence[str | None]] = {}
+    before = _pieces(base or "")
+    own = _pieces(ours)
+    other = _pieces(theirs)
+    # Two new records may be different works, so a field that only one of them has is a conflict.
+    absent = None if base else ""
+    our_pieces = []
+    their_pieces = []
+    conflicts = []
     for name in sorted({**own, **other}, key=lambda name: rank(name, style)):
-        unlike = None if base else ""  # two new records may be two works: only values of both are certain
-        sides = before.get(name, unlike), own.get(name), other.get(name)
-        resolved = _resolve(*sides)
-        pairs[name] = resolved * 2 if resolved else _merge_levels(name, style, sides) or sides[1:]
-    records = [[pair[side] or "" for pair in pairs.values()] for side in (0, 1)]
-    for record in records:
-        record[0] = re.sub(r"(?m)^  (?=[^ #])", "- ", record[0], count=1)
-    return with_markers(*records), tuple(name for name, pair in pairs.items() if pair[0] != pair[1]) or None
+        sides = before.get(name, absent), own.get(name), other.get(name)
+        if _is_conflict(*sides):
+            our_piece, their_piece = _merge_levels(name, style, sides) or sides[1:]
+        else:
+            our_piece = their_piece = _changed(*sides)
+        our_pieces.append(our_piece or "")
+        their_pieces.append(their_piece or "")
+        if our_piece != their_piece:
+            conflicts.append(name)
+    for pieces in (our_pieces, their_pieces):  # the first field begins the record
+        pieces[0] = re.sub(r"(?m)^  (?=[^ #])", "- ", pieces[0], count=1)
+    return with_markers(our_pieces, their_pieces), tuple(conflicts) or None
 
 
 def _pieces(block: str) -> dict[str, str]:
     """Return the lines of a record by field, equally indented, each with the comments above it."""
     pieces: dict[str, str] = {}
-    name, above = "comments", ""
+    name = "comments"
+    comments_above = ""
     for line in re.sub(r"(?m)^- ", "  ", block, count=1).splitlines(keepends=True):
-        if (field := _FIELD.match(line)) is None and re.match("(?:  )?#", line):
-            above += line
+        field = _FIELD.match(line)
+        if field is None and re.match("(?:  )?#", line):
+            comments_above += line
             continue
-        name = field[1] if field else name
-        pieces[name] = pieces.get(name, "") + above + line
-        above = ""
-    pieces[name] = pieces.get(name, "") + above
+        if field is not None:
+            name = field[1]
+        pieces[name] = pieces.get(name, "") + comments_above + line
+        comments_above = ""
+    pieces[name] = pieces.get(name, "") + comments_above
     return pieces
 
 
 def _merge_levels(name: str, style: Style, sides: Sequence[str | None]) -> tuple[str, str] | None:
-    """Return a field of levels for each side, with the other's changes; None for another field or with comments."""
-    if name not in style.flow or any(side is None or "#" in side for side in sides):
-        return None
-    levels = [field for side in sides if isinstance(field := _fields(f"-\n{side}").get(name), dict)]
-    if len(levels) < len(sides):
-        return None
+    """Return a mapping of levels for each side, with the other's changes; None for another field or with comments."""
+    levels = []
+    for side in sides:
+        if name not in style.flow or side is None or "#" in side:
+            return None
+        value = _fields(f"-\n{side}").get(name)
+        if not isinstance(value, dict):
+            return None
+        levels.append(value)
     before, own, other = levels
     texts = []
-    for side in (own, other):
+    for side_levels in (own, other):
         merged: dict[str, tuple[int, reader.Node]] = {}
         for term in dict.fromkeys((*own, *other)):
-            resolved = _resolve(before.get(term), own.get(term), other.get(term)) or (side.get(term),)
-            if resolved[0] is not None:
-                merged[term] = (0, reader.Scalar(str(resolved[0]), 0))
-        texts += [f"  {line}\n" for line in field_lines(name, reader.Mapping(merged, 0), style, {})]
+            versions = before.get(term), own.get(term), other.get(term)
+            level = side_levels.get(term) if _is_conflict(*versions) else _changed(*versions)
+            if level is not None:
+                merged[term] = (0, reader.Scalar(str(level), 0))
+        texts.append("".join(f"  {line}\n" for line in field_lines(name, reader.Mapping(merged, 0), style, {})))
     return texts[0], texts[1]

@@ -15,7 +15,7 @@ from orchtrace_corpus.corpus.analysis.matching import Match, RecordIndex, Sign
 from orchtrace_corpus.corpus.analysis.search import find_records
 from orchtrace_corpus.corpus.edit.edits import add_records
 from orchtrace_corpus.corpus.edit.fixes import FIXES
-from orchtrace_corpus.corpus.edit.merge import by_term, coding_of_new
+from orchtrace_corpus.corpus.edit.merge import by_term, tags_of_citation
 from orchtrace_corpus.corpus.formats import complete_item, registry
 from orchtrace_corpus.corpus.intake import papers as intake
 from orchtrace_corpus.corpus.model.candidates import Candidate
@@ -236,7 +236,7 @@ def _read_entries(path: str, pool: Pool, candidates: Sequence[Candidate]) -> lis
             if not problem and value and not is_normal(kind, value):
                 problem = f"{quote(value)} cannot be its {kind}; correct it in the file"
         problem = problem or describe_candidate(paper, index)
-        coding, wrong_keywords = coding_of_new(item, pool.taxonomy)
+        coding, wrong_keywords = tags_of_citation(item, pool.taxonomy)
         values = {**coding, **values}
         paper, wrong_values = _with_other_fields(paper, {**values, **by_term(values, pool.taxonomy)}, pool.taxonomy)
         problem = problem or "; ".join((*wrong_keywords, *wrong_values))
