@@ -44,8 +44,8 @@ def test_a_text_of_a_printable_file_may_be_unprintable_by_an_escape_only() -> No
 
     assert [values(node) for node in plain.records()] == [{"a": "ç: #d"}, {"a": "e"}]
     assert [values(node) for node in escaped.records()] == [{"a": "ç: #d"}, {"a": "\x07"}]
-    assert (plain.is_printable, escaped.is_printable) == (True, False)
-    assert not YamlFile("x.yaml", "a: b\u0301\u202a\n".encode()).is_printable
+    assert (plain.is_simple, escaped.is_simple) == (True, False)
+    assert not YamlFile("x.yaml", "a: b\u0301\u202a\n".encode()).is_simple
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(3, b"abcd"), (4, b"abcde"), (5, b"abcde"), (6, b"abcde")])

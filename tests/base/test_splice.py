@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
-from orchtrace_corpus.base.yamlfile.record import values
+from orchtrace_corpus.base.yamlfile.record import node_content
 from orchtrace_corpus.base.yamlfile.splice import insert_records, remove_record, replace_values
 from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, Style, canonical, scalar_text
 from orchtrace_corpus.corpus.edit.edits import add_records, change_records
@@ -41,7 +41,7 @@ def yaml_file(text: str) -> YamlFile:
 
 def loaded(text: str) -> list[object]:
     file = yaml_file(text)
-    records = [values(node) for node in file.records()]
+    records = [node_content(node) for node in file.records()]
     assert file.findings == []
     return records
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchtrace_corpus.base.yamlfile.reader import Mapping, YamlFile
-from orchtrace_corpus.base.yamlfile.record import values
+from orchtrace_corpus.base.yamlfile.record import node_content
 from orchtrace_corpus.base.yamlfile.writer import (
     FormCheck,
     MisplacedCommentError,
@@ -44,7 +44,7 @@ def yaml_file(text: str) -> YamlFile:
 
 def loaded(text: str) -> list[object]:
     file = yaml_file(text)
-    records = [values(node) for node in file.records()]
+    records = [node_content(node) for node in file.records()]
     assert file.findings == []
     return records
 
@@ -152,10 +152,10 @@ def test_what_is_not_known_to_be_canonical_is_not_said_to_be(text: str) -> None:
 def test_a_scalar_reads_back_as_itself_here_and_in_yaml_1_1(text: str, in_flow: bool) -> None:
     import yaml
 
-    shown = scalar_text(text, in_flow=in_flow)
+    shown = scalar_text(text, in_brackets=in_flow)
     document = f"a: [{shown}]" if in_flow else f"a: {shown}"
 
-    assert values(yaml_file(document).root()) == {"a": [text] if in_flow else text}  # type: ignore[arg-type]
+    assert node_content(yaml_file(document).root()) == {"a": [text] if in_flow else text}  # type: ignore[arg-type]
     assert yaml.safe_load(document) == {"a": [text] if in_flow else text}
 
 

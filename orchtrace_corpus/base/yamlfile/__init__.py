@@ -1,6 +1,6 @@
-"""YAML as text with places: read strictly, written in canonical form, edited in place. The only user of PyYAML.
+"""YAML as text with places: read strictly, written in canonical form, edited in place. Only this package uses PyYAML.
 
-Its rules are Y: what is no YAML that we read. `rules.toml` explains each.
+The rules whose codes begin with Y say what YAML is not accepted. `rules.toml` explains each.
 """
 
 from orchtrace_corpus.base.findings import register

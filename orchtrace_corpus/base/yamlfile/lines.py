@@ -1,12 +1,11 @@
-"""Reads YAML that is written as `corpus check --fix` writes it, line by line, and says so where it is not.
+"""A fast reader of YAML in the form in which `corpus check --fix` writes it, line by line.
 
-Importing PyYAML takes as long as the interpreter's start, and its parser twice as long as this. What is read here is a
-part of YAML without choices: block mappings and lists with one value a line, which is plain, in quotes, in brackets, or
-folded by `>-`. The nodes are those that the parser gives, places included. Of any other line, mistakes
-included, nothing is decided here: the parser reads the file.
+Importing PyYAML takes as long as the interpreter's start, and its parser takes twice as long as this reader. This
+reader knows a part of YAML: block mappings and block lists with one value in a line, and the value is plain, in quotes,
+in brackets, or folded by `>-`. Its nodes, with their places, are equal to those of `parser.Parser`. For any other line,
+wrong or not, it raises `UnclearError`, and then `Parser` reads the file.
 
-Lines are taken apart with the methods of texts: compiling patterns that say the same takes longer than reading
-a hundred records.
+It splits lines with the methods of `str`: compiling patterns takes longer than reading a hundred records.
 """
 
 from collections.abc import Iterator
@@ -31,7 +30,7 @@ class Sequence(NamedTuple):
 
 
 class Mapping(NamedTuple):
-    """A mapping from text to nodes, in file order. Each entry holds its key's place and its value."""
+    """A mapping from text to nodes, in file order. Each entry has the index of the key in the file, and the value."""
 
     entries: "dict[str, tuple[int, Node]]"
     at: int
@@ -40,358 +39,413 @@ class Mapping(NamedTuple):
 Node: TypeAlias = Scalar | Sequence | Mapping
 
 MAX_TEXT = 100_000
-"""The bytes that a line, and the characters that a text, may have."""
+"""The largest number of bytes in a line, and of characters in a text."""
 
 _MAX_DEPTH = 6
-"""In block form, and as much again in brackets: together less than the parser reads."""
+"""The levels of nested blocks, and also of nested brackets: together fewer than `Parser` reads."""
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-_IN_NAMES = f"{_LETTERS}_./=!-"
+_NAME_CHARACTERS = f"{_LETTERS}_./=!-"
 _MARKS = " ?:,[]{}#&*!|>'\"%@`-"
-"""Characters that no plain text begins with, but for `-` before a letter or digit."""
-_IN_BRACKETS = frozenset(",[]{}?")
-"""Characters that no plain text within brackets holds."""
+"""Characters that no plain text begins with; only `-` can be first, before a letter or digit."""
+_NOT_IN_BRACKETS = frozenset(",[]{}?")
+"""Characters that no plain text inside brackets has."""
 
-_new = tuple.__new__  # the constructors of nodes cost as much again
+_new = tuple.__new__  # twice as fast as the constructors of nodes
 
 
 class UnclearError(Exception):
-    """A line is written in another form, or wrong."""
+    """A line is wrong, or written in another form than this reader knows."""
+
+
+class _LineStart(NamedTuple):
+    """The start of a line with a key.
+
+    Attributes:
+        column: The column of the first character that is not a blank: a dash, or the key.
+        key_column: The column of the key; larger than `column` after a dash.
+        key: The key.
+    """
+
+    column: int
+    key_column: int
+    key: str
 
 
 class Lines:
-    """The lines of a text, and the nodes that they hold; every character of the text is printable or a line feed."""
+    """Reads a text as nodes. Every character of the text must be printable or a line feed.
+
+    The methods for parts of the text read from the current line on. At their end, the line after the part is the
+    current line.
+    """
 
     def __init__(self, text: str) -> None:
-        """Take a text; raises `UnclearError` if its last line has no end."""
+        """Take a text; raise `UnclearError` if no line feed ends it."""
         if text[-1:] != "\n":
             raise UnclearError
         self._text = text
+        # The lines that are being read: all, or those of one record.
         self._lines: list[str] = []
-        self._index = 0
-        self._at = 0
+        # The current line: its index in `_lines`, the index of its start in the text, and the column of its first
+        # character that is not a blank. The column is -1 if all lines are read.
+        self._line_index = 0
+        self._line_at = 0
         self._column = -1
-        self._names: dict[int, dict[str, str]] = {}  # by the column of a mapping: its keys, by what stands before ": "
-        self._heads: dict[str, tuple[int, int, str]] = {}
-        self._openings: dict[str, tuple[int, int, str]] = {}
+        # Caches, because the same keys come again in each record. By the column of a mapping, its keys by the text
+        # before ": ".
+        self._keys_by_column: dict[int, dict[str, str]] = {}
+        # Line starts by the text before ": ", and by a text that ends with ":".
+        self._starts_before_value: dict[str, _LineStart] = {}
+        self._starts_before_block: dict[str, _LineStart] = {}
 
     def root(self) -> Node:
-        """Return the whole document; raises `UnclearError` if it is not written in this form."""
-        self._take(0, len(self._text))
-        node = self._block(0)
+        """Return the whole document; raise `UnclearError` if it is written in another form."""
+        self._start_part(0, len(self._text))
+        node = self._read_block(0)
         if self._column >= 0:
             raise UnclearError
         return node
 
     def records(self) -> Iterator[Node]:
-        """Yield the items of a list, of which only one is held; raises `UnclearError` where the form is another."""
-        end, is_list = 0, False
+        """Yield the items of a list, one at a time to save memory; raise `UnclearError` at any other form."""
+        end = 0
+        is_list = False
         while end < len(self._text):
             start = end
-            end = self._text.find("\n- ", start) + 1 or len(self._text)
-            self._take(start, end)
+            next_item = self._text.find("\n- ", start)
+            end = len(self._text) if next_item < 0 else next_item + 1
+            self._start_part(start, end)
             if self._column < 0 and not is_list:
                 continue  # comments above the first item
-            if not self._text.startswith("- ", self._at):
+            if not self._text.startswith("- ", self._line_at):
                 raise UnclearError
             is_list = True
-            yield self._item(0, 0)
+            yield self._read_item(0, 0)
             if self._column >= 0:
                 raise UnclearError
         if not is_list:
             raise UnclearError
 
-    def _take(self, start: int, end: int) -> None:
-        """Begin with the first line of a part of the text."""
+    def _start_part(self, start: int, end: int) -> None:
+        """Make the first line of a part of the text the current line."""
         self._lines = self._text[start:end].split("\n")
-        self._index, self._at = 0, start
-        self._skip_nothing()
+        self._line_index = 0
+        self._line_at = start
+        self._skip_empty_lines()
 
-    def _skip_nothing(self) -> None:
-        """Go on to a line that is no comment and not blank, and take its column; -1 if there is none."""
+    def _skip_empty_lines(self) -> None:
+        """Go on to a line that is not blank and no comment, and set its column, or -1 if there is no such line."""
         last = len(self._lines) - 1
         while True:
-            line = self._lines[self._index]
-            inner = line.lstrip(" ")
-            if inner and inner[0] != "#":
-                self._column = len(line) - len(inner)
+            line = self._lines[self._line_index]
+            content = line.lstrip(" ")
+            if content and content[0] != "#":
+                self._column = len(line) - len(content)
                 return
-            if self._index == last:
+            if self._line_index == last:
                 self._column = -1
                 return
-            self._at += len(line) + 1
-            self._index += 1
+            self._line_at += len(line) + 1
+            self._line_index += 1
 
-    def _pass(self, line: str) -> None:
-        """Go on behind the line that has been read."""
-        self._at += len(line) + 1
-        self._index += 1
+    def _next_line(self, line: str) -> None:
+        """Go on to the line after the current one, which is given."""
+        self._line_at += len(line) + 1
+        self._line_index += 1
 
-    def _head(self, line: str) -> tuple[int, int, str] | None:
-        """Return the columns where a line and its key begin, and the key; None where there is no plain key."""
-        head, colon, _ = line.partition(": ")
-        heads = self._heads if colon else self._openings
-        if head in heads:
-            return heads[head]
-        inner = head.lstrip(" ")
-        column = len(head) - len(inner)
-        dash = inner.startswith("- ")
-        name = inner[2:] if dash else inner
+    def _line_start(self, line: str) -> _LineStart | None:
+        """Return the start of a line up to its key; None if the line has no plain key."""
+        before, colon, _ = line.partition(": ")
+        cache = self._starts_before_value if colon else self._starts_before_block
+        if before in cache:
+            return cache[before]
+        content = before.lstrip(" ")
+        column = key_column = len(before) - len(content)
+        name = content
+        if content.startswith("- "):
+            key_column += 2
+            name = content[2:]
         if not colon:
             if name[-1:] != ":":
                 return None
             name = name[:-1]
-        names = [name]
+        parts = [name]
         if name[:1] == '"':
             if len(name) < 2 or name[-1] != '"':
                 return None
-            names = [name[1:-1]]
+            parts = [name[1:-1]]
         elif "," in name:
-            names = name.split(",")
-        if not all(map(_is_name, names)):
+            parts = name.split(",")
+        if not all(map(_is_name, parts)):
             return None
-        heads[head] = known = (column, column + 2 * dash, ",".join(names))
-        return known
+        start = _LineStart(column, key_column, ",".join(parts))
+        cache[before] = start
+        return start
 
-    def _block(self, depth: int) -> Node:
-        """Read the mapping or list that begins on this line."""
+    def _read_block(self, depth: int) -> Node:
+        """Read the block mapping or block list that begins on the current line."""
         column = self._column
         if depth > _MAX_DEPTH or column < 0:
             raise UnclearError
-        line = self._lines[self._index]
+        line = self._lines[self._line_index]
         if not line.startswith("- ", column):
-            if (head := self._head(line)) is None:
+            start = self._line_start(line)
+            if start is None:
                 raise UnclearError
-            return self._mapping(head, depth)
-        start, mark = self._at + column, " " * column + "- "
+            return self._read_mapping(start, depth)
+        list_at = self._line_at + column
+        mark = " " * column + "- "
         items: list[Node] = []
         while self._column == column and line.startswith(mark):
-            while _is_plain(text := line[column + 2 :]):
-                items.append(_new(Scalar, (text, self._at + column + 2)))
-                self._pass(line)
-                if not (line := self._lines[self._index]).startswith(mark):
-                    break
+            text = line[column + 2 :]
+            if _is_plain(text):
+                items.append(_new(Scalar, (text, self._line_at + column + 2)))
+                self._next_line(line)
+                line = self._lines[self._line_index]
+                if line.startswith(mark):  # as most lines: no line between the items has to be skipped
+                    continue
+                self._skip_empty_lines()
             else:
-                items.append(self._item(column, depth))
-                line = self._lines[self._index]
-                continue
-            self._skip_nothing()
-            line = self._lines[self._index]
+                items.append(self._read_item(column, depth))
+            line = self._lines[self._line_index]
         if self._column >= column:
             raise UnclearError
-        return _new(Sequence, (items, start))
+        return _new(Sequence, (items, list_at))
 
-    def _item(self, column: int, depth: int) -> Node:
-        """Read the item that begins on this line, up to the line behind it."""
-        line = self._lines[self._index]
+    def _read_item(self, column: int, depth: int) -> Node:
+        """Read the list item that begins on the current line; `column` is that of its dash."""
+        line = self._lines[self._line_index]
         text = line[column + 2 :]
-        if text[:1] not in ("[", "{") and (head := self._head(line)) is not None:
-            return self._mapping(head, depth + 1)
+        if text[:1] not in ("[", "{"):
+            start = self._line_start(line)
+            if start is not None:
+                return self._read_mapping(start, depth + 1)
+        at = self._line_at + column + 2
         if _is_plain(text):
-            node: Node = _new(Scalar, (text, self._at + column + 2))
-            self._pass(line)
+            node: Node = _new(Scalar, (text, at))
+            self._next_line(line)
         else:
-            node = self._value(text, self._at + column + 2, column)
-        self._skip_nothing()
+            node = self._read_value(text, at, column)
+        self._skip_empty_lines()
         if self._column > column:
             raise UnclearError
         return node
 
-    def _mapping(self, known: tuple[int, int, str] | None, depth: int) -> Mapping:
-        """Read the mapping that begins on this line, given with its head."""
-        # The hot loop: plain texts, which are nearly all values, are taken in place.
-        lines, new = self._lines, _new
-        index, at = self._index, self._at
-        line = lines[index]
-        head, colon, value = line.partition(": ")
-        if known is None or depth > _MAX_DEPTH:
+    def _read_mapping(self, start: _LineStart, depth: int) -> Mapping:
+        """Read the block mapping that begins on the current line, whose start is given."""
+        if depth > _MAX_DEPTH:
             raise UnclearError
-        _, column, name = known
-        start = at + column
-        names = self._names.setdefault(column, {})
+        # This is the hot loop. The current line is in local variables while no other method is called, and plain texts,
+        # which are nearly all values, are read in place.
+        lines = self._lines
+        new = _new
+        line_index = self._line_index
+        line_at = self._line_at
+        line = lines[line_index]
+        before, colon, value = line.partition(": ")
+        _, column, key = start
+        mapping_at = line_at + column
+        known_keys = self._keys_by_column.setdefault(column, {})
         entries: dict[str, tuple[int, Node]] = {}
         while True:
-            if name in entries:
+            if key in entries:
                 raise UnclearError
-            key_at = at + column
+            key_at = line_at + column
             node: Node
+            # The condition is that of `_is_plain`.
             if value and value[0] not in _MARKS and ": " not in value and " #" not in value and value[-1] not in " :":
-                node = new(Scalar, (value, at + len(head) + 2))
-                at += len(line) + 1
-                index += 1
+                node = new(Scalar, (value, line_at + len(before) + 2))
+                line_at += len(line) + 1
+                line_index += 1
             elif value[:1] == '"':
-                node = new(Scalar, (_unquoted(value), at + len(head) + 2))
-                at += len(line) + 1
-                index += 1
+                node = new(Scalar, (_unquote(value), line_at + len(before) + 2))
+                line_at += len(line) + 1
+                line_index += 1
             else:
-                self._index, self._at = index, at
-                node = self._value(value, at + len(head) + 2, column) if colon else self._below(line, column, depth)
-                index, at = self._index, self._at
-            entries[name] = (key_at, node)
-            line = lines[index]
-            head, colon, value = line.partition(": ")
-            if colon and head in names:
-                name = names[head]
+                self._line_index = line_index
+                self._line_at = line_at
+                if colon:
+                    node = self._read_value(value, line_at + len(before) + 2, column)
+                else:
+                    node = self._read_block_below(line, column, depth)
+                line_index = self._line_index
+                line_at = self._line_at
+            entries[key] = (key_at, node)
+            line = lines[line_index]
+            before, colon, value = line.partition(": ")
+            if colon and before in known_keys:
+                key = known_keys[before]
                 continue
-            self._index, self._at = index, at
-            self._skip_nothing()
+            self._line_index = line_index
+            self._line_at = line_at
+            self._skip_empty_lines()
             if self._column != column:
                 break
-            index, at = self._index, self._at
-            line = lines[index]
-            head, colon, value = line.partition(": ")
-            known = self._head(line)
-            if known is None or known[1] != column:
+            line_index = self._line_index
+            line_at = self._line_at
+            line = lines[line_index]
+            before, colon, value = line.partition(": ")
+            next_start = self._line_start(line)
+            if next_start is None or next_start.key_column != column:
                 raise UnclearError
-            name = known[2]
+            key = next_start.key
             if colon:
-                names[head] = name
+                known_keys[before] = key
         if self._column > column:
             raise UnclearError
-        return new(Mapping, (entries, start))
+        return new(Mapping, (entries, mapping_at))
 
-    def _below(self, line: str, column: int, depth: int) -> Node:
-        """Read the block below a key."""
-        self._pass(line)
-        self._skip_nothing()
+    def _read_block_below(self, line: str, column: int, depth: int) -> Node:
+        """Read the block below the current line, which is a key at a column without a value."""
+        self._next_line(line)
+        self._skip_empty_lines()
         if self._column <= column:
             raise UnclearError
-        return self._block(depth + 1)
+        return self._read_block(depth + 1)
 
-    def _value(self, text: str, at: int, column: int) -> Node:
-        """Read a value that is not plain, and go on behind its last line.
+    def _read_value(self, text: str, at: int, column: int) -> Node:
+        """Read a value on the current line that is not plain, with its further lines if it is folded.
 
         Args:
-            text: The value, as on its line.
-            at: Its index in the file's text.
-            column: The column of its block.
+            text: The value as it is on the line.
+            at: The index of the value in the text of the file.
+            column: The column of the key, or of the dash of a list item.
         """
         first = text[:1]
-        line = self._lines[self._index]
-        self._pass(line)
+        line = self._lines[self._line_index]
+        self._next_line(line)
         if first == '"':
-            return Scalar(_unquoted(text), at)
+            return Scalar(_unquote(text), at)
         if first in ("[", "{"):
-            if plain := _plain_items(text, at):
-                return plain
-            node, end = _in_brackets(text, 0, at, 0)
+            collection = _simple_collection(text, at)
+            if collection is not None:
+                return collection
+            node, end = _read_collection(text, 0, at, 0)
             if end != len(text):
                 raise UnclearError
             return node
         if text == ">-":
-            return Scalar(self._folded(column), at)
+            return Scalar(self._read_folded(column), at)
         if first == "'" and len(text) > 1 and text[-1] == "'":
-            inner = text[1:-1]
-            if "'" not in inner.replace("''", ""):
-                return Scalar(inner.replace("''", "'"), at)
+            content = text[1:-1]
+            if "'" not in content.replace("''", ""):
+                return Scalar(content.replace("''", "'"), at)
         if first == "-" and _is_plain(text[1:]) and text[1] in _LETTERS:
             return Scalar(text, at)
         raise UnclearError
 
-    def _folded(self, column: int) -> str:
-        """Read a folded text without blank lines, which is set in further than its key at a column."""
-        line = self._lines[self._index]
-        width = len(line) - len(line.lstrip(" "))
-        margin = " " * width
+    def _read_folded(self, column: int) -> str:
+        """Read a folded text without blank lines; it must be indented further than its key, which is at a column."""
+        line = self._lines[self._line_index]
+        indent = len(line) - len(line.lstrip(" "))
+        margin = " " * indent
         texts = []
-        while line.startswith(margin) and line[width : width + 1] not in ("", " "):
-            texts.append(line[width:])
-            self._pass(line)
-            line = self._lines[self._index]
+        while line.startswith(margin) and line[indent : indent + 1] not in ("", " "):
+            texts.append(line[indent:])
+            self._next_line(line)
+            line = self._lines[self._line_index]
         text = " ".join(texts)
-        behind = next((line for line in self._lines[self._index :] if line.strip(" ")), "")
-        is_longer = len(behind) - len(behind.lstrip(" ")) > column
-        if not text or width <= column or is_longer or len(text) > MAX_TEXT:
+        if not text or indent <= column or len(text) > MAX_TEXT:
             raise UnclearError
+        for line in self._lines[self._line_index :]:
+            content = line.lstrip(" ")
+            if content:
+                if len(line) - len(content) > column:  # the text goes on after a blank line, or further indented
+                    raise UnclearError
+                break
         return text
 
 
 def _is_plain(text: str) -> bool:
-    """Return True if a text needs no quotes on its line; one that begins with `-` is not looked at."""
+    """Return True if a text needs no quotes on its line. Texts that begin with `-` are for the caller to decide."""
     return bool(text) and text[0] not in _MARKS and ": " not in text and " #" not in text and text[-1] not in " :"
 
 
 @lru_cache(4096)
 def _is_name(text: str) -> bool:
     """Return True if a text is a key of letters, digits and some marks."""
-    return not text.strip(_IN_NAMES) and text[:1] not in "./=!-" and len(text) <= 100
+    return not text.strip(_NAME_CHARACTERS) and text[:1] not in "./=!-" and len(text) <= 100
 
 
-def _unquoted(text: str) -> str:
-    """Return the text in double quotes that a value is; a backslash may only stand before another, or a quote."""
-    inner = text[1:-1]
+def _unquote(text: str) -> str:
+    r"""Return the content of a text in double quotes; raise `UnclearError` at escapes other than `\\` and `\"`."""
+    content = text[1:-1]
     if len(text) < 2 or text[-1] != '"':
         raise UnclearError
-    if "\\" not in inner and '"' not in inner:
-        return inner
-    rest = inner.replace("\\\\", "").replace('\\"', "")
-    if "\\" in rest or '"' in rest:
+    if "\\" not in content and '"' not in content:
+        return content
+    without_escapes = content.replace("\\\\", "").replace('\\"', "")
+    if "\\" in without_escapes or '"' in without_escapes:
         raise UnclearError
-    return "\\".join([part.replace('\\"', '"') for part in inner.split("\\\\")])
+    return "\\".join([part.replace('\\"', '"') for part in content.split("\\\\")])
 
 
-def _plain_items(text: str, at: int) -> Node | None:
-    """Return the list or mapping in brackets that a value is, if its texts are all plain, or all quoted; else None."""
+def _simple_collection(text: str, at: int) -> Node | None:
+    """Return the list or mapping in brackets if it is simple, else None.
+
+    Simple are a list whose texts are all plain or all in double quotes, and a mapping whose values are plain texts.
+    Reading them takes less time than `_read_collection`.
+    """
     items: list[Node] = []
     if text[:2] == '["' and text[-2:] == '"]' and "\\" not in text:
-        place = at + 1
+        item_at = at + 1
         for part in text[2:-2].split('", "'):
             if '"' in part:
                 return None
-            items.append(_new(Scalar, (part, place)))
-            place += len(part) + 4
+            items.append(_new(Scalar, (part, item_at)))
+            item_at += len(part) + len('"", ')
         return _new(Sequence, (items, at))
-    inner = text[1:-1]
-    if "[" in inner or "{" in inner or "]" in inner or "}" in inner or "?" in inner or "#" in inner:
+    content = text[1:-1]
+    if "[" in content or "{" in content or "]" in content or "}" in content or "?" in content or "#" in content:
         return None
-    if inner.count(",") > inner.count(", "):
+    if content.count(",") > content.count(", "):
         return None
-    place = at + 1
-    if text[0] == "[" and text[-1] == "]" and ": " not in inner and "::" not in inner:
-        for part in inner.split(", "):
+    item_at = at + 1
+    if text[0] == "[" and text[-1] == "]" and ": " not in content and "::" not in content:
+        for part in content.split(", "):
             if part[:1] in _MARKS or part[-1] in " :":
                 return None
-            items.append(_new(Scalar, (part, place)))
-            place += len(part) + 2
+            items.append(_new(Scalar, (part, item_at)))
+            item_at += len(part) + len(", ")
         return _new(Sequence, (items, at))
+    if text[0] != "{" or text[-1] != "}":
+        return None
     entries: dict[str, tuple[int, Node]] = {}
-    for part in inner.split(", "):
+    for part in content.split(", "):
         name, colon, value = part.partition(": ")
-        if (
-            not colon
-            or name in entries
-            or value[:1] in _MARKS
-            or ":" in value
-            or value[-1] == " "
-            or not _is_name(name)
-        ):
+        if not colon or name in entries or not _is_name(name):
             return None
-        entries[name] = (place, _new(Scalar, (value, place + len(name) + 2)))
-        place += len(part) + 2
-    return _new(Mapping, (entries, at)) if text[0] == "{" and text[-1] == "}" else None
+        if value[:1] in _MARKS or ":" in value or value[-1] == " ":
+            return None
+        entries[name] = (item_at, _new(Scalar, (value, item_at + len(name) + 2)))
+        item_at += len(part) + len(", ")
+    return _new(Mapping, (entries, at))
 
 
-def _in_brackets(text: str, here: int, at: int, depth: int) -> tuple[Node, int]:
-    """Read the list or mapping in brackets that begins at an index of a value; return it, and where it ends.
+def _read_collection(text: str, index: int, at: int, depth: int) -> tuple[Node, int]:
+    """Read a list or mapping in brackets; return it, and the index after its closing bracket.
 
     Args:
-        text: The value, as on its line.
-        here: The index of the opening bracket.
-        at: The index of the value in the file's text.
-        depth: In how many other brackets it stands.
+        text: The whole value as it is on its line.
+        index: The index of the opening bracket in the value.
+        at: The index of the value in the text of the file.
+        depth: The number of other brackets around this collection.
     """
-    start, is_list = at + here, text[here] == "["
-    close = "]" if is_list else "}"
-    items: list[Node] = []
-    entries: dict[str, tuple[int, Node]] = {}
-    here += 1
     if depth > _MAX_DEPTH:
         raise UnclearError
-    while not (text.startswith(close, here) and not items):
-        name, key_at = "", at + here
+    start_at = at + index
+    is_list = text[index] == "["
+    closing = "]" if is_list else "}"
+    items: list[Node] = []
+    entries: dict[str, tuple[int, Node]] = {}
+    index += 1
+    is_empty = text.startswith(closing, index)
+    while not is_empty:
+        name = ""
+        name_at = at + index
         if not is_list:
-            colon = text.find(": ", here)
-            name = text[here:colon]
+            colon = text.find(": ", index)
+            name = text[index:colon]
             if len(name) > 2 and name[0] == name[-1] == '"' and '"' not in name[1:-1]:
                 name = name[1:-1]
                 is_name = "\\" not in name and len(name) < 100
@@ -399,39 +453,49 @@ def _in_brackets(text: str, here: int, at: int, depth: int) -> tuple[Node, int]:
                 is_name = _is_name(name)
             if colon < 0 or not is_name or name in entries or name == "<<":
                 raise UnclearError
-            here = colon + 2
-        node, here = _flow_value(text, here, at, close, depth)
-        items.append(node)
-        entries[name] = (key_at, node)
-        if text.startswith(close, here):
+            index = colon + 2
+        node, index = _read_value_in_brackets(text, index, at, closing, depth)
+        if is_list:
+            items.append(node)
+        else:
+            entries[name] = (name_at, node)
+        if text.startswith(closing, index):
             break
-        if not text.startswith(", ", here):
+        if not text.startswith(", ", index):
             raise UnclearError
-        here += 2
-    return _new(Sequence, (items, start)) if is_list else _new(Mapping, (entries, start)), here + 1
+        index += 2
+    if is_list:
+        return _new(Sequence, (items, start_at)), index + 1
+    return _new(Mapping, (entries, start_at)), index + 1
 
 
-def _flow_value(text: str, here: int, at: int, close: str, depth: int) -> tuple[Node, int]:
-    """Read a value within brackets, up to a comma or the closing one; arguments and result as for `_in_brackets`."""
-    first = text[here : here + 1]
+def _read_value_in_brackets(text: str, index: int, at: int, closing: str, depth: int) -> tuple[Node, int]:
+    """Read a value inside brackets; return it, and the index of the comma or closing bracket after it.
+
+    `closing` is the bracket that ends the collection; the other arguments are those of `_read_collection`.
+    """
+    first = text[index : index + 1]
     if first in ("[", "{"):
-        return _in_brackets(text, here, at, depth + 1)
+        return _read_collection(text, index, at, depth + 1)
     if first == '"':
-        end = text.find('"', here + 1)
-        while end > 0 and _ends_escaped(text[here:end]):
+        end = text.find('"', index + 1)
+        while end > 0 and _ends_with_escape(text[index:end]):
             end = text.find('"', end + 1)
-        return _new(Scalar, (_unquoted(text[here : end + 1]), at + here)), end + 1
-    end, comma = text.find(close, here), text.find(",", here)
+        return _new(Scalar, (_unquote(text[index : end + 1]), at + index)), end + 1
+    end = text.find(closing, index)
+    comma = text.find(",", index)
     if 0 <= comma < end:
         end = comma
-    part = text[here:end]
-    plain = part[1:] if first == "-" and part[1:2] in _LETTERS else part
-    is_text = end >= 0 and _is_plain(plain) and _IN_BRACKETS.isdisjoint(part) and "::" not in part and ":#" not in part
-    if not is_text:
+    part = text[index:end]
+    # A dash can begin a plain text before a letter or digit.
+    without_dash = part[1:] if first == "-" and part[1:2] in _LETTERS else part
+    if end < 0 or not _is_plain(without_dash) or "::" in part or ":#" in part:
         raise UnclearError
-    return _new(Scalar, (part, at + here)), end
+    if not _NOT_IN_BRACKETS.isdisjoint(part):
+        raise UnclearError
+    return _new(Scalar, (part, at + index)), end
 
 
-def _ends_escaped(text: str) -> bool:
-    """Return True if a text ends with an odd number of backslashes."""
+def _ends_with_escape(text: str) -> bool:
+    """Return True if a text ends with an odd number of backslashes: the next character is escaped."""
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1

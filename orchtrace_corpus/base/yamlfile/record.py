@@ -1,7 +1,7 @@
-"""Changes fields inside the lines of one record; `splice` puts the lines into the file.
+"""Change fields inside the lines of one record; `splice` puts the lines into the file.
 
-A record is taken apart into its fields, each with the lines above it that belong to it, and put
-together again: what is not changed keeps its bytes.
+A record is split into its fields, each with the comments and blank lines above it, and joined again. Fields that do not
+change keep their bytes.
 """
 
 from bisect import bisect_right
@@ -17,23 +17,37 @@ from orchtrace_corpus.base.yamlfile.writer import (
     Path,
     Style,
     field_lines,
+    field_rank,
     line_end_comments,
-    rank,
 )
 
 
 class _Field(NamedTuple):
-    """A field's text: `above` is what stands between the field before and its first line, which begins with its key."""
+    """The text of a field in a record.
+
+    Attributes:
+        name: The name of the field.
+        above: The comments and blank lines between the previous field and this one.
+        text: The lines of the field, from its key on.
+        at: The index of the key in the text of the file; -1 for a new field.
+    """
 
     name: str
     above: str
     text: str
-    at: int = 0
+    at: int = -1
 
 
 def content_end(file: YamlFile, at: int, limit: int) -> int:
-    """Return the end of the last line of the node that begins at an index: up to `limit`, no content follows it."""
-    return _line_end(file, [at, *_ends(file, at, limit)][-1], limit)
+    """Return where the last line of a node ends, comments and blank lines after it excluded.
+
+    Args:
+        file: The file.
+        at: The index at which the node begins.
+        limit: An index up to which no other node begins.
+    """
+    ends = _content_ends(file, at, limit)
+    return _line_end(file, ends[-1] if ends else at, limit)
 
 
 def changed_lines(
@@ -44,89 +58,113 @@ def changed_lines(
     style: Style,
     newline: str,
 ) -> str:
-    """The lines of a record with fields replaced, inserted at their place, or (None) removed.
+    """Return the lines of a record with changed fields.
 
     Args:
-        file: The file that the record is in.
+        file: The file with the record.
         record: The record as read.
-        span: Where its lines begin and end.
-        changes: New values by field.
+        span: The indices at which the lines of the record begin and end.
+        changes: The new values by field. A field that the record lacks is inserted; None removes a field.
         style: How records are written.
-        newline: How the file's lines end.
+        newline: The line end of the file.
 
     Raises:
-        DataFileError: The record is no block mapping, or nothing would be left of it.
+        DataFileError: The record is no block mapping, or no field would be left.
         MisplacedCommentError: A comment inside a changed field has no place in its new form.
     """
-    fields = _taken_apart(file, record, span[1], newline)
-    mark = file.text[span[0] : record.at]
+    start, end = span
+    fields = _split_fields(file, record, end, newline)
+    mark = file.text[start : record.at]  # the dash before the first field
     indent = " " * len(mark)
 
-    def text(name: str, node: Node, comments: dict[Path, str], at: int = -1) -> str:
+    def field_text(name: str, node: Node, comments: dict[Path, str], at: int) -> str:
         return f"{newline}{indent}".join(field_lines(name, node, style, comments, at)) + newline
 
-    for name in sorted(changes, key=lambda name: rank(name, style)):
-        place = next((index for index, field in enumerate(fields) if field.name == name), None)
+    for name in sorted(changes, key=lambda name: field_rank(name, style)):
         node = changes[name]
         if node is None:
             fields = [field for field in fields if field.name != name]
             continue
-        if place is None:
-            fields.insert(_place(name, fields, style), _Field(name, "", text(name, node, {})))
-        else:
-            old = fields[place]
+        names = [field.name for field in fields]
+        if name in names:
+            index = names.index(name)
+            old = fields[index]
             comments = _kept_comments(file, old, node, len(mark))
-            fields[place] = old._replace(text=text(name, node, comments, old.at))
+            fields[index] = old._replace(text=field_text(name, node, comments, old.at))
+        else:
+            new = _Field(name, above="", text=field_text(name, node, {}, at=-1))
+            fields.insert(_insertion_index(name, fields, style), new)
     if not fields:
         raise DataFileError(f"{file.location(record.at)}: nothing would be left of this record", "Remove it instead.")
+    # Comments above the first field stand above the record, not indented.
     first, *others = fields
-    above = "".join(line.lstrip(" ") for line in first.above.splitlines(keepends=True) if line.strip())
-    lines = "".join((above, mark, first.text, *(f"{field.above}{indent}{field.text}" for field in others)))
-    return lines if file.text[span[1] - 1] == "\n" else lines.removesuffix(newline)
+    lines = "".join(line.lstrip(" ") for line in first.above.splitlines(keepends=True) if line.strip())
+    lines += mark + first.text
+    for field in others:
+        lines += f"{field.above}{indent}{field.text}"
+    return lines if file.text[end - 1] == "\n" else lines.removesuffix(newline)
 
 
-def values(node: Node, changed: MappingType[int, str] = MappingProxyType({})) -> object:
-    """The node without places; `changed` gives other texts for scalars, names included, by their place."""
+def node_content(node: Node, changed: MappingType[int, str] = MappingProxyType({})) -> object:
+    """Return a node as a text, list or dict without places.
+
+    Args:
+        node: The node.
+        changed: Other texts for some scalars and keys, by their index in the text of the file.
+    """
     if type(node) is Mapping:
-        return {changed.get(key_at, key): values(value, changed) for key, (key_at, value) in node.entries.items()}
+        return {changed.get(key_at, key): node_content(value, changed) for key, (key_at, value) in node.entries.items()}
     if type(node) is Sequence:
-        return [values(item, changed) for item in node.items]
+        return [node_content(item, changed) for item in node.items]
     assert type(node) is Scalar
     return changed.get(node.at, node.text)
 
 
-def _taken_apart(file: YamlFile, record: Mapping, end: int, newline: str) -> list[_Field]:
-    """The fields of a record with their text, in file order, the last line of each ended."""
+def _split_fields(file: YamlFile, record: Mapping, end: int, newline: str) -> list[_Field]:
+    """Return the fields of a record with their texts, in file order. Each text ends with a line end."""
     starts = [key_at for key_at, _ in record.entries.values()]
-    ends = _ends(file, record.at, end)
+    content_ends = _content_ends(file, record.at, end)
     fields = []
-    behind = record.at
-    for name, at, following in zip(record.entries, starts, [*starts[1:], end], strict=True):
+    previous_end = record.at
+    for name, at, next_start in zip(record.entries, starts, [*starts[1:], end], strict=True):
         line_start = max(file.text.rfind("\n", 0, at) + 1, record.at)
-        if line_start < behind or file.text[line_start:at].strip(" "):
-            where = file.location(at)
-            raise DataFileError(
-                f"{where}: this field does not stand on lines of its own", "Run corpus check --fix first."
-            )
-        above = file.text[behind:line_start]
-        behind = _line_end(file, ends[bisect_right(ends, following) - 1], end)
-        text = file.text[at:behind]
-        fields.append(_Field(name, above, text if text.endswith("\n") else text + newline, at))
+        if line_start < previous_end or file.text[line_start:at].strip(" "):
+            message = f"{file.location(at)}: this field does not stand on lines of its own"
+            raise DataFileError(message, "Run corpus check --fix first.")
+        above = file.text[previous_end:line_start]
+        last_content_end = content_ends[bisect_right(content_ends, next_start) - 1]
+        previous_end = _line_end(file, last_content_end, end)
+        text = file.text[at:previous_end]
+        if not text.endswith("\n"):
+            text += newline
+        fields.append(_Field(name, above, text, at))
     return fields
 
 
-def _place(name: str, fields: list[_Field], style: Style) -> int:
-    """The place of a new field: behind the nearest of those that come before it in canonical order."""
-    before = [(rank(field.name, style), index) for index, field in enumerate(fields)]
-    before = [pair for pair in before if pair[0] <= rank(name, style)]
-    return max(before)[1] + 1 if before else 0
+def _insertion_index(name: str, fields: list[_Field], style: Style) -> int:
+    """Return where to insert a new field: after the last field of those that are nearest before it in the style."""
+    new_rank = field_rank(name, style)
+    index_after = 0
+    nearest_rank = -1
+    for index, field in enumerate(fields):
+        rank = field_rank(field.name, style)
+        if nearest_rank <= rank <= new_rank:
+            nearest_rank = rank
+            index_after = index + 1
+    return index_after
 
 
 def _kept_comments(file: YamlFile, field: _Field, node: Node, column: int) -> dict[Path, str]:
-    """The comments at the ends of a field's lines, by where they go in its new value.
+    """Return the comments at the ends of a field's lines, by the path in the new value that each belongs to.
 
-    That on the first line is about the field. Others are about the value on their line: they go where
-    it goes, and with it.
+    A comment on the first line belongs to the field. Any other belongs to the value on its line: it moves with the
+    value, and is dropped if the value is removed.
+
+    Args:
+        file: The file.
+        field: The field with its old text.
+        node: The new value of the field.
+        column: The column of the field's key.
     """
     if "#" not in field.text:
         return {}
@@ -136,63 +174,68 @@ def _kept_comments(file: YamlFile, field: _Field, node: Node, column: int) -> di
     try:
         comments = line_end_comments(excerpt, old)
     except MisplacedCommentError as error:
-        raise MisplacedCommentError(field.at if error.at < 0 else error.at + field.at - column) from error
+        at = field.at if error.at < 0 else error.at + field.at - column
+        raise MisplacedCommentError(at) from error
     kept: dict[Path, str] = {}
     for path, comment in comments.items():
-        at = _at(old, path)
-        goes_to = (field.name,) if "\n" not in excerpt.text[:at] else _moved(old.entries[field.name][1], node, path)
-        if goes_to is not None and goes_to in kept:
+        is_on_first_line = "\n" not in excerpt.text[: _index_at(old, path)]
+        new_path = (field.name,) if is_on_first_line else _new_path(old.entries[field.name][1], node, path)
+        if new_path is None:
+            continue
+        if new_path in kept:
             raise MisplacedCommentError(field.at)
-        if goes_to is not None:
-            kept[goes_to] = comment
+        kept[new_path] = comment
     return kept
 
 
-def _moved(old: Node, new: Node, path: Path) -> Path | None:
-    """Return the path in the new node of a value of the old one; None if it is gone."""
+def _new_path(old: Node, new: Node, path: Path) -> Path | None:
+    """Return the path in the new value of a field for a path in the old one; None if that value was removed."""
     name, *steps = path
-    goes_to: list[str | int] = [name]
+    new_path: list[str | int] = [name]
     for step in steps:
         if type(old) is Mapping and type(new) is Mapping and isinstance(step, str) and step in new.entries:
-            old, new = old.entries[step][1], new.entries[step][1]
-            goes_to.append(step)
+            _, old = old.entries[step]
+            _, new = new.entries[step]
+            new_path.append(step)
         elif type(old) is Sequence and type(new) is Sequence and isinstance(step, int):
-            index = _counterpart(old, new, step)
-            if index is None:
+            new_index = _new_index(old, new, step)
+            if new_index is None:
                 return None
-            old, new = old.items[step], new.items[index]
-            goes_to.append(index)
+            old = old.items[step]
+            new = new.items[new_index]
+            new_path.append(new_index)
         else:
             return None
-    return tuple(goes_to)
+    return tuple(new_path)
 
 
-def _counterpart(old: Sequence, new: Sequence, number: int) -> int | None:
-    """The number of an item in the new list: where it went, or what stands in its stead."""
+def _new_index(old: Sequence, new: Sequence, index: int) -> int | None:
+    """Return the index in the new list of an item of the old list, or of the item that replaces it; else None."""
     from difflib import SequenceMatcher  # only lists whose items change need it
 
-    before, after = ([repr(values(item)) for item in each.items] for each in (old, new))
-    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    old_items = [repr(node_content(item)) for item in old.items]
+    new_items = [repr(node_content(item)) for item in new.items]
+    matcher = SequenceMatcher(None, old_items, new_items, autojunk=False)
     for _, old_start, old_end, new_start, new_end in matcher.get_opcodes():
-        if old_start <= number < old_end:
-            moved = new_start + number - old_start
-            return moved if moved < new_end else None
+        if old_start <= index < old_end:
+            new_index = new_start + index - old_start
+            return new_index if new_index < new_end else None
     return None
 
 
-def _at(record: Mapping, path: Path) -> int:
-    """Return where the value at a path begins."""
+def _index_at(record: Mapping, path: Path) -> int:
+    """Return the index at which the value at a path begins."""
     node: Node = record
     for step in path:
         if type(node) is Mapping and isinstance(step, str):
-            node = node.entries[step][1]
+            _, node = node.entries[step]
         elif type(node) is Sequence and isinstance(step, int):
             node = node.items[step]
     return node.at
 
 
-def _ends(file: YamlFile, at: int, limit: int) -> list[int]:
-    """Yield the ends of keys, texts and brackets between two indexes, in order; comments and blanks are skipped."""
+def _content_ends(file: YamlFile, at: int, limit: int) -> list[int]:
+    """Return the indices between `at` and `limit` at which a key, a text or a bracket ends, in order."""
     from yaml._yaml import CParser
 
     column = file.location(at).column - 1
@@ -200,14 +243,15 @@ def _ends(file: YamlFile, at: int, limit: int) -> list[int]:
     ends = []
     while parser.check_event():
         event: Any = parser.get_event()
-        if event.end_mark.index > event.start_mark.index:
+        has_text = event.end_mark.index > event.start_mark.index
+        if has_text:
             ends.append(event.end_mark.index - column + at)
     return ends
 
 
 def _line_end(file: YamlFile, at: int, limit: int) -> int:
-    """Return the end of the line of an index; a block text ends after its last line."""
-    if file.text[at - 1] == "\n":
+    """Return the end of the line with an index, or the index if it is already at the beginning of a line."""
+    if file.text[at - 1] == "\n":  # a block text ends there
         return at
     newline = file.text.find("\n", at, limit)
     return limit if newline < 0 else newline + 1

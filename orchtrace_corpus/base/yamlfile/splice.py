@@ -1,10 +1,10 @@
-"""Changes records, fields or values of a file and leaves every other byte as it was.
+"""Change records, fields or values of a file, and leave every other byte as it was.
 
-Each edit works on the text, and is checked by reading the result again: what was to change has
-changed, and nothing else has. However many records an edit concerns, the file is read twice.
+Each edit changes the text of the file. Then the new text is read again, to check that the edit has changed what it
+should and nothing else. A file is read twice, however many of its records change.
 
-Comments and blank lines belong to what follows them, a comment at a line's end to its line. They stay
-when what they belong to changes, and go when it is removed; only the head of a file stays always.
+Comments and blank lines belong to the record or field below them, and a comment at the end of a line to the line. They
+stay if that record, field or line changes, and go if it is removed. The comments at the head of the file always stay.
 """
 
 from collections.abc import Mapping as MappingType
@@ -12,86 +12,95 @@ from collections.abc import Sequence as SequenceType
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
-from orchtrace_corpus.base.yamlfile.record import changed_lines, content_end, values
+from orchtrace_corpus.base.yamlfile.record import changed_lines, content_end, node_content
 from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, Style, scalar_text, scalars
 
 
 def insert_records(file: YamlFile, indexes: SequenceType[int] | None, blocks: SequenceType[str]) -> str:
-    """The file's text with records added.
+    """Return the text of a file with new records.
 
     Args:
         file: A list of records.
-        indexes: For each new record, before which record of the file it comes; None for all at the end.
+        indexes: For each new record, the index of the record of the file that it comes before; None to append all.
         blocks: The lines of each new record.
 
     Raises:
-        DataFileError: The file is no block list, or the edit would touch another record.
+        DataFileError: The file is no block list, or the edit would change another record.
     """
-    before = _records(file)
+    records = _read_records(file)
     newline = _newline(file)
-    new: dict[int, list[str]] = {}
-    for index, block in zip(indexes or [len(before)] * len(blocks), blocks, strict=True):
-        new.setdefault(index, []).append(block.rstrip("\n").replace("\n", newline) + newline)
+    if indexes is None or not indexes:
+        indexes = [len(records)] * len(blocks)
+    blocks_by_index: dict[int, list[str]] = {}
+    for index, block in zip(indexes, blocks, strict=True):
+        lines = block.rstrip("\n").replace("\n", newline) + newline
+        blocks_by_index.setdefault(index, []).append(lines)
     text = file.text
-    expected: list[object] = [values(node) for node in before]
-    for index in sorted(new, reverse=True):
-        expected[index:index] = [None] * len(new[index])
-        block = newline.join(new[index])
-        if not before:
-            text = _filled(file, block)
+    expected: list[object] = [node_content(node) for node in records]
+    for index in sorted(blocks_by_index, reverse=True):  # from the end on, so that the other indices stay valid
+        new_blocks = blocks_by_index[index]
+        expected[index:index] = [None] * len(new_blocks)
+        lines = newline.join(new_blocks)  # with a blank line between two records
+        if not records:
+            text = _fill_empty_list(file, lines)
         elif index == 0:
-            start = _line_start(file, before, 0) - len(_own_comments(file, before, 0))
-            text = f"{text[:start]}{block}{newline}{text[start:]}"
+            start = _line_start(file, records, 0) - len(_comments_above(file, records, 0))
+            text = f"{text[:start]}{lines}{newline}{text[start:]}"
         else:
-            end = _span(file, before, index - 1)[1]
-            gap = "" if text[:end].endswith("\n") else newline
-            text = f"{text[:end]}{gap}{newline}{block}{text[end:]}"
-    return _checked(file, text, expected)
+            _, end = _span(file, records, index - 1)
+            line_end = "" if text[:end].endswith("\n") else newline
+            text = f"{text[:end]}{line_end}{newline}{lines}{text[end:]}"
+    return _check(file, text, expected)
 
 
 def remove_record(file: YamlFile, index: int) -> str:
-    """The file's text without the record at an index, its comments, and one blank line before them.
+    """Return the text of a file without a record, the comments directly above it, and one blank line before them.
 
-    Comments that open the file stay: they are about all of it.
+    Comments at the head of the file stay, because they are about the whole file.
 
     Raises:
-        DataFileError: The file is no block list, or the edit would touch another record.
+        DataFileError: The file is no block list, or the edit would change another record.
     """
-    before = _records(file)
-    start, end = _span(file, before, index)
-    start -= len(_own_comments(file, before, index))
-    head, tail = file.text[:start], file.text[end:]
-    if len(before) == 1:
-        return _checked(file, f"{head}[]{_newline(file)}{tail}", [])
-    if head.endswith(("\n\n", "\n\r\n")):
-        head = head[: -2 if head.endswith("\n\r\n") else -1]
+    records = _read_records(file)
+    start, end = _span(file, records, index)
+    start -= len(_comments_above(file, records, index))
+    head = file.text[:start]
+    tail = file.text[end:]
+    if len(records) == 1:
+        return _check(file, f"{head}[]{_newline(file)}{tail}", [])
+    if head.endswith("\n\r\n"):
+        head = head.removesuffix("\r\n")
+    elif head.endswith("\n\n"):
+        head = head.removesuffix("\n")
     elif tail.startswith(("\n", "\r\n")):
-        tail = tail.split("\n", 1)[1]
-    return _checked(file, head + tail, [values(node) for node in (*before[:index], *before[index + 1 :])])
+        _, _, tail = tail.partition("\n")
+    others = (*records[:index], *records[index + 1 :])
+    return _check(file, head + tail, [node_content(node) for node in others])
 
 
 def change_fields(file: YamlFile, changes: MappingType[int, MappingType[str, Node | None]], style: Style) -> str:
-    """The file's text with fields of records replaced, inserted or removed.
+    """Return the text of a file with fields of records replaced, inserted or removed.
 
-    A field that is there gets a new value on its lines, in canonical form, and keeps its comments; one
-    that is not goes where the style puts it; None removes one. A record may be in any valid form of a
-    block mapping, and keeps it.
+    A replaced field is written in canonical form, and keeps its comments. A new field is inserted at its place in the
+    style. The rest of a record keeps its form, which may be any valid form of a block mapping.
 
     Args:
         file: A list of records.
-        changes: By the index of a record, the new values of its fields.
+        changes: By the index of a record, the new values of its fields; None removes a field.
         style: How the records are written.
 
     Raises:
-        DataFileError: A record is no block mapping, a comment inside a changed field has no place in
-            its new form, or the edit would touch anything else.
+        DataFileError: A record is no block mapping, a comment inside a changed field has no place in the new form, or
+            the edit would change anything else.
     """
-    before = _records(file)
-    wanted: list[object] = [values(node) for node in before]
-    parts, done, newline = [], 0, _newline(file)
+    records = _read_records(file)
+    newline = _newline(file)
+    expected: list[object] = [node_content(node) for node in records]
+    text = ""
+    previous_end = 0
     for index in sorted(changes):
-        start, end = _span(file, before, index)
-        record = before[index]
+        start, end = _span(file, records, index)
+        record = records[index]
         if type(record) is not Mapping:
             raise DataFileError(f"{file.location(start)}: this record is not a mapping", "See corpus check data.")
         try:
@@ -101,101 +110,124 @@ def change_fields(file: YamlFile, changes: MappingType[int, MappingType[str, Nod
                 f"{file.location(error.at)}: this comment has no place in the changed field",
                 "Move it above the field, or to the end of the field's first line.",
             ) from error
-        parts += [file.text[done:start], lines]
-        done = end
-        wanted[index] = {
-            **{name: values(value) for name, (_, value) in record.entries.items() if name not in changes[index]},
-            **{name: values(value) for name, value in changes[index].items() if value is not None},
-        }
-    text = "".join((*parts, file.text[done:]))
-    return _checked(file, text, wanted)
+        text += file.text[previous_end:start] + lines
+        previous_end = end
+        fields: dict[str, Node | None] = {name: value for name, (_, value) in record.entries.items()}
+        fields.update(changes[index])
+        expected[index] = {name: node_content(value) for name, value in fields.items() if value is not None}
+    text += file.text[previous_end:]
+    return _check(file, text, expected)
 
 
 def replace_values(file: YamlFile, changes: dict[int, str]) -> str:
-    """The file's text with scalars replaced by other texts, each by the index at which it begins.
+    """Return the text of a file with other texts in place of some scalars.
+
+    Args:
+        file: The file.
+        changes: The new texts, by the index at which the old scalar begins.
 
     Raises:
-        DataFileError: No scalar begins at an index, or the edit would touch another value.
+        DataFileError: No scalar begins at an index, or the edit would change another value.
     """
-    spans = {start: end for start, end, _ in scalars(file.text) if start in changes}
+    ends = {start: end for start, end, _ in scalars(file.text) if start in changes}
     text = file.text
-    for at in sorted(spans, reverse=True):
-        line = text[text.rfind("\n", 0, at) + 1 : at]
-        in_flow = "[" in line or "{" in line  # on its line, which is how canonical files write brackets
-        text = text[:at] + scalar_text(changes[at], in_flow=in_flow) + text[spans[at] :]
-    old, new = (YamlFile(file.path, each.encode()).root() for each in (file.text, text))
-    if len(spans) < len(changes) or old is None or new is None or values(old, changes) != values(new):
+    for start in sorted(ends, reverse=True):  # from the end on, so that the other indices stay valid
+        before = text[text.rfind("\n", 0, start) + 1 : start]
+        in_brackets = "[" in before or "{" in before  # in canonical form, brackets open and close on one line
+        text = text[:start] + scalar_text(changes[start], in_brackets=in_brackets) + text[ends[start] :]
+    old = YamlFile(file.path, file.text.encode()).root()
+    new = YamlFile(file.path, text.encode()).root()
+    if len(ends) < len(changes) or old is None or new is None or node_content(old, changes) != node_content(new):
         where = file.location(min(changes))
         raise DataFileError(f"{where}: this value cannot be changed in place", "Change it by hand.")
     return text
 
 
-def _records(file: YamlFile) -> list[Node]:
-    """The records of a file that reads without findings."""
+def _read_records(file: YamlFile) -> list[Node]:
+    """Return the records of a file; raise `DataFileError` if there is a problem in it."""
     fresh = YamlFile(file.path, file.text.encode())
     records = list(fresh.records())
     if fresh.findings:
-        raise _not_in_place(file)
+        raise _not_editable(file)
     return records
 
 
 def _span(file: YamlFile, records: list[Node], index: int) -> tuple[int, int]:
-    """Return the lines of a record, without the comments and blank lines around it.
+    """Return the start and end of a record's lines, without the comments and blank lines around it.
 
     Raises:
-        DataFileError: The records are not a block list, one `- ` at the beginning of a line each.
+        DataFileError: The records are not written as a block list, with `- ` at the beginning of a line.
     """
     start = _line_start(file, records, index)
-    limit = _line_start(file, records, index + 1) if index + 1 < len(records) else len(file.text)
+    limit = len(file.text)
+    if index + 1 < len(records):
+        limit = _line_start(file, records, index + 1)
     return start, content_end(file, records[index].at, limit)
 
 
 def _line_start(file: YamlFile, records: list[Node], index: int) -> int:
+    """Return the start of the first line of a record."""
     at = records[index].at
     start = file.text.rfind("\n", 0, at) + 1
     if file.text[start:at].strip(" ") != "-":
-        where = file.location(at)
-        raise DataFileError(
-            f"{where}: this record is not written as a block list item", "Run corpus check --fix first."
-        )
+        message = f"{file.location(at)}: this record is not written as a block list item"
+        raise DataFileError(message, "Run corpus check --fix first.")
     return start
 
 
-def _own_comments(file: YamlFile, records: list[Node], index: int) -> str:
-    """The lines of comments directly above a record; none where they open the file."""
+def _comments_above(file: YamlFile, records: list[Node], index: int) -> str:
+    """Return the lines of comments directly above a record; empty if the file begins with them."""
+    previous_end = 0
+    if index:
+        _, previous_end = _span(file, records, index - 1)
     start = _line_start(file, records, index)
-    lines = file.text[_span(file, records, index - 1)[1] if index else 0 : start].splitlines(keepends=True)
+    lines = file.text[previous_end:start].splitlines(keepends=True)
     first = len(lines)
     while first and lines[first - 1].lstrip().startswith("#"):
         first -= 1
-    return "".join(lines[first:]) if first or index else ""
+    is_head_of_file = first == 0 and index == 0
+    return "" if is_head_of_file else "".join(lines[first:])
 
 
-def _filled(file: YamlFile, block: str) -> str:
-    """The text of an empty list with its first records."""
+def _fill_empty_list(file: YamlFile, block: str) -> str:
+    """Return the text of a file, an empty list or nothing, with its first records and the comments around the list."""
     node = YamlFile(file.path, file.text.encode()).root()
-    at = len(file.text) if node is None else node.at
+    list_at = len(file.text) if node is None else node.at
     newline = _newline(file)
-    head, tail = file.text[:at].rstrip("\r\n "), file.text[at:].partition("]")[2].strip()
-    return f"{head}{newline * 2 if head else ''}{block}{newline + tail + newline if tail else ''}"
-
-
-class TooLongError(DataFileError):
-    """A line of the new text would be longer than any that can be read."""
-
-
-def _checked(file: YamlFile, text: str, expected: list[object]) -> str:
-    """The text, if its records read as expected; None stands for one that is new."""
-    edited = YamlFile(file.path, text.encode())
-    records = [values(node) for node in _records(edited)]
-    if too_long := next((finding for finding in edited.findings if finding.code == "Y115"), None):
-        raise TooLongError(f"{file.path} cannot be written: {too_long.message}")
-    if len(records) != len(expected) or any(old not in (None, new) for old, new in zip(expected, records, strict=True)):
-        raise _not_in_place(file)
+    head = file.text[:list_at].rstrip("\r\n ")
+    _, _, tail = file.text[list_at:].partition("]")
+    tail = tail.strip()
+    text = block
+    if head:
+        text = f"{head}{newline}{newline}{text}"
+    if tail:
+        text = f"{text}{newline}{tail}{newline}"
     return text
 
 
-def _not_in_place(file: YamlFile) -> DataFileError:
+class TooLongError(DataFileError):
+    """A line of the new text would be too long to be read again."""
+
+
+def _check(file: YamlFile, text: str, expected: list[object]) -> str:
+    """Return the new text of a file if its records are as expected; else raise `DataFileError`.
+
+    In `expected`, None stands for a new record, whatever it is.
+    """
+    edited = YamlFile(file.path, text.encode())
+    records = [node_content(node) for node in _read_records(edited)]
+    for finding in edited.findings:
+        if finding.code == "Y115":
+            raise TooLongError(f"{file.path} cannot be written: {finding.message}")
+    if len(records) != len(expected):
+        raise _not_editable(file)
+    for wanted, record in zip(expected, records, strict=True):
+        if wanted is not None and wanted != record:
+            raise _not_editable(file)
+    return text
+
+
+def _not_editable(file: YamlFile) -> DataFileError:
     return DataFileError(f"{file.path} cannot be edited in place", "Run corpus check --fix, or edit it by hand.")
 
 

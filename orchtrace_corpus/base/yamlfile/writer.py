@@ -1,11 +1,11 @@
-"""Writes records in canonical form, keeping comments.
+"""Write records in canonical form, with their comments.
 
-Canonical form: records as a block list with a blank line between, `- key:` first, fields in a fixed
-order, one line for each scalar however long, double quotes only where YAML or YAML 1.1's implicit
-types need them, a list of texts in flow style when its line fits, levels always in flow style.
+In canonical form, records are a block list with a blank line between two, and fields are in a fixed order. Each text is
+on one line, however long, and has double quotes only if YAML needs them, or if YAML 1.1 would read a number or a flag.
+A list of texts is in brackets if its line is short enough, and mappings of some fields are always in braces.
 
-Comments are kept in four places: at the head of the file, before a record, before a field, and at a
-line's end. A comment anywhere else has no line to go to and is refused.
+Comments are kept in five places: at the head and at the end of the file, before a record, before a field, and at the
+end of a line. A comment anywhere else has no place in canonical form and is refused.
 """
 
 import re
@@ -13,7 +13,6 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from collections.abc import Mapping as MappingType
 from functools import lru_cache
-from itertools import takewhile
 
 from orchtrace_corpus.base.annotations import TypeAlias
 from orchtrace_corpus.base.findings import is_malformed
@@ -26,20 +25,20 @@ FLOW_WIDTH = 100
 Path: TypeAlias = tuple[str | int, ...]
 
 _SPECIAL_FIRST = "-?:,[]{}#&*!|>'\"%@`= "
-_SPECIAL_IN_FLOW = frozenset(",[]{}?")
+_SPECIAL_IN_BRACKETS = frozenset(",[]{}?")
 _COMMENT_LINES = r"(?:[^\S\n]*#[^\n]*\n)*"
-_WORDS = frozenset({"yes", "no", "on", "off", "true", "false", "null", "y", "n"})
+_YAML_1_1_WORDS = frozenset({"yes", "no", "on", "off", "true", "false", "null", "y", "n"})
 
 
 class Style(NamedTuple):
-    """The written form of a kind of record.
+    """The canonical form of a kind of record.
 
     Attributes:
-        order: The fields in their order; others follow as they come.
+        order: The names of fields in order; fields that are not named follow in the order of the file.
         bare: Fields whose values stay unquoted although YAML would read a number or a flag, such as `year`.
         flow: Fields whose mapping is written on one line.
-        block: Fields whose mapping is written on a line for each key.
-        key: The field that records are sorted by, in ASCII order; without one they stay as they stand.
+        block: Fields whose mapping is written with a line for each key.
+        key: The field that records are sorted by, in ASCII order; empty if they are not sorted.
     """
 
     order: tuple[str, ...]
@@ -50,7 +49,7 @@ class Style(NamedTuple):
 
 
 class MisplacedCommentError(Exception):
-    """A comment stands where the canonical form has no line for it; `at` is its index in the text."""
+    """A comment has no place in canonical form; `at` is its index in the text, or -1 if that is unknown."""
 
     def __init__(self, at: int) -> None:
         super().__init__()
@@ -58,7 +57,15 @@ class MisplacedCommentError(Exception):
 
 
 class _Comments(NamedTuple):
-    """The comments of a file by what they belong to. `index` counts records from 0."""
+    """The comments of a file. Records are named by their index.
+
+    Attributes:
+        header: The comments at the head of the file.
+        before_record: The comments above each record.
+        before_field: The comments above a field of a record.
+        line_end: For each record, the comments at the ends of lines, by the path of the value that they belong to.
+        footer: The comments at the end of the file.
+    """
 
     header: list[str]
     before_record: dict[int, list[str]]
@@ -68,46 +75,49 @@ class _Comments(NamedTuple):
 
 
 def canonical(file: YamlFile, style: Style) -> str:
-    """The file's text in canonical form.
+    """Return the text of a file in canonical form.
 
     Args:
-        file: A list of records, without findings of syntax; its kept nodes are used if it has any.
+        file: A list of records, without syntax errors; its kept nodes are used if it has any.
         style: How its records are written.
 
     Raises:
-        MisplacedCommentError: A comment stands in none of the four places.
-        ValueError: The document is no list of mappings; a validation says where.
+        MisplacedCommentError: A comment has no place in canonical form.
+        ValueError: The document is no list of mappings; validation reports where.
     """
     nodes = file.kept or list(file.records())
     records = [node for node in nodes if type(node) is Mapping]
     if len(records) < len(nodes) or is_malformed(file.findings):
         raise ValueError("not a list of mappings")
     if not records:
-        return file.text  # an empty list is `[]`, however it is surrounded
-    comments = _comments(file, records)
-    order = sorted(range(len(records)), key=[_sort_key(record, style) for record in records].__getitem__)
-    source = file.text if file.is_printable else ""
-    blocks = ["\n".join((*_record_lines(index, records[index], style, comments, source), "")) for index in order]
+        return file.text  # an empty list is `[]`, with any comments around it
+    comments = _find_comments(file, records)
+    sort_keys = [_sort_key(record, style) for record in records]
+    source = file.text if file.is_simple else ""
+    blocks = []
+    for index in sorted(range(len(records)), key=sort_keys.__getitem__):
+        lines = _record_lines(index, records[index], style, comments, source)
+        blocks.append("".join(f"{line}\n" for line in lines))
     header = "".join(f"{line}\n" for line in comments.header)
     footer = "".join(f"{line}\n" for line in comments.footer)
     return "\n".join(part for part in (header, *blocks, footer) if part)
 
 
 class FormCheck:
-    """Compares the records of a file with their canonical form as they are read, so that none is kept for it.
+    """Compares each record of a file with its canonical form while the file is read, so that no record is kept.
 
-    Recognises a canonical file with comments at its head, above records and at its end. For any other file, `canonical`
-    decides.
+    It recognises canonical files with comments at the head, above records and at the end. About a file with other
+    comments, only `canonical` can decide.
 
     Attributes:
-        holds: True while all that was read is canonical.
+        holds: True while all records so far are canonical.
     """
 
     def __init__(self, file: YamlFile, style: Style) -> None:
         self.holds = True
         self._file = file
         self._style = style
-        self._end = 0
+        self._end = 0  # of the last record, with its line end
         self._last_key = ""
 
     def add(self, record: Node) -> None:
@@ -115,236 +125,286 @@ class FormCheck:
         if not self.holds or type(record) is not Mapping or not record.entries:
             self.holds = False
             return
-        text, start, key = self._file.text, record.at - 2, _sort_key(record, self._style)
-        above, is_first = text[self._end : start], self._end == 0
-        block = _plain_record(record, self._style, text if self._file.is_printable else "") + "\n"
-        is_placed = _is_head(above) if is_first else _is_gap(above)
-        self.holds = is_placed and key >= self._last_key and text.startswith(block, start)
-        self._end, self._last_key = start + len(block), key
+        text = self._file.text
+        start = record.at - len("- ")
+        above = text[self._end : start]
+        is_first = self._end == 0
+        has_canonical_gap = _is_head(above) if is_first else _is_gap(above)
+        key = _sort_key(record, self._style)
+        block = _uncommented_record(record, self._style, text if self._file.is_simple else "") + "\n"
+        self.holds = has_canonical_gap and key >= self._last_key and text.startswith(block, start)
+        self._end = start + len(block)
+        self._last_key = key
 
     @property
     def is_canonical(self) -> bool:
-        """Return True if the whole file is canonical, once its records are read."""
+        """Return True if the whole file is canonical; to be asked after the last record."""
+        if not self.holds or self._end == 0:
+            return False
         rest = self._file.text[self._end :]
-        return self.holds and self._end > 0 and (not rest or _is_gap(rest)) and not is_malformed(self._file.findings)
+        return (not rest or _is_gap(rest)) and not is_malformed(self._file.findings)
 
 
-def record_text(values: Mapping, style: Style) -> str:
-    """One record in canonical form, without comments."""
-    nothing = _Comments([], {}, {}, {}, [])
-    return "\n".join((*_record_lines(0, values, style, nothing), ""))
+def record_text(record: Mapping, style: Style) -> str:
+    """Return a record in canonical form, without comments."""
+    no_comments = _Comments([], {}, {}, {}, [])
+    return "".join(f"{line}\n" for line in _record_lines(0, record, style, no_comments))
 
 
-def scalar_text(text: str, *, in_flow: bool = False, bare: bool = False) -> str:
-    """A text as YAML that every reader gives back as that text: plain where possible, else in double quotes."""
+def scalar_text(text: str, *, in_brackets: bool = False, bare: bool = False) -> str:
+    """Return a text as YAML that every reader reads as this text: plain if possible, else in double quotes.
+
+    Args:
+        text: The text.
+        in_brackets: True if the text is inside a list or mapping in brackets, where fewer texts can be plain.
+        bare: True to write numbers and flags plain, too.
+    """
     if bare and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?|true|false", text):
         return text
-    return _shown(text, in_flow)
+    return _yaml(text, in_brackets)
 
 
 def field_lines(name: str, node: Node, style: Style, line_end: MappingType[Path, str], at: int = -1) -> Iterator[str]:
-    """The lines of a field, without the record's indentation.
+    """Yield the lines of a field, without the indentation of the record.
 
     Args:
-        name: The field.
-        node: Its value.
+        name: The name of the field.
+        node: The value of the field.
         style: How records are written.
-        line_end: Comments for the ends of lines, by the path of a value from the record on.
-        at: Where the field is, to say so.
+        line_end: The comments at the ends of lines, by the path of the value that they belong to, from the record on.
+        at: The index of the field, for the error.
 
     Raises:
-        MisplacedCommentError: Two comments would come to stand on one line.
+        MisplacedCommentError: Two comments would be on one line.
     """
-    for text, values in _field_lines(name, node, style):
+    for text, values in _lines_with_values(name, node, style):
         if not line_end:
             yield text
             continue
-        paths = {path for value, start in values for path in (start, *(below for _, below, _ in _places(value, start)))}
-        ends = [line_end[path] for path in paths if path in line_end]
-        if len(ends) > 1:
+        paths: set[Path] = set()  # of the values on the line, and of the values inside them
+        for value, path in values:
+            paths.add(path)
+            paths.update(inner_path for _, inner_path, _ in _places(value, path))
+        comments = [line_end[path] for path in paths if path in line_end]
+        if len(comments) > 1:
             raise MisplacedCommentError(at)
-        yield f"{text}  {ends[0]}" if ends else text
+        yield f"{text}  {comments[0]}" if comments else text
 
 
 def line_end_comments(file: YamlFile, record: Mapping) -> dict[Path, str]:
-    """The comments of a file that is one record, or a part of one, by the value at whose line they end.
+    """Return the comments at the ends of lines, by the path of the value that they belong to.
+
+    The file has only one record, or a part of one.
 
     Raises:
-        MisplacedCommentError: A comment stands elsewhere.
+        MisplacedCommentError: A comment is not at the end of a line with a value.
     """
-    found = _comments(file, [record])
-    if found.header or found.before_record or found.before_field or found.footer:
+    comments = _find_comments(file, [record])
+    if comments.header or comments.before_record or comments.before_field or comments.footer:
         raise MisplacedCommentError(record.at)
-    return found.line_end.get(0, {})
+    return comments.line_end.get(0, {})
 
 
 def comments(text: str) -> list[tuple[int, str]]:
-    """Every comment of a document without errors of syntax, each with its index."""
-    lines = text.splitlines(keepends=True)
-    above = takewhile(lambda line: not line.strip() or line.lstrip().startswith("#"), lines)
-    return list(_comment_texts(text, sum(map(len, above))))
+    """Return each comment of a document without syntax errors, with its index."""
+    first_value = 0
+    for line in text.splitlines(keepends=True):
+        if line.strip() and not line.lstrip().startswith("#"):
+            break
+        first_value += len(line)
+    return list(_comment_texts(text, first_value))
 
 
-def rank(name: str, style: Style) -> int:
-    """The place of a field in canonical order; fields that the style does not name share the last."""
+def field_rank(name: str, style: Style) -> int:
+    """Return the place of a field in canonical order; all fields that the style does not name have the last place."""
     return style.order.index(name) if name in style.order else len(style.order)
 
 
-def _sort_key(record: Node, style: Style) -> str:
-    """Return the sort key of a record; empty if its file is not sorted, or it has no key."""
-    entry = record.entries.get(style.key) if type(record) is Mapping else None
-    return entry[1].text if entry is not None and type(entry[1]) is Scalar else ""
+def _sort_key(record: Mapping, style: Style) -> str:
+    """Return the text that a record is sorted by; empty if the records are not sorted, or it has no such field."""
+    _, key = record.entries.get(style.key, (0, None))
+    return key.text if type(key) is Scalar else ""
 
 
 def _record_lines(index: int, record: Mapping, style: Style, comments: _Comments, source: str = "") -> Iterator[str]:
+    """Yield the lines of a record with its comments; `index` is that of the record among all records of the file.
+
+    `source` is explained in `_text_after_key`.
+    """
     names = _ordered(tuple(record.entries), style.order)
     line_end = comments.line_end.get(index, {})
     yield from comments.before_record.get(index, ())
-    if names and not line_end and not comments.before_field:  # as in nearly all files
-        yield _plain_record(record, style, source)
+    if not names:
+        yield "- {}"
         return
-    first = True
+    if not line_end and not comments.before_field:  # as in nearly all files
+        yield _uncommented_record(record, style, source)
+        return
+    is_first = True
     for name in names:
-        before = comments.before_field.get((index, name), [])
-        # A comment above the first field stands above the record.
-        yield from (before if first else [f"  {comment}" for comment in before])
+        for comment in comments.before_field.get((index, name), []):
+            # A comment above the first field is above the record, not indented.
+            yield comment if is_first else f"  {comment}"
         key_at, value = record.entries[name]
         for line in field_lines(name, value, style, line_end, key_at):
-            yield f"  {line}" if not first else f"- {line}"
-            first = False
-    if first:
-        yield "- {}"
+            yield f"- {line}" if is_first else f"  {line}"
+            is_first = False
 
 
-def _plain_record(record: Mapping, style: Style, source: str) -> str:
-    """Return a record with fields and without comments, with no line end behind it; `source` is as in `_line_text`."""
+def _uncommented_record(record: Mapping, style: Style, source: str) -> str:
+    """Return the lines of a record that has fields and no comments, without a line end after the last line.
+
+    `source` is explained in `_text_after_key`.
+    """
     lines: list[str] = []
     for name in _ordered(tuple(record.entries), style.order):
-        node = record.entries[name][1]
+        _, node = record.entries[name]
         if type(node) is Scalar and name not in style.bare:  # as nearly all
-            lines.append(f"{_shown(name, False)}: {_line_text(node, source)}")
+            lines.append(f"{_yaml(name, False)}: {_text_after_key(node, source)}")
         else:
-            lines += _plain_lines(name, node, style, source)
+            lines += _uncommented_field(name, node, style, source)
     return "- " + "\n  ".join(lines)
 
 
 def _is_head(text: str) -> bool:
-    """Return True if a text is a canonical head of a file, with the comments above the first record."""
-    head, blank_line, above = text.rpartition("\n\n")
-    return _are_comments(above) and (not blank_line or (bool(head) and _are_comments(f"{head}\n")))
+    """Return True if a text can be above the first record of a canonical file.
+
+    It has the comments of the file, a blank line, and the comments of the record. Without comments of the file, there
+    is no blank line.
+    """
+    of_file, blank_line, of_record = text.rpartition("\n\n")
+    if not _are_comments(of_record):
+        return False
+    return not blank_line or (bool(of_file) and _are_comments(f"{of_file}\n"))
 
 
 def _is_gap(text: str) -> bool:
-    """Return True if a text is what stands canonically between two records: a blank line, and comments."""
+    """Return True if a text can be between two records of a canonical file: a blank line, and then comments or none."""
     return text[:1] == "\n" and _are_comments(text[1:])
 
 
 def _are_comments(text: str) -> bool:
-    """Return True if a text is whole lines, each a comment that begins its line; or nothing."""
-    *lines, rest = text.split("\n")
-    return not rest and all(line[:1] == "#" and line == line.rstrip() for line in lines)
+    """Return True if a text is empty, or all its lines are comments that are not indented."""
+    *lines, after_last_line_end = text.split("\n")
+    return not after_last_line_end and all(line[:1] == "#" and line == line.rstrip() for line in lines)
 
 
-def _line_text(node: Scalar, source: str) -> str:
-    """Return a text as it is written behind a key; one that a canonical source has plain is taken from there.
+def _text_after_key(node: Scalar, source: str) -> str:
+    """Return a text as it is written after a key.
 
-    `source` is the text that was read line by line. Of its plain texts, those that begin with a letter are no numbers,
-    and the words that YAML 1.1 takes for flags are short.
+    `source` is the text of a file that `Lines` reads; empty for any other file. It saves time: if it has the text
+    without quotes, and the text begins with a letter, the text can be plain. The words that YAML 1.1 reads as flags
+    begin with a letter, too, but they are short.
     """
     text = node.text
     if len(text) > 5 and text[0].isalpha() and source[node.at : node.at + 1] == text[0]:
         return text
-    return _shown(text, False)
+    return _yaml(text, False)
 
 
-def _plain_lines(name: str, node: Node, style: Style, source: str) -> list[str]:
-    """The lines of a field that has no comments, as `_field_lines` gives them with their values."""
+def _uncommented_field(name: str, node: Node, style: Style, source: str) -> list[str]:
+    """Return the lines of a field without comments; they are those of `_lines_with_values`, but made faster."""
     if name in style.block:
-        return [text for text, _ in _field_lines(name, node, style)]
+        return [text for text, _ in _lines_with_values(name, node, style)]
+    key = _yaml(name, False)
     if type(node) is not Sequence:
-        return [f"{_shown(name, False)}: {_top(name, node, style)}"]
-    if one_line := _one_line(_shown(name, False), node):
-        return [one_line]
-    lines = [f"{_shown(name, False)}:"]
+        return [f"{key}: {_value_after_key(name, node, style)}"]
+    short_list = _short_list(key, node)
+    if short_list:
+        return [short_list]
+    lines = [f"{key}:"]
     for item in node.items:
         if type(item) is Mapping and item.entries:
-            mark = "  - "
+            indent = "  - "
             for field, (_, value) in item.entries.items():
                 if type(value) is Scalar and field not in style.bare:
-                    text = _line_text(value, source)
+                    text = _text_after_key(value, source)
                 else:
-                    text = _top(field, value, style)
-                lines.append(f"{mark}{_shown(field, False)}: {text}")
-                mark = "    "
+                    text = _value_after_key(field, value, style)
+                lines.append(f"{indent}{_yaml(field, False)}: {text}")
+                indent = "    "
         elif type(item) is Scalar:
-            lines.append(f"  - {_line_text(item, source)}")
+            lines.append(f"  - {_text_after_key(item, source)}")
         else:
-            lines.append(f"  - {_flow(item, top=True)}")
+            lines.append(f"  - {_one_line(item, in_brackets=False)}")
     return lines
 
 
-def _one_line(key: str, node: Sequence) -> str:
-    """A list of texts that fits on one line; empty for any other."""
+def _short_list(key: str, node: Sequence) -> str:
+    """Return the line of a list of texts; empty if it is too long, or an item is no text."""
     texts = [item.text for item in node.items if type(item) is Scalar]
     if len(texts) < len(node.items) or len(key) + sum(map(len, texts)) > FLOW_WIDTH:
         return ""
-    line = f"{key}: [{', '.join([_shown(text, True) for text in texts])}]"
-    return line if not texts or len(line) + 2 <= FLOW_WIDTH else ""
+    line = f"{key}: [{', '.join([_yaml(text, True) for text in texts])}]"
+    if texts and len("  ") + len(line) > FLOW_WIDTH:  # the record is indented by two
+        return ""
+    return line
 
 
 @lru_cache(maxsize=1024)
 def _ordered(names: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, ...]:
-    """Field names in their order; most records of a file have the same few combinations."""
+    """Return field names in order. It is cached, because most records of a file have one of a few sets of fields."""
     remaining = iter(order)
-    if all(name in remaining for name in names):  # they are in order, as in nearly all files
+    if all(name in remaining for name in names):  # each name is found after the one before it: they are in order
         return names
     return tuple(sorted(names, key=lambda name: order.index(name) if name in order else len(order)))
 
 
-def _field_lines(name: str, node: Node, style: Style) -> Iterator[tuple[str, list[tuple[Node, Path]]]]:
-    """The lines of a field, and the values that stand on each with their paths."""
+def _lines_with_values(name: str, node: Node, style: Style) -> Iterator[tuple[str, list[tuple[Node, Path]]]]:
+    """Yield each line of a field, and the values on the line with their paths.
+
+    On the line of a key without a value, and of the first field of a list item, there is also an empty text in place of
+    the value that begins there.
+    """
+    key = _yaml(name, False)
     if type(node) is Mapping and name in style.block and node.entries:
-        yield f"{_shown(name, False)}:", [(Scalar("", node.at), (name,))]
-        for key, (_, value) in node.entries.items():
-            yield f"  {_shown(key, False)}: {_flow(value, top=True)}", [(value, (name, key))]
-    elif type(node) is not Sequence:
-        yield f"{_shown(name, False)}: {_top(name, node, style)}", [(node, (name,))]
-    elif one_line := _one_line(_shown(name, False), node):
-        yield one_line, [(node, (name,))]
-    else:
-        yield f"{_shown(name, False)}:", [(Scalar("", node.at), (name,))]
-        for index, item in enumerate(node.items):
-            path: Path = (name, index)
-            if type(item) is Mapping and item.entries:
-                for position, (field, (_, value)) in enumerate(item.entries.items()):
-                    mark = "    " if position else "  - "
-                    head: list[tuple[Node, Path]] = [] if position else [(Scalar("", item.at), path)]
-                    text = f"{mark}{_shown(field, False)}: {_top(field, value, style)}".rstrip()
-                    yield text, [*head, (value, (*path, field))]
-            else:
-                yield f"  - {_flow(item, top=True)}", [(item, path)]
+        yield f"{key}:", [(Scalar("", node.at), (name,))]
+        for inner_name, (_, value) in node.entries.items():
+            text = f"  {_yaml(inner_name, False)}: {_one_line(value, in_brackets=False)}"
+            yield text, [(value, (name, inner_name))]
+        return
+    if type(node) is not Sequence:
+        yield f"{key}: {_value_after_key(name, node, style)}", [(node, (name,))]
+        return
+    short_list = _short_list(key, node)
+    if short_list:
+        yield short_list, [(node, (name,))]
+        return
+    yield f"{key}:", [(Scalar("", node.at), (name,))]
+    for index, item in enumerate(node.items):
+        path: Path = (name, index)
+        if type(item) is not Mapping or not item.entries:
+            yield f"  - {_one_line(item, in_brackets=False)}", [(item, path)]
+            continue
+        indent = "  - "
+        values: list[tuple[Node, Path]] = [(Scalar("", item.at), path)]
+        for field, (_, value) in item.entries.items():
+            text = f"{indent}{_yaml(field, False)}: {_value_after_key(field, value, style)}".rstrip()
+            yield text, [*values, (value, (*path, field))]
+            indent = "    "
+            values = []
 
 
-def _top(field: str, node: Node, style: Style) -> str:
-    """Return the text after a field's name on its line."""
+def _value_after_key(field: str, node: Node, style: Style) -> str:
+    """Return a value as it is written on the line of its key."""
     if type(node) is not Scalar:
-        return _flow(node, top=True)
-    return scalar_text(node.text, bare=True) if field in style.bare else _shown(node.text, False)
+        return _one_line(node, in_brackets=False)
+    return scalar_text(node.text, bare=field in style.bare)
 
 
-def _flow(node: Node, *, top: bool = False) -> str:
-    """A node on one line; a text at the top of a line may hold what a text inside brackets may not."""
+def _one_line(node: Node, *, in_brackets: bool) -> str:
+    """Return a node on one line, lists and mappings in brackets; `in_brackets` if it is itself inside of some."""
     if type(node) is Scalar:
-        return _shown(node.text, not top)
+        return _yaml(node.text, in_brackets)
     if type(node) is Sequence:
-        return f"[{', '.join([_flow(item) for item in node.items])}]"
+        return f"[{', '.join([_one_line(item, in_brackets=True) for item in node.items])}]"
     assert type(node) is Mapping
-    parts = [f"{_shown(key, True)}: {_flow(value)}" for key, (_, value) in node.entries.items()]
+    parts = [f"{_yaml(key, True)}: {_one_line(value, in_brackets=True)}" for key, (_, value) in node.entries.items()]
     return f"{{{', '.join(parts)}}}"
 
 
 def _places(node: Node, path: Path) -> Iterator[tuple[int, Path, bool]]:
-    """Yield where each key and value begins, in file order, and whether it is a key."""
+    """Yield the index and the path of each key and value of a node, in file order, and True if it is a key."""
     if type(node) is Mapping:
         for key, (key_at, value) in node.entries.items():
             yield key_at, (*path, key), True
@@ -357,86 +417,116 @@ def _places(node: Node, path: Path) -> Iterator[tuple[int, Path, bool]]:
         yield node.at, path, False
 
 
-def _comments(file: YamlFile, records: list[Mapping]) -> _Comments:
-    """Find every comment and what it belongs to."""
-    found = _Comments([], {}, {}, {}, [])
+def _find_comments(file: YamlFile, records: list[Mapping]) -> _Comments:
+    """Return every comment with the value that it belongs to.
+
+    Raises:
+        MisplacedCommentError: A comment has no place in canonical form.
+    """
+    comments = _Comments([], {}, {}, {}, [])
     starts = [record.at for record in records]
     for at, text in _comment_texts(file.text, starts[0] if starts else len(file.text)):
+        record_index = bisect_right(starts, at) - 1  # that of the record before the comment; -1 for none
         line_start = file.text.rfind("\n", 0, at) + 1
-        own_line = not file.text[line_start:at].strip()
-        index = bisect_right(starts, at) - 1
-        if own_line:
-            _assign_line(found, file, at, text, index, records)
-        elif index < 0:
+        has_own_line = not file.text[line_start:at].strip()
+        if has_own_line:
+            _assign_own_line(comments, file, at, text, record_index, records)
+            continue
+        if record_index < 0:
             raise MisplacedCommentError(at)
-        else:
-            before = [(place, path) for place, path, _ in _places(records[index], ()) if place < at]
-            if not before or before[-1][0] < line_start:
-                raise MisplacedCommentError(at)  # behind a closing bracket or the end of a longer text
-            line_end = found.line_end.setdefault(index, {})
-            if before[-1][1] in line_end:
-                raise MisplacedCommentError(at)
-            line_end[before[-1][1]] = text
-    return found
+        places_before = [(place, path) for place, path, _ in _places(records[record_index], ()) if place < at]
+        if not places_before:
+            raise MisplacedCommentError(at)
+        place, path = places_before[-1]
+        line_end = comments.line_end.setdefault(record_index, {})
+        if place < line_start or path in line_end:  # after the end of a list or text that begins on another line
+            raise MisplacedCommentError(at)
+        line_end[path] = text
+    return comments
 
 
-def _assign_line(found: _Comments, file: YamlFile, at: int, text: str, index: int, records: list[Mapping]) -> None:
-    """Assign a comment that has a line of its own."""
-    places = _places(records[index], ()) if index >= 0 else iter(())
-    following = next((place for place in places if place[0] > at), None)
-    if following is not None:
-        place, path, is_key = following
-        if not is_key or len(path) > 1 or _column(file.text, at) > _column(file.text, place):
-            raise MisplacedCommentError(at)  # one that is set in further ends the list above it
-        found.before_field.setdefault((index, str(path[0])), []).append(text)
-    elif index >= 0 and _column(file.text, at) > _column(file.text, file.text.rfind("-", 0, records[index].at)):
-        raise MisplacedCommentError(at)  # at the end of a record, and set in as its fields are
-    elif index + 1 < len(records):
-        behind = re.compile(_COMMENT_LINES).match(file.text, file.text.find("\n", at) + 1)
-        end = behind.end() if behind else at
-        # The header ends with a blank line; what follows it belongs to the first record.
-        if index < 0 and not file.text[end : file.text.find("\n", end)].strip():
-            found.header.append(text)
-        else:
-            found.before_record.setdefault(index + 1, []).append(text)
+def _assign_own_line(
+    comments: _Comments, file: YamlFile, at: int, text: str, record_index: int, records: list[Mapping]
+) -> None:
+    """Add a comment that has a line of its own.
+
+    Args:
+        comments: The comments, to which it is added.
+        file: The file.
+        at: The index of the comment.
+        text: The comment.
+        record_index: The index of the record before the comment; -1 for none.
+        records: All records of the file.
+    """
+    column = _column(file.text, at)
+    if record_index >= 0:
+        record = records[record_index]
+        for place, path, is_key in _places(record, ()):
+            if place > at:  # the comment is inside the record: above a field, or misplaced
+                # A comment that is indented further than the field belongs to the list above it.
+                if not is_key or len(path) > 1 or column > _column(file.text, place):
+                    raise MisplacedCommentError(at)
+                comments.before_field.setdefault((record_index, str(path[0])), []).append(text)
+                return
+        dash_at = file.text.rfind("-", 0, record.at)
+        if column > _column(file.text, dash_at):  # at the end of the record, indented like its fields
+            raise MisplacedCommentError(at)
+    if record_index == len(records) - 1:
+        comments.footer.append(text)
+        return
+    comments_after = re.compile(_COMMENT_LINES).match(file.text, file.text.find("\n", at) + 1)
+    end = comments_after.end() if comments_after else at
+    is_before_blank_line = not file.text[end : file.text.find("\n", end)].strip()
+    # Comments above the first record, up to a blank line, are the header. Those after it belong to the record.
+    if record_index < 0 and is_before_blank_line:
+        comments.header.append(text)
     else:
-        found.footer.append(text)
+        comments.before_record.setdefault(record_index + 1, []).append(text)
 
 
 def _column(text: str, at: int) -> int:
     return at - text.rfind("\n", 0, at) - 1
 
 
-def _comment_texts(text: str, first: int) -> Iterator[tuple[int, str]]:
-    """Every comment with its index: a `#` outside all scalars, at a line's beginning or after a blank.
+def _comment_texts(text: str, first_value: int) -> Iterator[tuple[int, str]]:
+    """Yield each comment with its index: a `#` outside of all scalars.
 
-    `first` is where the first record begins: before it there are no scalars, and most files have no
-    comment behind it, so that nothing needs to be parsed again.
+    `first_value` is the index of the first record or value. Before it, there are no scalars. Most files have no comment
+    after it, and then the text does not have to be parsed.
     """
-    spans = []
-    at = text.find("#", first + 1)
-    while at > 0 and text[at - 1] not in "\n ":
+    spans = []  # the start and end of each scalar
+    at = text.find("#", first_value + 1)
+    while at > 0 and text[at - 1] not in "\n ":  # a comment begins its line, or follows a blank
         at = text.find("#", at + 1)
     if at > 0:
-        # What stands on the line of a block scalar's mark is not yet the text.
-        spans = [(text.index("\n", at) if style in ("|", ">") else at, end) for at, end, style in scalars(text)]
+        for start, end, style in scalars(text):
+            if style in ("|", ">"):  # a block text begins on the line after this mark
+                start = text.index("\n", start)
+            spans.append((start, end))
     if not spans:
-        text = text[:first]
-    at, position = text.find("#"), 0
+        text = text[:first_value]
+    at = text.find("#")
+    span_index = 0
     while at >= 0:
-        while position < len(spans) and spans[position][1] <= at:
-            position += 1
-        if position < len(spans) and spans[position][0] <= at:
-            at = text.find("#", spans[position][1])
-            continue
-        end = text.find("\n", at)
-        end = len(text) if end < 0 else end
-        yield at, text[at:end].rstrip()
-        at = text.find("#", end)
+        while span_index < len(spans) and spans[span_index][1] <= at:
+            span_index += 1
+        if span_index < len(spans):
+            start, end = spans[span_index]
+            if start <= at:
+                at = text.find("#", end)
+                continue
+        line_end = text.find("\n", at)
+        if line_end < 0:
+            line_end = len(text)
+        yield at, text[at:line_end].rstrip()
+        at = text.find("#", line_end)
 
 
 def scalars(text: str) -> Iterator[tuple[int, int, str | None]]:
-    """Every scalar of a document without errors of syntax: where it begins and ends, and its style."""
+    """Yield the start, the end and the style of each scalar of a document without syntax errors.
+
+    The style is the character that marks it: a quote, `|` or `>`; None for a plain text.
+    """
     from yaml import ScalarEvent
     from yaml._yaml import CParser
 
@@ -448,19 +538,22 @@ def scalars(text: str) -> Iterator[tuple[int, int, str | None]]:
 
 
 @lru_cache(maxsize=65536)
-def _shown(text: str, in_flow: bool) -> str:
-    """A name or a text as it is written; many come again."""
-    return text if _is_plain(text, in_flow) else _quoted(text)
+def _yaml(text: str, in_brackets: bool) -> str:
+    """Return a key or text as YAML, plain or in quotes. It is cached, because many come again."""
+    return text if _can_be_plain(text, in_brackets) else _quote(text)
 
 
-def _is_plain(text: str, in_flow: bool) -> bool:
+def _can_be_plain(text: str, in_brackets: bool) -> bool:
     if not text or text[0] in _SPECIAL_FIRST or ": " in text or " #" in text or text[-1] in " :" or text == "...":
         return False
-    if not text.isprintable() or (in_flow and not _SPECIAL_IN_FLOW.isdisjoint(text)):
+    if not text.isprintable() or (in_brackets and not _SPECIAL_IN_BRACKETS.isdisjoint(text)):
         return False
-    if text[0].isalpha():  # of YAML 1.1's implicit types, only some words begin with a letter
-        return len(text) > 5 or text.lower() not in _WORDS
-    if re.match(r"[^0-9.+~<=]|[0-9].*?([^-+0-9A-Fa-fxtTZ_.: ]|--)", text):  # what no number and no time has
+    # The rest finds texts that YAML 1.1 reads as another type. Of those that begin with a letter, only some words are.
+    if text[0].isalpha():
+        return len(text) > 5 or text.lower() not in _YAML_1_1_WORDS
+    # The patterns decide about most texts, so that PyYAML is rarely needed: characters that no number and no time has,
+    # then usual numbers and dates.
+    if re.match(r"[^0-9.+~<=]|[0-9].*?([^-+0-9A-Fa-fxtTZ_.: ]|--)", text):
         return True
     if re.fullmatch(r"[0-7]+|[1-9][0-9]*|[0-9]+\.[0-9]*|[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
         return False
@@ -470,7 +563,7 @@ def _is_plain(text: str, in_flow: bool) -> bool:
     return bool(Resolver().resolve(ScalarNode, text, (True, False)) == "tag:yaml.org,2002:str")  # type: ignore[no-untyped-call]
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     if not escaped.isprintable():
         escaped = "".join(c if c.isprintable() else _escape(c) for c in escaped)
@@ -478,7 +571,7 @@ def _quoted(text: str) -> str:
 
 
 def _escape(character: str) -> str:
-    number = ord(character)
-    if number < 0x100:
-        return f"\\x{number:02x}"
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+    code_point = ord(character)
+    if code_point < 0x100:
+        return f"\\x{code_point:02x}"
+    return f"\\u{code_point:04x}" if code_point < 0x10000 else f"\\U{code_point:08x}"

@@ -20,7 +20,7 @@ from orchtrace_corpus.base.identifiers import Identifier, IdentifierKind, recogn
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
-from orchtrace_corpus.base.yamlfile.record import values
+from orchtrace_corpus.base.yamlfile.record import node_content
 from orchtrace_corpus.base.yamlfile.writer import comments
 from orchtrace_corpus.corpus.model.field_table import EXCLUSION_FIELDS, PAPER_FIELDS, ReviewTopic
 from orchtrace_corpus.corpus.model.records import Pool, folded_title, folded_url
@@ -129,7 +129,7 @@ class DataText:
             return None
         json_text = self.text if self.path.endswith(".json") else ""
         matches = re.finditer(r'"(?:-?[0-9.eE+-]+|true|false|null)"', json_text)
-        return values(self.root, {match.start(): match[0] for match in matches})
+        return node_content(self.root, {match.start(): match[0] for match in matches})
 
     def _rows(self) -> Value | None:
         """Return each row of a table by column names; None if a row has more or fewer cells, such as a comment."""

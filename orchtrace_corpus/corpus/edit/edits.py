@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from orchtrace_corpus.base.yamlfile import reader, splice
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.base.yamlfile.reader import Node, YamlFile
-from orchtrace_corpus.base.yamlfile.record import values
+from orchtrace_corpus.base.yamlfile.record import node_content
 from orchtrace_corpus.base.yamlfile.writer import Style, record_text
 from orchtrace_corpus.corpus.model.field_table import value_texts
 from orchtrace_corpus.corpus.model.record_fields import Value
@@ -21,7 +21,7 @@ def raw_records(file: YamlFile) -> list[dict[str, object]]:
     records: list[dict[str, object]] = []
     for node in nodes:
         entries = node.entries if type(node) is reader.Mapping else {}
-        records.append({name: values(value) for name, (_, value) in entries.items()})
+        records.append({name: node_content(value) for name, (_, value) in entries.items()})
     return records
 
 

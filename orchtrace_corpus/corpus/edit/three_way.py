@@ -14,8 +14,8 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import reader
 from orchtrace_corpus.base.yamlfile.reader import YamlFile
-from orchtrace_corpus.base.yamlfile.record import values
-from orchtrace_corpus.base.yamlfile.writer import Style, field_lines, rank
+from orchtrace_corpus.base.yamlfile.record import node_content
+from orchtrace_corpus.base.yamlfile.writer import Style, field_lines, field_rank
 from orchtrace_corpus.corpus.model.metadata import Metadata, encode
 
 _T = TypeVar("_T")
@@ -184,7 +184,7 @@ def _new_ids(base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[s
 def _fields(block: str) -> dict[str, object]:
     """Return the fields of the first record of a text."""
     for node in YamlFile("", block.encode()).records():
-        fields = values(node)
+        fields = node_content(node)
         return fields if isinstance(fields, dict) else {}
     return {}
 
@@ -203,7 +203,7 @@ def _merge_record(
     our_pieces = []
     their_pieces = []
     conflicts = []
-    for name in sorted({**own, **other}, key=lambda name: rank(name, style)):
+    for name in sorted({**own, **other}, key=lambda name: field_rank(name, style)):
         sides = before.get(name, absent), own.get(name), other.get(name)
         if _is_conflict(*sides):
             our_piece, their_piece = _merge_levels(name, style, sides) or sides[1:]

@@ -392,7 +392,7 @@ _BY_KIND: dict[FieldKind, Callable[[str], Decoder]] = {
     FieldKind.URLS: url_list,
     # an identifier that a survey declares: its form is unknown
     FieldKind.IDENTIFIER: partial(
-        formed, code="F111", is_formed=lambda value: " " not in value, description="an identifier: leave out blanks"
+        formed, code="F111", is_valid=lambda value: " " not in value, description="an identifier: leave out blanks"
     ),
     FieldKind.KEY: key,
 }
@@ -402,13 +402,13 @@ _BY_NAME: dict[str, Callable[[str], Decoder]] = {
     "id": partial(
         formed,
         code="F110",
-        is_formed=_is_exclusion_id,
+        is_valid=_is_exclusion_id,
         description="an exclusion id: write E and at least three digits, such as E033",
     ),
     "cite_key": partial(
         formed,
         code="F107",
-        is_formed=is_cite_key,
+        is_valid=is_cite_key,
         description='a key to cite: leave out blanks, commas, braces, " and =',
     ),
     "bibtex": bibtex_entry,
