@@ -25,6 +25,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -170,7 +171,7 @@ def tests_by_line(tree: Path, tests: Sequence[str]) -> dict[tuple[str, int], lis
 
 
 def choices_of_tests(mutant: Mutant, executed: Mapping[tuple[str, int], Sequence[str]]) -> Iterator[list[str]]:
-    """Yield the tests that execute the lines of a mutant, then all that execute its module.
+    """Yield the tests that execute the lines of a mutant, then all that execute its module, or import it by name.
 
     What runs when a module is imported belongs to no test, and what another process runs is not seen.
     """
@@ -178,9 +179,18 @@ def choices_of_tests(mutant: Mutant, executed: Mapping[tuple[str, int], Sequence
     near = {test for line in lines for test in executed.get((mutant.path, line), ())}
     if near:
         yield sorted(near)
-    further = {test for (path, _), tests in executed.items() if path == mutant.path for test in tests} - near
-    if further:
-        yield sorted(further)
+    further = {test for (path, _), tests in executed.items() if path == mutant.path for test in tests}
+    further |= {test for tests in executed.values() for test in tests if imports(test.partition("::")[0], mutant.path)}
+    if further - near:
+        yield sorted(further - near)
+
+
+@cache
+def imports(test_file: str, path: str) -> bool:
+    """Return True if the text of a test file imports the module at a path."""
+    package, _, module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".").rpartition(".")
+    text = (ROOT / test_file).read_text(encoding="utf-8")
+    return f"from {package}.{module} import" in text or f"from {package} import {module}\n" in text
 
 
 def environment(database: Path) -> dict[str, str]:

@@ -748,3 +748,14 @@ def test_of_a_damaged_log_the_ledger_still_adds_up(first: Any, second: Any, name
         out = Path(folder) / "out.jsonl"
         out.write_text(result.stdout, encoding="utf-8")
         assert not result.stdout or run_corpus("trace", "validate", str(out)).code == 0
+
+
+def test_paths_without_a_log_are_refused_by_the_first_three(tmp_path: Path) -> None:
+    for name in "abcd":
+        (tmp_path / name).write_text("no log\n", encoding="utf-8")
+
+    result = run_corpus("trace", "import", *(str(tmp_path / name) for name in "abcd"))
+
+    first_three = ", ".join(f"'{tmp_path / name}'" for name in "abc")
+    assert result.code == 3
+    assert result.stderr.startswith(f"corpus: {first_three} is not a log in a known format: of 4 files the first, 'a',")

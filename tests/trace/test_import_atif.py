@@ -11,8 +11,9 @@ import pytest
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
+from orchtrace_corpus.trace.importers import atif
 from orchtrace_corpus.trace.importers.core.builder import as_data
-from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
+from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, LogFile, LogReader
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.model.import_report import Problem
 from tests.conftest import run_corpus
@@ -566,3 +567,27 @@ def test_a_trajectory_takes_time_in_proportion_to_its_length(tmp_path: Path) -> 
 
 def test_the_document_names_every_line_that_the_ledger_can_have() -> None:
     assert ledger_lines("atif") == documented("atif")
+
+
+@pytest.mark.parametrize(
+    ("document", "is_recognised"),
+    [
+        ({"schema_version": "ATIF-v1.6", "agent": {}}, True),
+        ({"schema_version": "1.6", "steps": []}, True),
+        ({"schema_version": "ATIF-v1.6"}, False),
+        ({"schema_version": "6", "steps": []}, False),
+        ({"agent": {}, "steps": [{"step_id": 1, "source": "user"}]}, True),
+        ({"agent": {}, "steps": [{"step_id": 1}]}, False),
+        ({"agent": {}, "steps": [{"source": "user"}]}, False),
+        ({"agent": {}, "steps": []}, False),
+        ({"agent": {}, "steps": ["x"]}, False),
+        ({"steps": [{"step_id": 1, "source": "user"}]}, False),
+    ],
+)
+def test_a_trajectory_is_known_by_its_version_or_by_its_required_members(
+    tmp_path: Path, document: dict[str, Any], is_recognised: bool
+) -> None:
+    (tmp_path / "x.json").write_text(json.dumps(document), "utf-8")
+
+    with LogReader(LogFile(str(tmp_path / "x.json"), "x.json")) as reader:
+        assert atif.recognises(reader.head()) is is_recognised

@@ -11,7 +11,7 @@ from orchtrace_corpus.trace.importers.core.logs import EmptyLogError
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Note, Place
-from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine
+from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.terms import EventType, Status
 from orchtrace_corpus.trace.model.trace import Event, Tokens
 from tests.trace.conversationlogs import told
@@ -206,3 +206,16 @@ def test_totals_of_tokens_list_the_kinds_that_are_counted() -> None:
         "agent": {"a": {"input": 7, "output": 0}},
         "model": {"m": {"input": 3, "output": 0}, "n": {"input": 4}},
     }
+
+
+def test_a_report_counts_all_and_names_three_places_and_a_hundred_kinds() -> None:
+    report = ImportReport()
+    for line in range(5):
+        report.note(Problem.SECOND_RESULT, f"x:{line}")
+    for kind in range(103):
+        report.note_unknown(f"kind {kind}")
+
+    data = report.as_data()
+    assert data["problems"] == {Problem.SECOND_RESULT: {"number": 5, "for_example": ["x:0", "x:1", "x:2"]}}
+    assert len(data["unknown_kinds"]) == 101
+    assert data["unknown_kinds"]["(further kinds)"] == 3

@@ -121,6 +121,14 @@ def test_a_run_as_columns() -> None:
     }  # fmt: skip
 
 
+def test_an_answer_without_tokens_is_unknown_in_the_columns_wherever_it_stands() -> None:
+    answers = [event(f"e{index}", index, "inference", "a", t_end=index + 1, **more)
+               for index, more in enumerate(({}, {"tokens": {"input": 5}}, {}))]  # fmt: skip
+    edges = "e0>e1 e1>e2"
+
+    assert made_columns(trace(raw(answers, edges)))["replay"]["tokens"] == [None, 5, None]
+
+
 def test_the_tables_of_a_run() -> None:
     diagnosis = diagnose(small())
     tables = Tables(diagnosis, Sentences(diagnosis).names)
