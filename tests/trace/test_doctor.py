@@ -27,7 +27,7 @@ from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.page.tables import Tables
 from orchtrace_corpus.trace.render.doctor import as_data as figures
 from orchtrace_corpus.trace.render.doctor import overview, page
-from orchtrace_corpus.trace.render.names import break_lines, duration, money, names
+from orchtrace_corpus.trace.render.names import break_lines, distinct_names, duration, money
 from orchtrace_corpus.trace.render.page import event_page
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from tests.conftest import ROOT, run_corpus
@@ -526,7 +526,7 @@ def test_agents_are_called_by_what_people_know_them_by() -> None:
         one("worker#2", "worker"), one("Ada", "reviewer"), one("lead", "lead"), one("w1", "kind"), one("w2", "kind"),
     ]  # fmt: skip
 
-    assert list(names(team, frozenset({"user"})).values()) == [
+    assert list(distinct_names(team, frozenset({"user"})).values()) == [
         "user", "main", "Explore", "tester aaaa1111", "tester bbbb2222",
         "worker#2", "Ada (reviewer)", "lead", "kind w1", "kind w2",
     ]  # fmt: skip
@@ -555,7 +555,7 @@ def test_agents_have_one_name_on_every_screen_and_their_ids_for_programs(tmp_pat
 def test_no_two_agents_are_called_the_same() -> None:
     alike = [AgentSpan(f"aaaaaaaa{number:08}", 0, "tester", "", 0.0, 1.0, [], None) for number in range(50)]
 
-    assert len(set(names(alike, frozenset()).values())) == 50
+    assert len(set(distinct_names(alike, frozenset()).values())) == 50
 
 
 # Several runs

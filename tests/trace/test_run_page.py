@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.page import page
 from orchtrace_corpus.trace.page.columns import axis_breaks, columns, wait_intervals
 from orchtrace_corpus.trace.page.tables import Figure, Name, Table, Tables
-from orchtrace_corpus.trace.render.names import duration, names_in
+from orchtrace_corpus.trace.render.names import agent_names, duration
 from orchtrace_corpus.trace.render.sentences import Sentences
 from orchtrace_corpus.trace.view import TraceView
 from tests.browser import Browser, _browser, browser, markup_errors  # noqa: F401
@@ -910,7 +910,7 @@ def test_two_runs_are_side_by_side_on_one_scale(browser: Browser, tmp_path: Path
     ]
     assert [[row[5], *row[1:4]] for row in all_rows(browser, "a-what-differs")] == [
         [one.part, *("" if value is None else value for value in (one.before, one.after, one.change))]
-        for one in largest_first(compare(*runs, [names_in(one) for one in runs]))
+        for one in largest_first(compare(*runs, [agent_names(one) for one in runs]))
     ]
     assert browser.violations() == []
 

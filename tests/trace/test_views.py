@@ -23,7 +23,7 @@ from orchtrace_corpus.trace.measures.measure import steps
 from orchtrace_corpus.trace.model.json_text import text
 from orchtrace_corpus.trace.render import graph as trace_graph
 from orchtrace_corpus.trace.render.measures import ledger_table
-from orchtrace_corpus.trace.render.names import names_in
+from orchtrace_corpus.trace.render.names import agent_names
 from orchtrace_corpus.trace.render.page import page, replay_heading, state_lines
 from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus
@@ -262,7 +262,7 @@ def test_a_replay_says_times_in_the_unit_of_the_clock() -> None:
 def rows(width: int, name: str, count: int) -> list[str]:
     """The first states of a replay as on a terminal."""
     view, unit = TraceView(example(name)), example(name).clock.unit
-    shown = [state_lines(state, names_in(view), unit, width) for state in list(replay(view))[:count]]
+    shown = [state_lines(state, agent_names(view), unit, width) for state in list(replay(view))[:count]]
     return plain([*replay_heading(width), *(one for lines in shown for one in lines)]).splitlines()
 
 

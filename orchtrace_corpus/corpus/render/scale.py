@@ -7,7 +7,7 @@ from orchtrace_corpus.base.text.table import Cell, Table, envelope, lines, markd
 from orchtrace_corpus.corpus.model.scale import BOUNDS, Amount, Comparison, Observation, Support, compare, span
 
 BOUNDARY = "Reported envelopes against open evaluation regimes, not verified training traces."
-"""The limits of the comparison of scales."""
+"""The limits of the comparison, in words of the survey. An envelope is the range of sizes that a vendor reports."""
 
 _SOURCES = {
     Support.PAPER: "publication",

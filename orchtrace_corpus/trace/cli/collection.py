@@ -92,7 +92,7 @@ class Collected:
         from orchtrace_corpus.trace.render import totals as render_totals
 
         request = self._request
-        groupings = request.groupings or render_totals.USUAL
+        groupings = request.groupings or render_totals.DEFAULT_GROUPINGS
         if request.output_format.is_exact:
             return render_totals.exact_tables(self.totals, groupings)
         limit = None if request.groupings else request.limit

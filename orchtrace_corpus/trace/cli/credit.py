@@ -17,7 +17,7 @@ from orchtrace_corpus.trace.cli.loading import STANDARD_INPUT, STANDARD_INPUT_NA
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
 from orchtrace_corpus.trace.credit.evidence import find_evidence
 from orchtrace_corpus.trace.model.store import InvalidTraceError
-from orchtrace_corpus.trace.render.names import names_in
+from orchtrace_corpus.trace.render.names import agent_names
 from orchtrace_corpus.trace.render.tables import credit_data, credit_tables, exact_credit
 from orchtrace_corpus.trace.view import TraceView
 
@@ -102,7 +102,7 @@ def credit(
     if output_format.is_exact:
         tables = [exact_credit(assignments, unit)]
     else:
-        names = [names_in(view) if unit in ("agent", "orchestrator") else {} for view in views]
+        names = [agent_names(view) if unit in ("agent", "orchestrator") else {} for view in views]
         tables = credit_tables(assignments, unit, names, quality)
     session.show_tables(tables, "trace-credit", output_format)
     return ExitCode.DONE

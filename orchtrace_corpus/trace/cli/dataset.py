@@ -133,7 +133,7 @@ def build(
     for path in paths:
         for note in logs.find(path).skipped:
             session.output.note(f"corpus: {note}")
-    for line in render.outcome(outcome):
+    for line in render.outcome_lines(outcome):
         session.output.note(line)
     if outcome.failures and not outcome.traces:
         name, why = outcome.failures[0]
@@ -221,14 +221,14 @@ def sql(
     with open_tables(Folder(folder).parts()) as tables:
         answer = tables.query(query)
         if output_format is Format.CSV:
-            session.output.write(text_table.csv(render.answer(answer.columns, ()).columns, ()))
+            session.output.write(text_table.csv(render.query_table(answer.columns, ()).columns, ()))
             for batch in answer.batches:
                 session.output.write(text_table.csv_rows(render.cells(batch, exact=True)))
         elif output_format is Format.JSON:
             repeated = [name for name in answer.columns if answer.columns.count(name) > 1]
             if repeated:
                 raise CommandUseError(f"two columns are called {quote(repeated[0])}", "Name them with AS.")
-            values = (map(render.plain, row) for batch in answer.batches for row in batch)
+            values = (map(render.as_json, row) for batch in answer.batches for row in batch)
             records = [dict(zip(answer.columns, row, strict=True)) for row in values]
             session.output.write(text_table.envelope("trace-sql", {"rows": records}))
         else:
@@ -240,6 +240,6 @@ def sql(
             notes = []
             if len(rows) > _MAX_ROWS:
                 notes.append(f"The first {_MAX_ROWS:,} rows; --format csv or json has all.")
-            table = render.answer(answer.columns, rows[:_MAX_ROWS], notes)
+            table = render.query_table(answer.columns, rows[:_MAX_ROWS], notes)
             session.show_tables([table], "trace-sql", output_format)
     return ExitCode.DONE

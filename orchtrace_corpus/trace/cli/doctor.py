@@ -284,12 +284,12 @@ def _show_screen(session: Session, run: Run, request: Request) -> None:
 def _show_comparison(session: Session, paths: Sequence[str], runs: Sequence[Run]) -> None:
     """Show the critical paths of two runs and their largest differences."""
     from orchtrace_corpus.trace.diagnosis.comparison import compare
-    from orchtrace_corpus.trace.render.names import names_in
+    from orchtrace_corpus.trace.render.names import agent_names
     from orchtrace_corpus.trace.render.tables import MAX_DIFFERENCES, difference_table, path_table, verdict
 
     (before, _), (after, _) = runs
     summaries = summarize(before), summarize(after)
-    differences = compare(before, after, (names_in(before), names_in(after)))
+    differences = compare(before, after, (agent_names(before), agent_names(after)))
     sides = (paths[0], before.trace), (paths[1], after.trace)
     table = difference_table(differences, sides, exact=False, most=MAX_DIFFERENCES)
     if summaries[0].unit == summaries[1].unit:

@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.exporters.published import losses, publish
 from orchtrace_corpus.trace.exporters.trainers import Shape
 from orchtrace_corpus.trace.exporters.training import Division
 from orchtrace_corpus.trace.model.json_text import loads, text
-from orchtrace_corpus.trace.render.names import names_in
+from orchtrace_corpus.trace.render.names import agent_names
 from orchtrace_corpus.trace.render.tables import ALIKE, MAX_DIFFERENCES, SAME, difference_table, verdict
 from orchtrace_corpus.trace.view import TraceView
 
@@ -71,7 +71,7 @@ def diff_traces(
     names_task = any(trace.task_id != trace.trace_id for trace in traces)  # logs name no task, only a session
     if names_task and tasks[0] != tasks[1]:
         session.output.note(f"corpus: these are different tasks, {quote(tasks[0])} and {quote(tasks[1])}")
-    differences = compare(before, after, (names_in(before), names_in(after)))
+    differences = compare(before, after, (agent_names(before), agent_names(after)))
     code = ExitCode.FINDINGS if exit_code and differences else ExitCode.DONE
     if html:
         from orchtrace_corpus.trace.page import page  # imports all that draws

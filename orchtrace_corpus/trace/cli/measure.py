@@ -23,7 +23,7 @@ from orchtrace_corpus.trace.measures.ledger import GROUPINGS, ledger
 from orchtrace_corpus.trace.model.decode import Document
 from orchtrace_corpus.trace.model.import_report import has_all_tokens
 from orchtrace_corpus.trace.render import measures as render
-from orchtrace_corpus.trace.render.names import names_in
+from orchtrace_corpus.trace.render.names import agent_names
 from orchtrace_corpus.trace.view import TraceView
 
 Form = TypeVar("Form")
@@ -88,14 +88,14 @@ def _show_measures(
     runs = chain(first, runs)
 
     def each(form: Callable[[TraceView, Mapping[str, Measure]], Form]) -> Iterator[Form]:
-        return derive_each(session, runs, partial(render.present, names, form, marks))
+        return derive_each(session, runs, partial(render.measure_and_present, names, form, marks))
 
     if output_format is Format.JSON:
         session.output.write(envelope("trace-measures", {"traces": list(each(render.data))}))
         return
     exact = output_format.is_exact
     is_narrow = not names and len(first) > 1 and not exact and session.output.width is not None
-    names = render.USUAL if is_narrow else names
+    names = render.DEFAULT_MEASURES if is_narrow else names
     columns = render.row_columns(names or tuple(DEFINITIONS), exact=exact)
     if len(first) == 1:
         (table,) = each(partial(render.trace_table, exact=exact))
@@ -120,7 +120,7 @@ def _show_ledgers(session: Session, documents: Iterator[Document], by: str, outp
     for _, view in sound_traces(session, documents):
         entries = ledger(view.trace, by)
         if by == "agent" and not is_for_programs:
-            names = names_in(view)
+            names = agent_names(view)
             entries = [entry._replace(name=names.get(entry.name, entry.name)) for entry in entries]
         ledgers.append((view.trace.trace_id, entries, not has_all_tokens(view.trace)))
     if output_format is Format.JSON:
@@ -178,7 +178,7 @@ def label(
 
         loading.deliver(session, output, text(_with_labels(loads(document.data), labels)))
         return ExitCode.DONE
-    names = {} if output_format.is_exact or output_format is Format.JSON else names_in(view)
+    names = {} if output_format.is_exact or output_format is Format.JSON else agent_names(view)
     table = labelled_events(view.trace, labels, names) if events else label_summary(view.trace, labels)
     session.show_tables([table], "trace-labels", output_format)
     return ExitCode.DONE

@@ -15,7 +15,7 @@ from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.collection import Collected, Folders, Request, run_of_log
 from orchtrace_corpus.trace.importers import homes
 from orchtrace_corpus.trace.importers.homes import Recent
-from orchtrace_corpus.trace.render.recent import Listed, exact_list, list_table, program
+from orchtrace_corpus.trace.render.recent import ListedSession, exact_list, list_table, program
 
 _MAX_NAMED = 20
 MAX_READ_BYTES = 32 << 20
@@ -77,11 +77,11 @@ def show_list(session: Session, request: Request) -> ExitCode:
     found = importers.find(list(by_path)).sessions
     small = [log for log in found if request.groupings or sum(map(os.path.getsize, _paths(log))) <= MAX_READ_BYTES]
     collected, folders = Collected(request), Folders()
-    rows: dict[tuple[str, ...], list[Listed]] = {}  # by the files of a session: a row for the file, and one for each
+    rows: dict[tuple[str, ...], list[ListedSession]] = {}  # by the files of a session: a row for the file, one for each
     for log in found:
         recent = next(by_path[path] for path in _paths(log) if path in by_path)
         written = datetime.fromtimestamp(recent.modified, request.zone).strftime("%Y-%m-%d %H:%M")
-        rows[_paths(log)] = [Listed(recent, written)]
+        rows[_paths(log)] = [ListedSession(recent, written)]
     if small:
         privacy = logs.privacy(keep_content=request.with_content)
         for imported, trace in logs.read_sessions(session, small, privacy):

@@ -84,7 +84,7 @@ def _show_one(
     session: Session, document: RunDocument, specs: Sequence[Spec], by: By, output_format: Format, *, is_design: bool
 ) -> ExitCode:
     """Show the rewards of one run; if it has none, say why."""
-    (run,) = derive_each(session, [document], partial(render.run_rewards, specs, named=by is By.AGENT))
+    (run,) = derive_each(session, [document], partial(render.run_rewards, specs, with_names=by is By.AGENT))
     exact = output_format.is_exact
     if output_format is Format.JSON:
         session.output.write(envelope("trace-rewards", {"traces": [render.data(specs, run, is_design=is_design)]}))

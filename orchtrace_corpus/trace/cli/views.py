@@ -16,7 +16,7 @@ from orchtrace_corpus.trace.analysis.replay import State, replay
 from orchtrace_corpus.trace.cli.arguments import Content, File, Files, Page, SessionName
 from orchtrace_corpus.trace.cli.loading import TextOrJson, by_ending, deliver, documents_of, one_trace, sound_traces
 from orchtrace_corpus.trace.render import page
-from orchtrace_corpus.trace.render.names import names_in
+from orchtrace_corpus.trace.render.names import agent_names
 from orchtrace_corpus.trace.view import TraceView
 
 
@@ -109,7 +109,7 @@ def replay_trace(
         session.output.write(_line({**head, "unit": trace.clock.unit.value}))
     else:
         session.output.show(page.replay_heading(session.output.width))
-    names = names_in(view)
+    names = agent_names(view)
     for agent, agent_name in names.items():
         if agent_name.startswith(f"{agent} ("):  # without the role, which would repeat in every line
             names[agent] = agent

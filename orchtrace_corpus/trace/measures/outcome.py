@@ -19,9 +19,9 @@ _RESULTS = (EventType.AGGREGATE, EventType.RETURN)
 
 
 def duplicate_call_rate(run: Run) -> Measure:
-    """The share of tool calls that repeat an earlier call: same tool, same content.
+    """The share of tool calls that repeat an earlier call: same tool, same content. Returning a result is no call.
 
-    A call of a tool that only hands over the result of an agent does not count.
+    Agents return results with the tools in `CLOSING_TOOLS`.
     """
     events = [run.trace.events[index] for index in run.times.graph.indices_by_type.get(_TOOL_CALL, ())]
     calls = [event for event in events if not event.copied_context and event.tool not in CLOSING_TOOLS]

@@ -27,7 +27,7 @@ _NO_TAINTED_EFFECT = "no call with side effects depends on untrusted content"
 
 
 def untrusted_reach(run: Run) -> Measure:
-    """The share of agents that untrusted content could have influenced."""
+    """The share of agents that untrusted content could have influenced; `by_edges` follows edges alone."""
     if unknown := _unknown_if_unmarked(run):
         return unknown
     influence = run.view.influence
@@ -72,10 +72,7 @@ def untrusted_events(run: Run) -> Measure:
 
 
 def untrusted_depth(run: Run) -> Measure:
-    """The depth of the agent that untrusted content has the longest way to, along edges.
-
-    The depth of an agent is the least number of changes of agent on a way to it from an untrusted event.
-    """
+    """The changes of agent on the shortest way along edges from untrusted content to the farthest agent it reaches."""
     if unknown := _unknown_if_unmarked(run):
         return unknown
     depths = run.view.influence.depths
@@ -113,10 +110,7 @@ def unapproved_effects(run: Run) -> Measure:
 
 
 def escalation_distance(run: Run) -> Measure:
-    """The fewest links from untrusted content to an executed call with side effects.
-
-    A link is an edge, or leads from an event to the next event of the same agent.
-    """
+    """The fewest edges, or steps within one agent, from untrusted content to an executed call with side effects."""
     if unknown := _unknown_if_unmarked(run):
         return unknown
     influence = run.view.influence

@@ -23,11 +23,10 @@ def step_count(run: Run) -> Measure:
 
 
 def critical_steps(run: Run) -> Measure:
-    """The critical steps: the steps of the main agent, and in each stage those of the longest sub-agent.
+    """The steps of the main agent plus, for each group of agents spawned between two of these, those of the longest.
 
-    The sub-agents of a stage are those that are spawned between the same two steps of their parent. The critical steps
-    of a sub-agent that spawns others are found in the same way. If several agents have no parent, the one with the most
-    critical steps is the main agent.
+    Such a group is called a stage. The critical steps of a sub-agent that spawns others are found in the same way. If
+    several agents have no parent, the one with the most critical steps is the main agent.
     """
     parents, depths, events = run.view.lifecycle.parents, run.depths, run.trace.events
     steps_by_agent: dict[str, list[tuple[float, int]]] = {}  # each as its start and its index
@@ -89,10 +88,9 @@ def delegation_depth(run: Run) -> Measure:
 
 
 def width(run: Run) -> Measure:
-    """The largest number of agents that were alive at one moment; people do not count.
+    """The most agents alive at one moment, from spawn or first event to despawn or last event, both included.
 
-    An agent lives from its spawn or its first event, the earlier one, to its despawn or the end of its last event, the
-    later one. Both moments belong to its life.
+    People do not count. Of spawn and first event, the earlier one counts; of despawn and last event, the later one.
     """
     starts, ends = run.times.starts, run.times.ends
     births = {agent: starts[indices[0]] for agent, indices in run.times.indices_by_agent.items()}
@@ -111,7 +109,7 @@ def width(run: Run) -> Measure:
 
 
 def fan_out(run: Run) -> Measure:
-    """The number of spawns, divided by the number of decisions that led to them.
+    """The number of spawns, divided by the number of decisions to spawn.
 
     The decision of a spawn is the event of the same agent from which an edge leads to it. A spawn that follows from
     another spawn shares its decision. Spawns without such an edge share a decision if an agent made them at one time.

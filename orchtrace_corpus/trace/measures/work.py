@@ -22,7 +22,7 @@ _BOOK = "work-span model (Brent 1974)"
 
 
 def worked(run: Run) -> Measure:
-    """T1: the sum of the durations of all working events: the time if one agent worked after another."""
+    """T1: the sum of the durations of all working events, as one agent after another would take."""
     return _known_part(run, sum(run.times.works))
 
 
@@ -41,7 +41,7 @@ def span(run: Run) -> Measure:
 
 
 def waited(run: Run) -> Measure:
-    """The time in which the run waited for people.
+    """The time in which the run waited for people: found in the trace, else as stated.
 
     It follows from the human interventions if all have an end, else from the wait that the trace states. It is unknown
     if some have no end and no wait is stated; without interventions and a stated wait, it is that of `Timing`.

@@ -10,54 +10,59 @@ from orchtrace_corpus.trace.dataset.build import Outcome
 from orchtrace_corpus.trace.dataset.statistics import FENCE, MIN_VALUES, QUANTILES, Statistics
 from orchtrace_corpus.trace.measures.ledger import KINDS
 from orchtrace_corpus.trace.render.measures import at_least, round_figure
-from orchtrace_corpus.trace.render.names import counted
+from orchtrace_corpus.trace.render.names import format_count
 from orchtrace_corpus.trace.render.tables import CODES
 
-_MAX_ROUNDED = 1e15  # larger floats have no exact last digit to round to
+_MAX_ROUNDED = 1e15  # larger floats have no fraction that could be rounded
 
 _OVERVIEW_NOUNS = (
     *("traces", "different trace_ids", "events", "edges", "warnings of the graph rules"),
     *("records left out at import", "records of unknown kinds", "other problems of the import"),
 )
-"""The nouns of the numbers of an overview, in their order."""
+"""The nouns of the counts of an overview, in their order."""
 
-_EXPENDABLE = (
+_DISPENSABLE = (
     *("p5", "p95", "p25", "p75", "null", "reasoning", "cache_write", "cache_read", "without tokens"),
     *("trace", "code", "cost_usd", "min", "mean"),
 )
 """The columns that a narrow terminal leaves out, in this order."""
 
 
-def outcome(result: Outcome) -> list[str]:
+def outcome_lines(result: Outcome) -> list[str]:
     """Return the lines that describe the result of a build."""
     plan = result.plan
-    parts = [f"{counted(len(plan.sources), 'source')} read", f"{plan.unchanged:,} as they were"]
+    parts = [f"{format_count(len(plan.sources), 'source')} read", f"{plan.unchanged:,} as they were"]
     if plan.kept:
         parts.append(f"{plan.kept:,} kept whose logs are gone or were not named (--prune drops them)")
     if plan.removed:
         parts.append(f"{plan.removed:,} dropped whose logs are gone or were not named")
-    lines = [f"{counted(result.traces, 'trace')} in the dataset: {', '.join(parts)}."]
+    lines = [f"{format_count(result.traces, 'trace')} in the dataset: {', '.join(parts)}."]
     if result.unpriced:
-        sources = counted(result.unpriced, "source")
+        sources = format_count(result.unpriced, "source")
         lines.append(f"Costs are left out: {sources} had been read with --prices, and not this time.")
     if result.empty:
-        lines.append(f"In {counted(result.empty, 'source')} nothing ran: no trace was made of it.")
+        lines.append(f"In {format_count(result.empty, 'source')} nothing ran: no trace was made of it.")
     if result.skipped:
-        lines.append(f"{counted(result.skipped, 'file')} skipped: not logs or traces in a known format.")
+        lines.append(f"{format_count(result.skipped, 'file')} skipped: not logs or traces in a known format.")
     failures = [f"corpus: left out: {printable(name)}: {printable(why, limit=300)}" for name, why in result.failures]
     return lines + first_and_more(failures, 5, "corpus: and {:,} more left out")
 
 
 def tables(statistics: Statistics, *, exact: bool) -> list[Table]:
     """Return the statistics as tables: overview, measures, sub-decisions, models, outliers."""
-    parts = (_distributions, _coverage, _models, _outliers)
-    return [_overview(statistics), *(part(statistics, exact) for part in parts)]
+    return [
+        _overview(statistics),
+        _distributions(statistics, exact),
+        _coverage(statistics, exact),
+        _models(statistics, exact),
+        _outliers(statistics, exact),
+    ]
 
 
 def narrow(table: Table, width: int) -> Table:
-    """Return a table without as many columns as needed to fit the width, since a figure that is cut would be wrong."""
+    """Return a table without the dispensable columns that the width has no room for: a figure must not be cut."""
     left_out = []
-    for name in _EXPENDABLE:
+    for name in _DISPENSABLE:
         texts = [table.columns, *(tuple(map(cell_text, row)) for row in table.rows)]
         widths = [max(map(display_width, column)) for column in zip(*texts, strict=True)]
         if sum(widths) + 2 * (len(widths) - 1) <= width:
@@ -72,11 +77,9 @@ def narrow(table: Table, width: int) -> Table:
 
 
 def _overview(statistics: Statistics) -> Table:
-    rows = [
-        (group, noun, count)
-        for group, *counts in statistics.overviews
-        for noun, count in zip(_OVERVIEW_NOUNS, counts, strict=True)
-    ]
+    rows: list[tuple[Any, ...]] = []
+    for group, *counts in statistics.overviews:
+        rows += [(group, noun, count) for noun, count in zip(_OVERVIEW_NOUNS, counts, strict=True)]
     notes: tuple[str, ...] = ()
     if any(overview.trace_ids < overview.traces for overview in statistics.overviews):
         notes = ("Some traces have the same trace_id: is a log in the dataset twice?",)
@@ -125,22 +128,20 @@ def _coverage(statistics: Statistics, exact: bool) -> Table:
 
 
 def _models(statistics: Statistics, exact: bool) -> Table:
-    def known(figure: float | None, is_least: bool) -> Cell:
-        return at_least(figure) if is_least and figure is not None and not exact else figure
+    def in_words(figure: float | None, is_least: bool) -> Cell:
+        if figure is None or not is_least or exact:
+            return figure
+        return at_least(figure)
 
-    rows = [
-        (
-            model.group,
-            printable(model.model) or "(none named)",
-            model.events,
-            model.without_tokens,
-            *model.tokens,
-            known(model.total if model.events else None, model.at_least),
-            known(model.cost_usd, model.cost_at_least),
-            *((model.at_least, model.cost_at_least) if exact else ()),
-        )
-        for model in statistics.models
-    ]
+    rows: list[tuple[Any, ...]] = []
+    for model in statistics.models:
+        name = printable(model.model) or "(none named)"
+        total = in_words(model.total if model.events else None, model.at_least)
+        cost = in_words(model.cost_usd, model.cost_at_least)
+        row = (model.group, name, model.events, model.without_tokens, *model.tokens, total, cost)
+        if exact:
+            row = (*row, model.at_least, model.cost_at_least)
+        rows.append(row)
     columns = (*statistics.by, "asked", "events", "without tokens", *KINDS, "total", "cost_usd")
     if exact:
         columns = (*columns, "at_least", "cost_at_least")
@@ -171,17 +172,19 @@ def _outliers(statistics: Statistics, exact: bool) -> Table:
 
 
 def _rows(rows: Iterable[tuple[Any, ...]], *, exact: bool) -> tuple[tuple[Cell, ...], ...]:
-    """Return rows with a cell for each name in the group, their first value; for people, numbers are rounded."""
-    return tuple(
-        (
-            *(printable(name) or "(unknown)" for name in group),
-            *(round_figure(value, exact=exact) if isinstance(value, float) else value for value in values),
-        )
-        for group, *values in rows
-    )
+    """Return rows whose first value is a group, with a cell for each name of the group; numbers are rounded for people.
+
+    A group is the values of the columns by which the statistics are grouped.
+    """
+    all_cells = []
+    for group, *values in rows:
+        names = [printable(name) or "(unknown)" for name in group]
+        figures = [round_figure(value, exact=exact) if isinstance(value, float) else value for value in values]
+        all_cells.append((*names, *figures))
+    return tuple(all_cells)
 
 
-def answer(columns: Sequence[str], rows: Iterable[Sequence[Any]], notes: Sequence[str] = ()) -> Table:
+def query_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], notes: Sequence[str] = ()) -> Table:
     """Return the rows of an SQL query as a table for people, in characters that are safe on a terminal."""
     return Table("rows", "", tuple(map(printable, columns)), cells(rows, exact=False), tuple(notes))
 
@@ -214,16 +217,16 @@ def _text(value: Any, *, exact: bool) -> str:
     return str(value)
 
 
-def plain(value: Any) -> Any:
-    """Return a value of a query as JSON can hold it; a value without a form in JSON becomes text."""
+def as_json(value: Any) -> Any:
+    """Return a value of a query in a type that JSON has; a value of any other type becomes text."""
     from math import isfinite
 
     if isinstance(value, float):
-        return value if isfinite(value) else str(value)
+        return value if isfinite(value) else str(value)  # JSON has no infinite numbers
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [as_json(item) for item in value]
     if isinstance(value, dict):
-        return {str(name): plain(item) for name, item in value.items()}
+        return {str(name): as_json(item) for name, item in value.items()}
     return value.hex() if isinstance(value, bytes) else str(value)

@@ -12,7 +12,15 @@ from orchtrace_corpus.trace.measures.ledger import sum_known
 from orchtrace_corpus.trace.measures.shared_answers import SharedAnswers
 from orchtrace_corpus.trace.render import findings
 from orchtrace_corpus.trace.render.imports import answers_without_ids
-from orchtrace_corpus.trace.render.names import break_lines, counted, duration, money, names_in, one_line, quantity
+from orchtrace_corpus.trace.render.names import (
+    agent_names,
+    break_lines,
+    duration,
+    format_count,
+    money,
+    restore_blanks,
+    unbroken_count,
+)
 from orchtrace_corpus.trace.render.page import timelines
 from orchtrace_corpus.trace.render.sentences import TEAM, Sentences
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
@@ -32,23 +40,33 @@ _TEXT_COLUMNS = ("session", "project", "began", "file", _FIRST_WORDS)
 _DISPENSABLE = ("events", "errors", "agents", "began", "project")
 """The columns that a narrow terminal leaves out, in this order."""
 
+_PARALLELISM_FIELDS = {
+    "most": "max_concurrency",
+    "together": "parallel_share",
+    "alone": "single_share",
+    "idle": "idle_share",
+}
+"""The names of figures in JSON, and the fields of `Parallelism`."""
+
 _MIN_AGENTS = 4
 _MAX_AGENTS = 16
 _MAX_FILE = _MAX_NAME = 40
 _MIN_NAME = 13
 _MAX_PROJECT = 24
 _MAX_FIRST_WORDS = 80
-_MAX_COUNTED_WIDTH = 36
-"""The most terminal cells that a column needs: wider texts are cut before another column is left out."""
+_MAX_REQUIRED_WIDTH = 36
+"""The largest width in cells that a column needs; the table cuts wider texts instead of leaving out a column."""
 
 
 def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UNICODE) -> list[Line]:
-    """Return a run as a screen that fits the columns and, if possible, the lines of a terminal of this size.
+    """Return a run as a screen that fits the width of a terminal and, if possible, its height.
 
-    Without a terminal, the size is None.
+    `size` is the columns and the lines of the terminal; None without a terminal.
     """
     sentences, summary, agents = Sentences(diagnosis), diagnosis.summary, diagnosis.view.agents
-    room = min(size[0] if size else _PIPE_WIDTH, _PIPE_WIDTH)
+    room = _PIPE_WIDTH
+    if size is not None:
+        room = min(size[0], _PIPE_WIDTH)
     indent = 10 if room >= 50 else 2
     title = f"{diagnosis.origin.form} {printable(summary.name, limit=200)}"
     head = [line(clip(title, room, glyphs.ellipsis), "heading")]
@@ -56,53 +74,57 @@ def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UN
         words = printable(summary.first_words, limit=_MAX_FIRST_WORDS)
         head.append(line(clip(f"Began with: {words}", room, glyphs.ellipsis)))
     head += [line(text) for text in break_lines(sentences.head(), room)]
-    paragraphs = [
-        (label, break_lines(text, room, label=f"{label} " if label else "", indent=indent))
-        for label, text in (*sentences.paragraphs(), *sentences.lever())
-    ]
+    paragraphs: list[tuple[str, list[str]]] = []  # each as its label and its lines
+    for label, text in (*sentences.paragraphs(), *sentences.lever()):
+        prefix = f"{label} " if label else ""
+        paragraphs.append((label, break_lines(text, room, label=prefix, indent=indent)))
     max_agents = _MAX_AGENTS
     if size is not None:
-        free = size[1] - len(head) - 4  # the scale, the legend, the agents left out, and the prompt
+        free = size[1] - len(head) - 4  # four lines: the scale, the legend, the agents left out, and the prompt
         for dispensable in (findings.WAITS, TEAM, findings.MORE):
             if sum(len(texts) for _, texts in paragraphs) + min(len(agents), _MIN_AGENTS) > free:
                 paragraphs = [(label, texts) for label, texts in paragraphs if label != dispensable]
         max_agents = max(free - sum(len(texts) for _, texts in paragraphs), _MIN_AGENTS)
-    shown = _most_important(diagnosis, max_agents)
-    drawn = timelines(diagnosis, shown, room, glyphs, sentences.names)
-    if left_out := len(agents) - len(shown):
-        text = f"{glyphs.ellipsis} and {quantity(left_out, 'more agent')}, in the sums"
-        after_agents = 1 + len(shown)  # the first line is the scale
-        drawn[after_agents:after_agents] = [line(part, "muted") for part in break_lines(text, room)]
-    # lines are broken: blanks that kept a figure and its unit together become ordinary ones
-    drawn = [tuple(span._replace(text=one_line(span.text)) for span in spans) for spans in drawn]
-    return [*head, *drawn, *(line(text) for _, texts in paragraphs for text in texts)]
+    shown_agents = _most_important(diagnosis, max_agents)
+    timeline_lines = timelines(diagnosis, shown_agents, room, glyphs, sentences.names)
+    if left_out := len(agents) - len(shown_agents):
+        text = f"{glyphs.ellipsis} and {unbroken_count(left_out, 'more agent')}, in the sums"
+        after_agents = 1 + len(shown_agents)  # the first line is the scale
+        timeline_lines[after_agents:after_agents] = [line(part, "muted") for part in break_lines(text, room)]
+    # These lines are not broken again, so that unbreakable blanks can become ordinary ones.
+    timeline_lines = [
+        tuple(span._replace(text=restore_blanks(span.text)) for span in spans) for spans in timeline_lines
+    ]
+    return [*head, *timeline_lines, *(line(text) for _, texts in paragraphs for text in texts)]
 
 
-def _most_important(diagnosis: Diagnosis, most: int) -> list[AgentSpan]:
+def _most_important(diagnosis: Diagnosis, max_agents: int) -> list[AgentSpan]:
     """Return the agents to show: those on the critical path, then those with most tokens, each with its ancestors."""
     agents, chain = diagnosis.view.agents, diagnosis.path.chain
-    if len(agents) <= most:
+    if len(agents) <= max_agents:
         return agents
     events = diagnosis.view.trace.events
-    on_path = {events[n].agent for n, part in zip(chain.events, chain.parts, strict=True) if part > 0}
-    kept: set[int] = set()
+    parts = zip(chain.events, chain.parts, strict=True)
+    agents_on_path = {events[index].agent for index, seconds in parts if seconds > 0}
 
     def importance(place: int) -> tuple[bool, bool, float]:
         agent = agents[place]
-        return agent.agent in diagnosis.people, agent.agent not in on_path, -(agent.tokens or 0.0)
+        return agent.agent in diagnosis.people, agent.agent not in agents_on_path, -(agent.tokens or 0.0)
 
+    kept: set[int] = set()
     for place in sorted(range(len(agents)), key=importance):
-        with_ancestors, depth = [place], agents[place].depth
-        # agents stand below their parents: an ancestor is the nearest earlier agent of less depth
+        with_ancestors = [place]
+        depth = agents[place].depth
+        # An agent comes after its ancestors: its parent is the nearest agent before it that has a smaller depth.
         for earlier in range(place - 1, -1, -1):
-            if not depth or len(with_ancestors) > most:
+            if not depth or len(with_ancestors) > max_agents:
                 break
             if agents[earlier].depth < depth:
                 with_ancestors.append(earlier)
                 depth = agents[earlier].depth
-        if len(kept | set(with_ancestors)) <= most:
+        if len(kept.union(with_ancestors)) <= max_agents:
             kept.update(with_ancestors)
-        if len(kept) == most:
+        if len(kept) == max_agents:
             break
     return [agents[place] for place in sorted(kept)]
 
@@ -110,29 +132,24 @@ def _most_important(diagnosis: Diagnosis, most: int) -> list[AgentSpan]:
 def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
     """Return the figures of a run for programs, in the units of the trace.
 
-    A total with `at_least` is incomplete; unknown figures are null.
+    Unknown figures are null. If `at_least` is true, the figure beside it is only a lower bound.
     """
     view, summary, path = diagnosis.view, diagnosis.summary, diagnosis.path
     events, works, chain = view.trace.events, view.timing.works, path.chain
     worked, elapsed = sum(works), summary.elapsed
+    worked_if_waiting = sum(view.timing_if_waiting.works)
     at_least = {"at_least": path.unknown > 0}  # calls without an end count as 0
-    if_waiting = sum(view.timing_if_waiting.works)
-    open_events, names = perhaps_waiting(view), names_in(view)
+    open_events, names = perhaps_waiting(view), agent_names(view)
     speed_up = None
     if elapsed:
-        speed_up = {"if_working": worked / elapsed, "if_waiting": if_waiting / elapsed, **at_least}
+        speed_up = {"if_working": worked / elapsed, "if_waiting": worked_if_waiting / elapsed, **at_least}
     lever = biggest_lever(diagnosis)
-    working, waiting = diagnosis.parallelism, diagnosis.parallelism_if_waiting
+    if_working, if_waiting = diagnosis.parallelism, diagnosis.parallelism_if_waiting
     parallelism = None
-    if working is not None and waiting is not None:
+    if if_working is not None and if_waiting is not None:
         parallelism = {
-            name: {"if_working": working_value, "if_waiting": waiting_value}
-            for name, working_value, waiting_value in (
-                ("most", working.max_concurrency, waiting.max_concurrency),
-                ("together", working.parallel_share, waiting.parallel_share),
-                ("alone", working.single_share, waiting.single_share),
-                ("idle", working.idle_share, waiting.idle_share),
-            )
+            name: {"if_working": getattr(if_working, field), "if_waiting": getattr(if_waiting, field)}
+            for name, field in _PARALLELISM_FIELDS.items()
         }
     return {
         "session": summary.name,
@@ -143,7 +160,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
         "unit": summary.unit,
         "elapsed": elapsed,
         "waited": diagnosis.waited,
-        "worked": {"if_working": worked, "if_waiting": if_waiting, **at_least},
+        "worked": {"if_working": worked, "if_waiting": worked_if_waiting, **at_least},
         "worked_assumed": sum(works[index] for index in diagnosis.assumed_events),
         "unknown_durations": path.unknown,
         "span": {"if_working": path.span.length, "if_waiting": path.span_if_waiting.length, **at_least},
@@ -217,7 +234,7 @@ def _open_call(call: OpenCall, diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def _turn(wait: TurnWait, diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return a turn whose stated duration is shorter than its time, with the wait of each of its calls as a range."""
+    """Return a turn that waited or slept, with the least and the longest wait of each of its calls."""
     turn = wait.turn
     return {
         "agent": turn.agent,
@@ -245,57 +262,69 @@ def overview(
     """Return a table of many runs by cost, then by tokens, then by time, largest first.
 
     A run without a price is ranked by its tokens at the average price of the others. Runs after the first `most` are
-    summed up. In the sum of all runs, an answer that several of them have counts once. Columns without room on a
-    terminal of that width are left out; `projects` are the names of projects by their folders.
+    added up in one row. In the sum of all runs, an answer that several runs have counts once; `shared` knows copies.
+    Columns without room on a terminal of this width are left out. `projects` has the names of projects by their
+    folders.
     """
     from orchtrace_corpus.base.text.table import Table
 
-    priced = [(summary.cost_usd, summary.tokens) for summary in summaries if summary.cost_usd is not None]
-    known_usd = sum(usd or 0.0 for usd, tokens in priced if tokens)
-    known_tokens = sum(tokens or 0.0 for _, tokens in priced)
-    price = known_usd / (known_tokens or 1)
+    priced = [summary for summary in summaries if summary.cost_usd is not None and summary.tokens]
+    priced_usd = sum(summary.cost_usd or 0.0 for summary in priced)
+    priced_tokens = sum(summary.tokens or 0.0 for summary in priced)
+    average_price = priced_usd / priced_tokens if priced_tokens else 0.0
 
     def rank(summary: Summary) -> tuple[float, float, float, str]:
         tokens = summary.tokens or 0.0
-        usd = price * tokens if summary.cost_usd is None else summary.cost_usd
+        usd = summary.cost_usd
+        if usd is None:
+            usd = average_price * tokens
         return -usd, -tokens, -summary.elapsed, summary.name
 
     ordered = sorted(summaries, key=rank)
-    name_length = _MAX_NAME if width is None else distinct_length([summary.name for summary in ordered])
+    name_length = _MAX_NAME
+    if width is not None:
+        name_length = distinct_length([summary.name for summary in ordered])
     rows = [_texts(summary, projects, name_length) for summary in ordered[:most]]
     if len(ordered) > most:
-        name = counted(len(ordered) - most, "more session")
+        name = format_count(len(ordered) - most, "more session")
         rows.append(_texts(_sum(name, ordered[most:]), projects))
     if len(ordered) > 1:
         rows.append(_texts(_sum_without_copies("all", ordered, shared), projects))
     widths = {column: max(len(column), *(display_width(row[column]) for row in rows)) for column in rows[0]}
-    are_alike = len({clip(summary.name, _MAX_NAME) for summary in ordered}) < len(ordered)
-    is_shown = {_COST: has_prices, "file": are_alike, "project": any(projects.values()), _FIRST_WORDS: with_content}
+    has_equal_names = len({clip(summary.name, _MAX_NAME) for summary in ordered}) < len(ordered)
+    is_shown = {
+        _COST: has_prices,
+        "file": has_equal_names,
+        "project": any(projects.values()),
+        _FIRST_WORDS: with_content,
+    }
     columns = [column for column in widths if is_shown.get(column, True)]
     for dispensable in _DISPENSABLE:
-        needed = sum(min(widths[column], _MAX_COUNTED_WIDTH) + 1 for column in columns) - 1  # with spaces between them
-        if width is not None and needed > width:
+        required = sum(min(widths[column], _MAX_REQUIRED_WIDTH) for column in columns)
+        required += len(columns) - 1  # the spaces between columns
+        if width is not None and required > width:
             columns = [column for column in columns if column != dispensable]
 
-    def aligned(row: Mapping[str, str]) -> tuple[str, ...]:
+    def align(row: Mapping[str, str]) -> tuple[str, ...]:
         return tuple(row[name] if name in _TEXT_COLUMNS else row[name].rjust(widths[name]) for name in columns)
 
     notes = ["Elapsed time, without waits for people; tokens and costs as far as they are known."]
     if any(_AT_LEAST in row[name] for row in rows for name in ("tokens", _COST)):
         notes.append(f"{_AT_LEAST} at least: the logs do not record all of it. Empty: nothing of it is known.")
-    if price and any(summary.cost_usd is None and summary.tokens for summary in ordered):
+    if average_price and any(summary.cost_usd is None and summary.tokens for summary in ordered):
         notes.append("Sessions without a price stand where their tokens would at the average price.")
     if len(ordered) > 1:
         if shared.answers:
-            copies = f"{shared.tokens:,.15g} tokens of {counted(shared.answers, 'answer')}"
+            copies = f"{shared.tokens:,.15g} tokens of {format_count(shared.answers, 'answer')}"
             notes.append(f"In the last line, each answer counts once: {copies} are copies from other sessions.")
         notes += answers_without_ids(shared)
     if len(ordered) > most:
         notes.append("--limit says how many sessions are listed; --format csv lists all.")
-    notes.append(f"To see one: --session, with the beginning of its name{', or with its file' if are_alike else ''}.")
-    heading = aligned({column: column for column in columns})
-    title = counted(len(ordered), "session")
-    return Table("sessions", title, heading, tuple(map(aligned, rows)), tuple(notes), whole="session")
+    or_file = ", or with its file" if has_equal_names else ""
+    notes.append(f"To see one: --session, with the beginning of its name{or_file}.")
+    heading = align({column: column for column in columns})
+    title = format_count(len(ordered), "session")
+    return Table("sessions", title, heading, tuple(map(align, rows)), tuple(notes), whole="session")
 
 
 def exact_overview(summaries: Sequence[Summary], projects: Mapping[str, str], *, with_content: bool) -> "Table":
@@ -331,15 +360,20 @@ def exact_overview(summaries: Sequence[Summary], projects: Mapping[str, str], *,
 
 
 def distinct_length(names: Sequence[str]) -> int:
-    """Return how many characters tell names apart: a session can be named by the beginning of its name."""
+    """Return the smallest length, from `_MIN_NAME` on, at which the beginnings of all different names differ.
+
+    People can name a session by such a beginning.
+    """
     longest = max(map(len, names), default=0)
-    different = len(set(names))
-    lengths = range(_MIN_NAME, longest)
-    return next((length for length in lengths if len({name[:length] for name in names}) == different), longest)
+    name_count = len(set(names))
+    for length in range(_MIN_NAME, longest):
+        if len({name[:length] for name in names}) == name_count:
+            return length
+    return longest
 
 
 def _sum(name: str, summaries: Sequence[Summary]) -> Summary:
-    """Return the sum of several runs, without a time, since they may have run at the same time."""
+    """Return the sum of several runs; it has no time, since the runs may have overlapped."""
     return Summary(
         name=name,
         day="",
@@ -356,11 +390,13 @@ def _sum(name: str, summaries: Sequence[Summary]) -> Summary:
 
 
 def _sum_without_copies(name: str, summaries: Sequence[Summary], shared: SharedAnswers) -> Summary:
-    """Return the sum of several runs, in which an answer that several of them have counts once."""
+    """Return the sum of several runs, in which an answer that several runs have counts once."""
     total = _sum(name, summaries)
-    tokens = None if total.tokens is None else total.tokens - shared.tokens
-    usd = None if total.cost_usd is None else total.cost_usd - (shared.usd or 0.0)
-    return total._replace(tokens=tokens, cost_usd=usd)
+    if total.tokens is not None:
+        total = total._replace(tokens=total.tokens - shared.tokens)
+    if total.cost_usd is not None:
+        total = total._replace(cost_usd=total.cost_usd - (shared.usd or 0.0))
+    return total
 
 
 def sums(summaries: Sequence[Summary], shared: SharedAnswers) -> dict[str, Any]:
@@ -380,9 +416,18 @@ def _texts(summary: Summary, projects: Mapping[str, str], name_length: int = _MA
     """Return the texts in the row of a run, by column."""
     files = f"{summary.files:,} files: " if summary.files > 1 else ""
     room = _MAX_FILE - len(files)
-    file = summary.file if len(summary.file) <= room else f"…{summary.file[1 - room :]}"
-    tokens = "" if summary.tokens is None else f"{summary.tokens:,.0f}{_AT_LEAST if summary.has_more_tokens else ''}"
-    cost = "" if summary.cost_usd is None else f"{money(summary.cost_usd)}{_AT_LEAST if summary.costs_more else ''}"
+    file = summary.file
+    if len(file) > room:
+        file = f"…{file[1 - room :]}"
+    tokens = cost = ""
+    if summary.tokens is not None:
+        tokens = f"{summary.tokens:,.0f}"
+        if summary.has_more_tokens:
+            tokens += _AT_LEAST
+    if summary.cost_usd is not None:
+        cost = money(summary.cost_usd)
+        if summary.costs_more:
+            cost += _AT_LEAST
     return {
         "session": clip(printable(summary.name, limit=60)[:name_length], _MAX_NAME),
         "project": clip(printable(projects.get(summary.folder, ""), limit=60), _MAX_PROJECT),
@@ -390,7 +435,7 @@ def _texts(summary: Summary, projects: Mapping[str, str], name_length: int = _MA
         "agents": f"{summary.agents:,}",
         "events": f"{summary.events:,}",
         "errors": f"{summary.errors:,}" if summary.errors else "",
-        "time": one_line(duration(summary.elapsed, summary.unit)) if summary.unit else "",
+        "time": restore_blanks(duration(summary.elapsed, summary.unit)) if summary.unit else "",
         "tokens": tokens,
         _COST: cost,
         "file": files + printable(file),

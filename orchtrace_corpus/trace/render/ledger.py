@@ -8,7 +8,7 @@ from orchtrace_corpus.base.text.layout import clip, display_width, pad, wrap
 from orchtrace_corpus.trace.model.import_report import Outcome
 from orchtrace_corpus.trace.render.names import money
 
-KINDS = {
+KIND_LABELS = {
     "input": "input",
     "output": "output",
     "reasoning": "reasoning",
@@ -20,8 +20,8 @@ KINDS = {
 PARTS = {"cache_write_1h": "of it to a cache for an hour"}
 """The kinds that are part of another kind and have no column, in words."""
 
-ADDED = ("input", "output", "cache_read", "cache_write")
-"""The kinds that make up a total; reasoning is a part of the output."""
+_TOTAL_KINDS = ("input", "output", "cache_read", "cache_write")
+"""The kinds that add up to a total; reasoning is a part of the output."""
 
 _MIN_NAME = 20
 _MAX_NAME = 48
@@ -34,11 +34,11 @@ class Row(NamedTuple):
     """One row of the table.
 
     Attributes:
-        name: What the row is about.
-        records: The number of usage records; None if it is not counted.
-        tokens: Tokens by kind, or as a `total` that the log does not divide.
-        usd: Their cost; None if unknown or not asked for.
-        outcome: In the token ledger, what became of the records.
+        name: The name of what the row counts, such as an agent.
+        records: The number of usage records; None if records were not counted.
+        tokens: Tokens by kind; a sum that the log does not divide into kinds is under `total`.
+        usd: The cost of the tokens; None if it is unknown.
+        outcome: In the token ledger, whether the records were counted, or the reason why not.
     """
 
     name: str
@@ -49,50 +49,55 @@ class Row(NamedTuple):
 
     @property
     def total(self) -> float:
-        """All tokens of the row, each counted once."""
-        return sum(self.tokens.get(kind, 0) for kind in ADDED) or self.tokens.get("total", 0)
+        """All tokens of the row: the sum of its kinds, or the undivided `total` if no kind has tokens."""
+        by_kind = sum(self.tokens.get(kind, 0) for kind in _TOTAL_KINDS)
+        return by_kind or self.tokens.get("total", 0)
 
 
 def lines(ledger: Sequence[Row], shares: Mapping[str, Sequence[Row]], room: int) -> list[str]:
-    """Return the ledger, and the shares of agents, models or sessions by heading, as a table.
+    """Return a table of the ledger and of shares as lines of at most `room` cells.
 
-    If a line of `room` cells is too narrow for a table, they are returned as sentences.
+    `shares` has the rows of agents, models or sessions by the heading of the group. If the lines are too narrow for a
+    table, its rows are returned as sentences.
     """
-    groups = {f"{outcome[:1].upper()}{outcome[1:]}": rows for outcome, rows in _by_outcome(ledger).items()}
+    groups = {f"{outcome[:1].upper()}{outcome[1:]}": rows for outcome, rows in _group_by_outcome(ledger).items()}
     groups |= {heading: _largest(rows) for heading, rows in shares.items() if rows}
     all_rows = [row for rows in groups.values() for row in rows]
     if not all_rows:
         return []
     cells = [_cells(row) for row in all_rows]
-    widths = {}
+    widths = {}  # of the columns that are not empty
     for column in cells[0]:
         if any(row[column] for row in cells):
             widths[column] = max(len(column), *(len(row[column]) for row in cells)) + 2
     figures_width = sum(widths.values())
     if figures_width > room:
-        return [_TITLE, *(line for heading, rows in groups.items() for line in _sentences(heading, rows, room))]
+        sentences = [sentence for heading, rows in groups.items() for sentence in _sentences(heading, rows, room)]
+        return [_TITLE, *sentences]
     longest = max(display_width(row.name) for row in all_rows) + len(_INDENT)
-    name_room = min(room - figures_width, longest, _MAX_NAME)
-    column_heads = "".join(column.rjust(width) for column, width in widths.items())
-    # Figures are to the right of the names, or below them if the names have too little room.
-    is_beside = name_room >= min(longest, _MIN_NAME)
-    table = [pad(_TITLE, name_room) + column_heads] if is_beside else [_TITLE, column_heads.rjust(room)]
+    name_width = min(room - figures_width, longest, _MAX_NAME)
+    are_names_beside = name_width >= min(longest, _MIN_NAME)  # else names are above the figures
+    heads = "".join(column.rjust(width) for column, width in widths.items())
+    table = [_TITLE, heads.rjust(room)]
+    if are_names_beside:
+        table = [pad(_TITLE, name_width) + heads]
     for heading, rows in groups.items():
         table.append(heading)
         for row in rows:
             label = printable(row.name, limit=160)
-            *above, last = wrap(label, name_room if is_beside else room, first=_INDENT, rest=_INDENT * 2)
+            name_lines = wrap(label, name_width if are_names_beside else room, first=_INDENT, rest=_INDENT * 2)
             texts = _cells(row)
             figures = "".join(texts[column].rjust(width) for column, width in widths.items())
-            if is_beside:
-                table += [*above, pad(clip(last, name_room), name_room) + figures]
+            if are_names_beside:
+                name_lines[-1] = pad(clip(name_lines[-1], name_width), name_width) + figures
             else:
-                table += [*above, last, figures.rjust(room)]
+                name_lines.append(figures.rjust(room))
+            table += name_lines
     return [line.rstrip() for line in table]
 
 
-def _by_outcome(ledger: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return the rows by outcome; those counted come first, with their sum."""
+def _group_by_outcome(ledger: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return the rows by outcome; the rows that are counted come first, with their sum."""
     counted_rows: list[Row] = []
     groups: dict[str, list[Row]] = {Outcome.COUNTED: counted_rows}
     for row in sorted(ledger, key=lambda row: (row.outcome, -row.total, row.name)):
@@ -102,16 +107,18 @@ def _by_outcome(ledger: Sequence[Row]) -> dict[str, list[Row]]:
     return {outcome: rows for outcome, rows in groups.items() if rows}
 
 
-def counted(ledger: Iterable[Row]) -> float:
+def counted_tokens(ledger: Iterable[Row]) -> float:
     """Return the tokens of the rows of a ledger that are counted."""
     return sum(row.total for row in ledger if row.outcome == Outcome.COUNTED)
 
 
 def _largest(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows with the most tokens, and the sum of the others."""
+    """Return the rows with the most tokens, and the sum of the others if these are several."""
     ordered = sorted(rows, key=lambda row: (-row.total, row.name))
-    rest = ordered[_MAX_SHARES:]
-    return ordered if len(rest) <= 1 else [*ordered[:_MAX_SHARES], _sum(f"{len(rest):,} more", rest)]
+    others = ordered[_MAX_SHARES:]
+    if len(others) <= 1:
+        return ordered
+    return [*ordered[:_MAX_SHARES], _sum(f"{len(others):,} more", others)]
 
 
 def _sum(name: str, rows: Sequence[Row]) -> Row:
@@ -120,15 +127,19 @@ def _sum(name: str, rows: Sequence[Row]) -> Row:
         for kind, amount in row.tokens.items():
             tokens[kind] = tokens.get(kind, 0) + amount
     costs = [row.usd for row in rows if row.usd is not None]
-    records = None if rows[0].records is None else sum(row.records or 0 for row in rows)
+    records = None
+    if rows[0].records is not None:  # either all rows of a group have records, or none has
+        records = sum(row.records or 0 for row in rows)
     return Row(name, records, tokens, sum(costs) if costs else None)
 
 
 def _cells(row: Row) -> dict[str, str]:
+    """Return the texts of a row by column; empty for 0 and for unknown figures."""
+
     def amount(tokens: float) -> str:
         return f"{tokens:,.15g}" if tokens else ""
 
-    kinds = {words: amount(row.tokens.get(kind, 0)) for kind, words in KINDS.items()}
+    kinds = {label: amount(row.tokens.get(kind, 0)) for kind, label in KIND_LABELS.items()}
     usd = "" if row.usd is None else money(row.usd)
     records = "" if row.records is None else f"{row.records:,}"
     return {"records": records, **kinds, "tokens": amount(row.total), "USD": usd}

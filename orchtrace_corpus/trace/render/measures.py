@@ -16,19 +16,22 @@ from orchtrace_corpus.trace.view import TraceView
 if TYPE_CHECKING:
     from orchtrace_corpus.trace.analysis.outcomes import Outcome
 
-Form = TypeVar("Form")
+Presentation = TypeVar("Presentation")
 
 CLARIFICATIONS = {"waited": "for people"}
 """Remarks on the names of measures: in `waited`, the run waited for people, not an agent for another."""
 
-USUAL = ("elapsed", "worked", "span", "agents", "steps", "tokens", "cost")
+DEFAULT_MEASURES = ("elapsed", "worked", "span", "agents", "steps", "tokens", "cost")
 """The measures of several traces that a terminal has room for."""
 
 _ORIGIN = ("task_id", "system", "format", "file")
+"""The columns of the origin of a trace."""
 
 NOT_ALL = "The log does not record all tokens of the run."
 _FIGURES = ("events", *KINDS, "total", "without_tokens", "cost_usd")
 _SPAWNED_FIGURES = ("spawned_tokens", "spawned_cost_usd")
+"""The columns of a ledger; those of spawned agents are only in a ledger by tool."""
+
 _BY_TOOL = "An answer is divided equally among the tools that it calls; spawned: what agents spent that a tool spawned."
 _COUNTED = "Reasoning is a part of output. Copied context is not counted."
 
@@ -36,24 +39,33 @@ _COUNTED = "Reasoning is a part of output. Copied context is not counted."
 def unit_of(name: str, trace: Trace) -> str:
     """Return the unit of a measure of a trace: steps instead of seconds if the trace counts steps."""
     unit = DEFINITIONS[name].unit
-    return "step" if unit == "s" and trace.clock.unit is Unit.STEP else unit
+    if unit == "s" and trace.clock.unit is Unit.STEP:
+        return "step"
+    return unit
 
 
-def present(
+def measure_and_present(
     names: Sequence[str],
-    form: Callable[[TraceView, Mapping[str, Measure]], Form],
+    present: Callable[[TraceView, Mapping[str, Measure]], Presentation],
     marks: Marks,
     outcome: "Outcome | None",
     view: TraceView,
-) -> Form:
-    """Return some measures of a trace, or all, in a form such as `trace_row`; the user may give marks and an outcome.
+) -> Presentation:
+    """Return measures of a trace as `present` presents them, such as `trace_row`.
 
-    Worker processes call this function without Typer.
+    Worker processes call this function; they do not import Typer.
+
+    Args:
+        names: The names of the measures; all of them if empty.
+        present: Returns the result for a trace and its measures.
+        marks: The marks of content as untrusted that the user gives.
+        outcome: The outcome that the user gives; None if the trace's own counts.
+        view: The trace.
     """
     if outcome is not None:
         outcome.apply(view.trace)
     marks.apply(view.trace)
-    return form(view, measure(view, names))
+    return present(view, measure(view, names))
 
 
 def trace_table(view: TraceView, measures: Mapping[str, Measure], *, exact: bool) -> Table:
@@ -68,18 +80,19 @@ def trace_table(view: TraceView, measures: Mapping[str, Measure], *, exact: bool
 
 
 def _value(measure: Measure, *, exact: bool) -> Cell:
-    """Return a value; for people, the known part if that is all that is known."""
+    """Return the value of a measure; for people, its lower bound if the value is unknown."""
     if exact or measure.at_least is None:
         return round_figure(measure.value, exact=exact, digits=15)  # without the errors of floating-point sums
     return at_least(measure.at_least)
 
 
-def at_least(known: float) -> str:
-    """Return the known part of a figure in words."""
-    return f"at least {round_figure(known, exact=False):,}"
+def at_least(bound: float) -> str:
+    """Return a lower bound in words."""
+    return f"at least {round_figure(bound, exact=False):,}"
 
 
 def _note(name: str, measure: Measure, *, exact: bool) -> str:
+    """Return a note on a measure: other values that it may have, or the reason why it has none; empty if certain."""
     bounds = []
     if measure.by_edges is not None:
         bounds.append(f"{round_figure(measure.by_edges, exact=exact)} along edges alone")
@@ -100,12 +113,12 @@ def _note(name: str, measure: Measure, *, exact: bool) -> str:
 def trace_row(view: TraceView, measures: Mapping[str, Measure], *, exact: bool) -> tuple[Cell, ...]:
     """Return the measures of one of several traces as a row under `row_columns`."""
     figures: list[Cell] = []
-    for figure in measures.values():
-        if exact or figure.range is None:
-            figures.append(_value(figure, exact=exact))
+    for result in measures.values():
+        if exact or result.range is None:
+            figures.append(_value(result, exact=exact))
         else:
-            least, most = (round_figure(bound, exact=False) for bound in figure.range)
-            figures.append(f"{least} to {most}")
+            least, most = result.range
+            figures.append(f"{round_figure(least, exact=False)} to {round_figure(most, exact=False)}")
     if exact:
         figures += [round_figure(measures[name].at_least, exact=True) for name in BOUNDED if name in measures]
         figures += _origin(view).values()
@@ -113,9 +126,12 @@ def trace_row(view: TraceView, measures: Mapping[str, Measure], *, exact: bool) 
 
 
 def row_columns(names: Sequence[str], *, exact: bool) -> tuple[str, ...]:
-    """Return the columns of `trace_row`; for programs, also the known parts of figures, and the origin of the trace."""
+    """Return the columns of `trace_row`; for programs, also those of lower bounds, and of the origin of the trace."""
     columns = ("trace", *names)
-    return (*columns, *(f"{name}_at_least" for name in BOUNDED if name in names), *_ORIGIN) if exact else columns
+    if exact:
+        bounds = [f"{name}_at_least" for name in BOUNDED if name in names]
+        columns = (*columns, *bounds, *_ORIGIN)
+    return columns
 
 
 def csv_line(view: TraceView, measures: Mapping[str, Measure]) -> str:
@@ -124,11 +140,12 @@ def csv_line(view: TraceView, measures: Mapping[str, Measure]) -> str:
 
 
 def _origin(view: TraceView) -> dict[str, str | None]:
-    """Return the task of a trace, the system that ran, the format of its log, and its file."""
+    """Return the task of a trace, the system that ran, the format of its log, and its file; None if unknown."""
     trace = view.trace
     source = trace.events[0].source if trace.events else None
-    form = source.format if isinstance(source, Source) else ""
-    return dict(zip(_ORIGIN, (trace.task_id, trace.system or None, form or None, view.file or None), strict=True))
+    log_format = source.format if isinstance(source, Source) else ""
+    origin = (trace.task_id, trace.system or None, log_format or None, view.file or None)
+    return dict(zip(_ORIGIN, origin, strict=True))
 
 
 def data(view: TraceView, measures: Mapping[str, Measure]) -> dict[str, Any]:
@@ -152,41 +169,49 @@ def data(view: TraceView, measures: Mapping[str, Measure]) -> dict[str, Any]:
 def ledger_table(trace_id: str, by: str, entries: Sequence[Entry], width: int | None, *, is_least: bool) -> Table:
     """Return the token ledger of one trace.
 
-    If a terminal of that width has no room for all columns, those with nothing but 0 are left out; if that is not
-    enough, each known figure gets a row of its own. With `is_least`, the run spent more tokens than are known.
+    If a terminal of this width has no room for all columns, columns of nothing but 0 are left out. If that is not
+    enough, each known figure has a row of its own. With `is_least`, a note says that tokens are missing in the log.
     """
     columns = (by, *(name.replace("_tokens", " tokens") for name in _ledger_columns(by, exact=False)))
     rows = [(printable(entry.name) or f"(no {by})", *_figures(entry, by, exact=False)) for entry in entries]
-    about = f"{_COUNTED} {_BY_TOOL}" if by == "tool" else _COUNTED
-    about += f" {NOT_ALL}" if is_least else ""
+    note = _COUNTED
+    if by == "tool":
+        note += f" {_BY_TOOL}"
+    if is_least:
+        note += f" {NOT_ALL}"
     title = f"{printable(trace_id)}: tokens and cost by {by}"
-    table = Table(f"ledger_by_{by}", title, columns, tuple(rows), (f"Empty: not known. {about}",))
+    table = Table(f"ledger_by_{by}", title, columns, tuple(rows), (f"Empty: not known. {note}",))
     if width is None or _width(table) <= width:
         return table
     kept = [0, *(place for place in range(1, len(columns)) if any(row[place] for row in rows))]
     narrow = table._replace(
         columns=tuple(columns[place] for place in kept),
         rows=tuple(tuple(row[place] for place in kept) for row in rows),
-        notes=(f"Empty: not known. Columns of nothing but 0 are left out. {about}",),
+        notes=(f"Empty: not known. Columns of nothing but 0 are left out. {note}",),
     )
     if _width(narrow) <= width:
         return narrow
-    long: list[tuple[Cell, ...]] = []
+    figure_rows: list[tuple[Cell, ...]] = []
     for name, *figures in rows:
         for figure, value in zip(columns[1:], figures, strict=True):
             if value is not None:
-                long.append((name, figure, value))
-                name = ""  # only in the first row of an entry
-    return table._replace(columns=(by, "figure", "value"), rows=tuple(long), notes=(f"Only what is known. {about}",))
+                figure_rows.append((name, figure, value))
+                name = ""  # only the first row of an entry has the name
+    notes = (f"Only what is known. {note}",)
+    return table._replace(columns=(by, "figure", "value"), rows=tuple(figure_rows), notes=notes)
 
 
 def _width(table: Table) -> int:
-    """Return the cells that the rows of a table take."""
-    return max(map(display_width, plain(lines(table._replace(title="", notes=()), None)).splitlines()))
+    """Return the width of the rows of a table in terminal cells."""
+    only_rows = table._replace(title="", notes=())
+    return max(map(display_width, plain(lines(only_rows, None)).splitlines()))
 
 
 def exact_ledgers(ledgers: Sequence[tuple[str, Sequence[Entry], bool]], by: str) -> Table:
-    """Return the ledgers of several traces in one table, with every digit; the first column names the trace."""
+    """Return the ledgers of several traces in one table, with every digit; the first column names the trace.
+
+    Each ledger is given as the id of the trace, its entries, and True if the trace's tokens are only a lower bound.
+    """
     rows = tuple(
         (printable(trace_id), printable(entry.name) or None, *_figures(entry, by, exact=True), is_least)
         for trace_id, entries, is_least in ledgers
@@ -196,24 +221,32 @@ def exact_ledgers(ledgers: Sequence[tuple[str, Sequence[Entry], bool]], by: str)
 
 
 def ledger_data(ledgers: Sequence[tuple[str, Sequence[Entry], bool]], by: str) -> dict[str, Any]:
-    """Return the ledgers of several traces for programs; the name of an entry without one is null."""
+    """Return the ledgers of `exact_ledgers` for programs; the empty name of an entry is null."""
     columns = ("name", *_ledger_columns(by, exact=True))
     traces = []
     for trace_id, entries, is_least in ledgers:
         rows = [(entry.name or None, *_figures(entry, by, exact=True)) for entry in entries]
-        listed = [dict(zip(columns, row, strict=True)) for row in rows]
-        traces.append({"trace_id": trace_id, "at_least": is_least, "entries": listed})
+        records = [dict(zip(columns, row, strict=True)) for row in rows]
+        traces.append({"trace_id": trace_id, "at_least": is_least, "entries": records})
     return {"by": by, "traces": traces}
 
 
 def _ledger_columns(by: str, *, exact: bool) -> tuple[str, ...]:
-    names = (*_FIGURES, "at_least") if exact else _FIGURES
-    return (*names, *_SPAWNED_FIGURES) if by == "tool" else names
+    names: tuple[str, ...] = _FIGURES
+    if exact:
+        names = (*names, "at_least")
+    if by == "tool":
+        names = (*names, *_SPAWNED_FIGURES)
+    return names
 
 
 def _figures(entry: Entry, by: str, *, exact: bool) -> tuple[Cell, ...]:
+    """Return the figures of an entry in the order of `_ledger_columns`."""
+
     def tokens(amount: float | None) -> Cell:
-        return round_figure(amount if exact or amount is None else round(amount), exact=True)
+        if amount is not None and not exact:
+            amount = round(amount)
+        return round_figure(amount, exact=True)
 
     total = tokens(entry.total)
     if entry.at_least and entry.total is not None and not exact:
@@ -229,9 +262,11 @@ def _figures(entry: Entry, by: str, *, exact: bool) -> tuple[Cell, ...]:
 
 def concurrency_table(trace_id: str, profile: Profile) -> Table:
     """Return the concurrency profile of one trace: for each number of events at once, the time and its share."""
-    whole = sum(profile.times.values())
+    total = sum(profile.times.values())
     columns = ["at once", profile.unit, "% of time"]
-    notes = [f"No profile: {printable(profile.reason, limit=300)}"] if profile.reason else []
+    notes = []
+    if profile.reason:
+        notes.append(f"No profile: {printable(profile.reason, limit=300)}")
     if profile.if_waiting is not None:
         columns += [f"{profile.unit} *", "% *"]
         notes.append("* if open calls only waited (docs/measures.md).")
@@ -240,17 +275,21 @@ def concurrency_table(trace_id: str, profile: Profile) -> Table:
         row: list[Cell] = [count]
         for time in times:
             if time is not None:
-                row += [round_figure(time, exact=False), round(100 * time / whole, 1) if whole else None]
+                percent = round(100 * time / total, 1) if total else None
+                row += [round_figure(time, exact=False), percent]
         rows.append(tuple(row))
     title = f"{printable(trace_id)}: events worked on at once"
     return Table("concurrency", title, tuple(columns), tuple(rows), tuple(notes))
 
 
 def _profile_rows(profile: Profile) -> Iterator[tuple[int, float, float | None]]:
-    """Yield for each number of events at once the time, and the time if open calls waited; None without open calls."""
-    for count in sorted({*profile.times, *(profile.if_waiting or ())}):
-        waiting = None if profile.if_waiting is None else profile.if_waiting.get(count, 0.0)
-        yield count, profile.times.get(count, 0.0), waiting
+    """Yield each number of events at once with its time, and its time if open calls waited; None without open calls."""
+    if profile.if_waiting is None:
+        for count, time in sorted(profile.times.items()):
+            yield count, time, None
+    else:
+        for count in sorted(profile.times.keys() | profile.if_waiting.keys()):
+            yield count, profile.times.get(count, 0.0), profile.if_waiting.get(count, 0.0)
 
 
 def exact_concurrency(profiles: Sequence[tuple[str, Profile]]) -> Table:
@@ -279,10 +318,16 @@ def concurrency_data(profiles: Sequence[tuple[str, Profile]]) -> dict[str, Any]:
 
 
 def round_figure(value: float | None, *, exact: bool, digits: int = 0) -> Cell:
-    """Return a figure without a needless fraction: for people in 6 digits, for programs in all, or in `digits`."""
+    """Return a figure with 6 significant digits or, if `exact`, with `digits` of them; 0 keeps all digits.
+
+    A figure without a fraction is returned as an integer and not rounded; None is returned as None.
+    """
     if value is None:
         return None
-    digits = digits if exact else 6
-    rounded = float(f"{value:.{digits}g}") if digits and value != int(value) else value
-    whole = int(rounded)
-    return whole if rounded == whole else rounded
+    if not exact:
+        digits = 6
+    if value == int(value):
+        return int(value)
+    if digits:
+        value = float(f"{value:.{digits}g}")
+    return int(value) if value == int(value) else value

@@ -1,4 +1,4 @@
-"""Names of agents, durations, amounts and counts, as people read them."""
+"""Names of agents, durations, amounts and counts in texts for people."""
 
 import re
 from collections import Counter
@@ -13,9 +13,9 @@ from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 UNBREAKABLE = "\ue000"
 """The placeholder for a blank at which no line is broken. Text from logs never has it, since it is not printable."""
 
-_SHORT_ID = 8
+_SHORT_ID = 8  # characters
 _ID = r"(?!(?=[A-Za-z _-]*[G-Zg-z])[A-Za-z]{3,}(?:[-_ ][A-Za-z]+)*[-_ ]?\d{1,3}$)[0-9A-Za-z_:.@-]*\d[0-9A-Za-z_:.@-]*"
-"""The names that are only ids: they have digits, and are not words followed by a small number, such as `tester-2`."""
+"""The pattern of names that are only ids. They have digits, and are not words with a small number, as is `tester-2`."""
 
 
 def unbroken(text: str) -> str:
@@ -24,82 +24,91 @@ def unbroken(text: str) -> str:
 
 
 def break_lines(text: str, room: int, *, label: str = "", indent: int = 0) -> list[str]:
-    """Return a text in lines of at most `room` cells; a label begins the first, the others are indented."""
-    return list(map(one_line, wrap(text, room, first=label.ljust(indent), rest=" " * indent)))
+    """Return a text in lines of at most `room` cells; the first begins with a label, the others are indented."""
+    lines = wrap(text, room, first=label.ljust(indent), rest=" " * indent)
+    return [restore_blanks(line) for line in lines]
 
 
-def one_line(text: str) -> str:
-    """Return a text with ordinary blanks."""
+def restore_blanks(text: str) -> str:
+    """Return a text with ordinary blanks instead of the unbreakable ones."""
     return text.replace(UNBREAKABLE, " ")
 
 
 def duration(seconds: float, unit: str = "s") -> str:
     """Return a duration such as `2 h 05 min`, `3 min 20 s`, `4 min`, `1.5 s` or `195 ms`, or a number of steps."""
     if unit != "s":
-        return unbroken(f"{seconds:,.6g} {unit if seconds == 1 else f'{unit}s'}")
+        plural = "" if seconds == 1 else "s"
+        return unbroken(f"{seconds:,.6g} {unit}{plural}")
     if 0 < seconds < 0.9995:
         return unbroken(f"{seconds * 1000:.3g} ms")
     if seconds < 59.95:
         return unbroken(f"{seconds:.3g} s")
-    hours, rest = divmod(round(seconds), 3600)
-    minutes, rest = divmod(rest, 60)
+    hours, below_hour = divmod(round(seconds), 3600)
+    minutes, below_minute = divmod(below_hour, 60)
     if hours:
         return unbroken(f"{hours:,} h {minutes:02} min" if minutes else f"{hours:,} h")
-    return unbroken(f"{minutes} min {rest:02} s" if rest else f"{minutes} min")
+    return unbroken(f"{minutes} min {below_minute:02} s" if below_minute else f"{minutes} min")
 
 
-def between(least: str, most: str, *, is_rising: bool = True) -> str:
+def format_range(least: str, most: str) -> str:
     """Return a range such as `2 s to 4 s`, or only one of the texts if they are equal."""
     if least == most:
         return most
-    return unbroken(f"{least} to {most}" if is_rising else f"{most} to {least}")
+    return unbroken(f"{least} to {most}")
 
 
 def money(usd: float) -> str:
-    """Return an amount in dollars; below a dollar with more digits, so that a small amount is not shown as 0."""
+    """Return an amount in dollars without a sign; with more digits below a dollar, so that it does not become 0."""
     if usd >= 0.995 or usd == 0:
         return f"{usd:,.2f}"
     return f"{usd:.4f}" if usd >= 0.00005 else "<0.0001"
 
 
-def names_in(view: TraceView) -> dict[str, str]:
-    """Return the name of each agent of a trace for people, by its id."""
-    return names(view.agents, frozenset(agent.id for agent in view.trace.agents if agent.kind is AgentKind.HUMAN))
+def agent_names(view: TraceView) -> dict[str, str]:
+    """Return the name of each agent of a trace by its id, as it is shown to people."""
+    people = frozenset(agent.id for agent in view.trace.agents if agent.kind is AgentKind.HUMAN)
+    return distinct_names(view.agents, people)
 
 
-def names(team: Sequence[AgentSpan], people: frozenset[str]) -> dict[str, str]:
-    """Return a distinct name for each agent by its id: its role, if its own name is only an id.
+def distinct_names(team: Sequence[AgentSpan], people: frozenset[str]) -> dict[str, str]:
+    """Return a distinct name for each agent by its id. An agent whose id says nothing to people is named by its role.
 
-    Human agents, given by their ids, keep their own names.
+    Human agents, whose ids are in `people`, keep their own names.
     """
     roles = Counter(agent.role for agent in team)
-    by_id: dict[str, str] = {}
+    names: dict[str, str] = {}
     used: set[str] = set()
     for agent in team:
-        candidates = _candidates(agent, people, is_alone=roles[agent.role] == 1)
-        name = next((name for name in candidates if name not in used), candidates[-1])
-        by_id[agent.agent] = name
+        candidates = _candidates(agent, people, has_unique_role=roles[agent.role] == 1)
+        unused = [name for name in candidates if name not in used]
+        name = unused[0] if unused else candidates[-1]
+        names[agent.agent] = name
         used.add(name)
-    return by_id
+    return names
 
 
-def _candidates(agent: AgentSpan, people: frozenset[str], *, is_alone: bool) -> list[str]:
+def _candidates(agent: AgentSpan, people: frozenset[str], *, has_unique_role: bool) -> list[str]:
     """Return the possible names of an agent, the best first."""
-    own, role = printable(agent.agent, limit=60), clip(printable(agent.role, limit=60), 30)
+    own = printable(agent.agent, limit=60)
+    role = clip(printable(agent.role, limit=60), 30)
     if agent.agent in people or not role or agent.agent.lower().startswith(agent.role.lower()):
         return [own]
     if not re.fullmatch(_ID, agent.agent):
         return [f"{own} ({role})", own]
-    short = own if len(own) <= _SHORT_ID + 2 else own[:_SHORT_ID]
-    by_end = f"{role} {own[-_SHORT_ID:]}"  # ids that begin with a time may begin alike
-    return [*([role] if is_alone else []), f"{role} {short}", by_end, f"{role} {own}", own]
+    begin_of_id = own if len(own) <= _SHORT_ID + 2 else own[:_SHORT_ID]
+    end_of_id = own[-_SHORT_ID:]  # ids that begin with a time often have the same begin
+    candidates = [f"{role} {begin_of_id}", f"{role} {end_of_id}", f"{role} {own}", own]
+    if has_unique_role:
+        candidates.insert(0, role)
+    return candidates
 
 
-def counted(count: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """Return a count with its noun, such as `1 agent` or `2,000 agents`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    plural = "" if count == 1 else "s"
+    return f"{count:,} {noun}{plural}"
 
 
-def quantity(count: int, noun: str) -> str:
-    """Return a count with its noun, kept on one line."""
-    return unbroken(counted(count, noun))
+def unbroken_count(count: int, noun: str) -> str:
+    """Return a count with its noun, such as `1 agent`, without a blank at which a line could be broken."""
+    return unbroken(format_count(count, noun))

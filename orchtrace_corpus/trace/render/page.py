@@ -1,4 +1,4 @@
-"""A trace for a terminal: its agents as a tree with timelines, a single event, and a replay event by event."""
+"""A trace for a terminal: its agents as a tree with timelines, one of its events, or a replay event by event."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -24,8 +24,8 @@ from orchtrace_corpus.trace.diagnosis.values import Diagnosis
 from orchtrace_corpus.trace.model.terms import EventType, Status, Unit
 from orchtrace_corpus.trace.model.trace import Event, Source, Tokens, Trace, by_kind
 from orchtrace_corpus.trace.render.findings import NOUNS
-from orchtrace_corpus.trace.render.ledger import KINDS, PARTS
-from orchtrace_corpus.trace.render.names import break_lines, duration, money, quantity, unbroken
+from orchtrace_corpus.trace.render.ledger import KIND_LABELS, PARTS
+from orchtrace_corpus.trace.render.names import break_lines, duration, money, unbroken, unbroken_count
 from orchtrace_corpus.trace.render.sentences import Sentences
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
@@ -44,6 +44,8 @@ _SIGNS = {
     EventType.SAFETY: "!",
     EventType.STOP: "e",
 }
+"""The signs of events without duration in a timeline."""
+
 _OPEN = "?"
 _FAILED = "x"
 _WARM_UP = "w"
@@ -60,16 +62,20 @@ def page(trace: Trace | TraceView, width: int | None, glyphs: Glyphs = UNICODE, 
     lines = [*_head(view, room, glyphs), *(line(text) for text in break_lines(sentences.head(), room)), ()]
     lines += timelines(diagnosis, agents[:most_agents], room, glyphs, sentences.names)
     if len(agents) > most_agents:
-        more = f"{glyphs.ellipsis} and {quantity(len(agents) - most_agents, 'more agent')}; --agents shows more"
+        more = f"{glyphs.ellipsis} and {unbroken_count(len(agents) - most_agents, 'more agent')}; --agents shows more"
         lines += [line(text, "muted") for text in break_lines(more, room)]
     lines.append(())
-    for label, text in list(sentences.path()) or [("Path", "unknown: the log does not say how long it took.")]:
-        lines += [line(part) for part in break_lines(text, room, label=f"{label} ", indent=10 if room >= 50 else 2)]
+    path = list(sentences.path())
+    if not path:
+        path = [("Path", "unknown: the log does not say how long it took.")]
+    indent = 10 if room >= 50 else 2
+    for label, text in path:
+        lines += [line(part) for part in break_lines(text, room, label=f"{label} ", indent=indent)]
     return lines
 
 
 def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[Line]:
-    """Return one event as lines: its time, tokens and cost, its place in the log, and the events that it is linked to.
+    """Return one event as lines: its time, tokens and cost, its place in the log, and the events that edges link to it.
 
     The event is given by its id or call id. A result also has the time since its call; a call has the status of its
     result.
@@ -77,41 +83,42 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
     view, room = TraceView.of(trace), min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     graph, events = view.graph, view.trace.events
     matches = [index for index, event in enumerate(events) if event.id == name]
-    matches = matches or [index for index, event in enumerate(events) if event.call_id == name]
+    if not matches:
+        matches = [index for index, event in enumerate(events) if event.call_id == name]
     if not matches:
         raise CommandUseError(f"there is no event {quote(name)}", "corpus trace replay lists all.")
-    index, event, diagnosis = matches[0], events[matches[0]], diagnose(view)
-    pair = []  # the result of a call, or the call of a result
+    index = matches[0]
+    event = events[index]
+    diagnosis = diagnose(view)
+    partners: list[int] = []  # the result of a call, or the call of a result
     if event.call_id:
-        pair = [n for n, other in enumerate(events) if n != index and other.call_id == event.call_id]
+        partners = [n for n, other in enumerate(events) if n != index and other.call_id == event.call_id]
     names = Sentences(diagnosis).names
 
-    def listed(indices: list[int]) -> str:
-        shown = [f"{printable(events[n].id, limit=40)} ({_act(events[n], names)})" for n in indices]
-        return first_names_and_more(shown, 5, ", and {:,} more") or "nothing"
+    def describe(indices: list[int]) -> str:
+        texts = [f"{printable(events[linked].id, limit=40)} ({_act(events[linked], names)})" for linked in indices]
+        return first_names_and_more(texts, 5, ", and {:,} more") or "nothing"
 
     edges = list(zip(graph.sources, graph.targets, strict=True))
-    kinds = [
-        NOUNS[finding.kind]
-        for finding in diagnosis.team_findings.findings
-        if index in (*finding.events, *finding.cost_events)
-    ]
-    ended = next((each for each in (event, *(events[n] for n in pair)) if each.status is not Status.UNKNOWN), event)
+    findings = [found for found in diagnosis.team_findings.findings if index in (*found.events, *found.cost_events)]
     tokens = event.tokens if isinstance(event.tokens, Tokens) else Tokens()
-    words = KINDS | PARTS
-    source, log_place = event.source, ""
-    if isinstance(source, Source) and source.file:
-        log_place = printable(source.file, limit=200) + (f":{source.line}" if source.line else "")
+    labels = KIND_LABELS | PARTS
+    amounts = [f"{amount:,.10g} {labels[kind]}" for kind, amount in by_kind(tokens).items() if amount]
+    log_place = ""
+    if isinstance(event.source, Source) and event.source.file:
+        log_place = printable(event.source.file, limit=200)
+        if event.source.line:
+            log_place += f":{event.source.line}"
     rows = {
-        "Time": ", ".join(_time_of_event(diagnosis, index, pair)),
+        "Time": ", ".join(_time_of_event(diagnosis, index, partners)),
         "Model": printable(event.model, limit=60),
-        "Tokens": ", ".join(f"{amount:,.10g} {words[kind]}" for kind, amount in by_kind(tokens).items() if amount),
+        "Tokens": ", ".join(amounts),
         "Cost": "" if event.cost_usd is None else f"{money(event.cost_usd)} USD",
-        "Status": ended.status.value + (f", {printable(ended.error_type, limit=60)}" if ended.error_type else ""),
+        "Status": _status([event, *(events[partner] for partner in partners)]),
         "Log": log_place,
-        "Follows": listed([source for source, target in edges if target == index]),
-        "Leads to": listed([target for source, target in edges if source == index]),
-        "Finding": ", ".join(dict.fromkeys(kinds)),
+        "Follows": describe([source for source, target in edges if target == index]),
+        "Leads to": describe([target for source, target in edges if source == index]),
+        "Finding": ", ".join(dict.fromkeys(NOUNS[finding.kind] for finding in findings)),
     }
     lines = [line(clip(f"{printable(event.id, limit=60)}: {_act(event, names)}", room), "heading")]
     for label, text in rows.items():
@@ -120,28 +127,39 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
     return lines
 
 
-def _time_of_event(diagnosis: Diagnosis, index: int, pair: Sequence[int]) -> Iterator[str]:
+def _status(events: Sequence[Event]) -> str:
+    """Return the first known status of some events, with its error type; `unknown` if none is known."""
+    known = [event for event in events if event.status is not Status.UNKNOWN]
+    if not known:
+        known = list(events)
+    status = known[0].status.value
+    if known[0].error_type:
+        status += f", {printable(known[0].error_type, limit=60)}"
+    return status
+
+
+def _time_of_event(diagnosis: Diagnosis, index: int, partners: Sequence[int]) -> Iterator[str]:
     """Yield when an event happened, how long it took, and what is known about this time."""
     times, event = diagnosis.view.timing, diagnosis.view.trace.events[index]
     start, unit = times.starts[index], times.unit
     yield f"at {duration(max(start - times.begin, 0.0), unit)}"
-    called = min((times.starts[n] for n in pair), default=start)
+    called = min((times.starts[partner] for partner in partners), default=start)
     if event.type is EventType.TOOL_RESULT and start > called:
         yield f"{duration(start - called, unit)} after its call"
     elif times.works[index]:
         yield duration(times.works[index], unit)
     else:
         yield "no time"
-    if not perhaps_waiting(diagnosis.view).isdisjoint({index, *pair}):
+    if not perhaps_waiting(diagnosis.view).isdisjoint({index, *partners}):
         yield "perhaps waiting"
-    idle = times.begins[index] - start
-    if event.run_time is not None and idle > 0:
-        yield f"behind {duration(idle, unit)} that were no work of its own"
+    waited = times.begins[index] - start
+    if event.run_time is not None and waited > 0:
+        yield f"behind {duration(waited, unit)} that were no work of its own"
     if event.background:
         yield "in the background"
     if event.unfinished:
         yield "its end is not in the log"
-    if waits := times.stated.people.get(index):
+    if waits := times.stated.call_waits.get(index):
         yield f"behind {duration(length(waits), unit)} of waiting that follow from the stated duration of its turn"
 
 
@@ -162,15 +180,17 @@ def _name(agent: str, names: Mapping[str, str]) -> str:
 def timelines(
     diagnosis: Diagnosis, agents: Sequence[AgentSpan], room: int, glyphs: Glyphs, names: Mapping[str, str]
 ) -> list[Line]:
-    """Return a time scale, a timeline for each agent with its name and tokens, and a legend of the signs used."""
+    """Return a time scale, a timeline for each agent with its name and tokens, and a legend of the signs that occur."""
     elapsed = diagnosis.summary.elapsed
     labels = ["  " * agent.depth + names[agent.agent] for agent in agents]
     label_width = min(max(map(display_width, labels)), 30, max(room // 3, 8))
     heading = "tokens" if any(agent.tokens is not None for agent in agents) else ""
-    tokens = ["" if agent.tokens is None else f"{agent.tokens:,.10g}" for agent in agents]
-    for place, agent in enumerate(agents):
-        if tokens[place] and agent.agent in diagnosis.tokens.agents_with_more:
-            tokens[place] += "+"
+    tokens = []
+    for agent in agents:
+        amount = "" if agent.tokens is None else f"{agent.tokens:,.10g}"
+        if amount and agent.agent in diagnosis.tokens.agents_with_more:
+            amount += "+"
+        tokens.append(amount)
     token_width = max(len(heading) - 1, *map(len, tokens), 0)
     cells = max(room - label_width - token_width - 4, 16)
     end = break_lines(duration(elapsed, diagnosis.summary.unit), room)[0]
@@ -179,11 +199,11 @@ def timelines(
     if free > len(heading) > 0:
         scale += heading.rjust(free)
     lines: list[Line] = [(Span(scale, "muted"),)]
-    drawn: set[str] = set()
+    signs: set[str] = set()  # the characters that occur
     for agent, label, amount in zip(agents, labels, tokens, strict=True):
         name = pad(clip(label, label_width, glyphs.ellipsis), label_width)
         spans = _timeline(diagnosis, agent, cells, glyphs)
-        drawn |= {character for span in spans for character in span.text}
+        signs.update(*(span.text for span in spans))
         lines.append(
             (
                 Span(name, "key" if agent.depth == 0 else ""),
@@ -193,12 +213,12 @@ def timelines(
             )
         )
     legend = [f"{glyphs.shades[0]} model"]
-    if glyphs.shades[1] in drawn:
+    if glyphs.shades[1] in signs:
         legend.append(f"{glyphs.shades[1]} assumed")
     legend += [f"{glyphs.shades[2]} tool", f"{glyphs.empty} idle"]
-    if _OPEN in drawn:
+    if _OPEN in signs:
         legend.append(f"{_OPEN} open")
-    legend += [f"{sign} {meaning}" for sign, meaning in _MEANINGS.items() if sign in drawn]
+    legend += [f"{sign} {meaning}" for sign, meaning in _MEANINGS.items() if sign in signs]
     if any(amount.endswith("+") for amount in tokens):
         legend.append("+ at least")
     if elapsed:
@@ -207,10 +227,11 @@ def timelines(
 
 
 def _head(view: TraceView, room: int, glyphs: Glyphs) -> Iterator[Line]:
+    """Yield the id of a trace, its task and topology, and the tokens and the time that it states."""
     trace = view.trace
     yield line(clip(printable(trace.trace_id, limit=200), room, glyphs.ellipsis), "heading")
     parts = []
-    if trace.task_id != trace.trace_id:  # traces of logs have the same, since logs name no task
+    if trace.task_id != trace.trace_id:  # both are the same in a trace of a log, since logs name no task
         parts.append(f"task {printable(trace.task_id)}")
     parts.append(f"topology {trace.topology.value.replace('_', ' ')}")
     tokens, seconds = trace.costs.get("tokens"), trace.costs.get("wall_clock_s")
@@ -231,109 +252,124 @@ def _head(view: TraceView, room: int, glyphs: Glyphs) -> Iterator[Line]:
 def _timeline(diagnosis: Diagnosis, agent: AgentSpan, cells: int, glyphs: Glyphs) -> list[Span]:
     """Return the timeline of an agent: a character for each part of the time, in spans of one style."""
     view = diagnosis.view
-    events, times = [(index, view.trace.events[index]) for index in agent.events], view.timing
-    opened = {call.event for call in view.open_calls}
+    times = view.timing
+    events = [(index, view.trace.events[index]) for index in agent.events]
+    open_events = {call.event for call in view.open_calls}
     scale = (cells - 1) / times.elapsed if times.elapsed else 0.0
 
     def cell(moment: float) -> int:
         return round((min(max(moment, times.begin), times.end) - times.begin) * scale)
 
-    characters = [" "] * cells
-    styles = [""] * cells
     if events and all(event.warm_up for _, event in events):
         return [Span(_WARM_UP.ljust(cells), "heading")]
+    styled_characters = [(" ", "")] * cells  # each with its style
     for place in range(cell(agent.begin), cell(agent.end) + 1):
-        characters[place], styles[place] = glyphs.empty, "muted"
+        styled_characters[place] = glyphs.empty, "muted"
     for index, event in events:
         if times.works[index] > 0:
-            is_tool = event.type is EventType.TOOL_CALL
-            shade = glyphs.shades[0]
-            if index in opened:
-                shade = _OPEN
-            elif is_tool:
-                shade = glyphs.shades[2]
+            shade, style = glyphs.shades[0], "bar"
+            if event.type is EventType.TOOL_CALL:
+                shade, style = glyphs.shades[2], "implicit"
             elif index in diagnosis.assumed_events:
                 shade = glyphs.shades[1]
+            if index in open_events:
+                shade = _OPEN
             first = cell(times.begins[index])
-            for place in range(first, max(cell(times.ends[index]) - 1, first) + 1):
-                characters[place], styles[place] = shade, "implicit" if is_tool else "bar"
-    for index, event in events:
+            last = max(cell(times.ends[index]) - 1, first)
+            for place in range(first, last + 1):
+                styled_characters[place] = shade, style
+    for index, event in events:  # errors cover everything; signs of events without duration only what is empty
         place = cell(times.starts[index])
+        character, _ = styled_characters[place]
         if event.status is Status.ERROR:
-            characters[place], styles[place] = _FAILED, "warning"
-        elif times.works[index] == 0 and characters[place] in (glyphs.empty, " "):
+            styled_characters[place] = _FAILED, "warning"
+        elif times.works[index] == 0 and character in (glyphs.empty, " "):
             if event.type in _SIGNS:
-                characters[place], styles[place] = _SIGNS[event.type], "heading"
-            elif event.type in WORKING and characters[place] == glyphs.empty:
-                characters[place], styles[place] = glyphs.shades[0], "bar"
-    runs = groupby(zip(characters, styles, strict=True), key=itemgetter(1))
-    return [Span("".join(character for character, _ in run), style) for style, run in runs]
+                styled_characters[place] = _SIGNS[event.type], "heading"
+            elif event.type in WORKING and character == glyphs.empty:
+                styled_characters[place] = glyphs.shades[0], "bar"
+    by_style = groupby(styled_characters, key=itemgetter(1))
+    return [Span("".join(character for character, _ in group), style) for style, group in by_style]
 
 
 _COUNTERS = {"live": 5, "calls": 6, "flight": 7, "tokens": 11}
 """The counters of a replay, and the widths of their columns."""
-_ROOM_FOR_COUNTERS = 70
+_MIN_WIDTH_FOR_COUNTERS = 70
 
 
 def replay_heading(width: int | None) -> list[Line]:
     """Return the heading of the columns of a replay; empty if the terminal is too narrow for columns."""
-    if width is None or width < _ROOM_FOR_COUNTERS:
+    if width is None or width < _MIN_WIDTH_FOR_COUNTERS:
         return []
-    counters = "".join(name.rjust(room) for name, room in _COUNTERS.items())
+    counters = "".join(name.rjust(column_width) for name, column_width in _COUNTERS.items())
     return [line(pad(f"{'#':>5}  {'time':>9}  event", width - len(counters)) + counters, "heading")]
 
 
 def state_lines(state: State, names: Mapping[str, str], unit: Unit, width: int | None) -> list[Line]:
-    """Return a state of a replay: its event and, in columns, the counters after it.
+    """Return a state of a replay: its event, and the counters after the event.
 
-    A terminal that is too narrow gets no counters; without a terminal, they follow the event. An event that is too
-    long continues in further lines.
+    Counters are in columns to the right, or behind the event if there is no terminal; a narrow terminal has no room for
+    them. An event that is too long continues in further lines.
     """
     event = state.event
-    steps = "step" if event.t == 1 else "steps"
-    time = f"{event.t:.10g} {steps if unit is Unit.STEP else unit}"
-    place = f"{state.step:>5}  {time:>9}  "
-    name, act = printable(event.id, limit=200), _replayed(event, names)
-    figures = [*map(str, state.counts), f"{state.tokens:,.10g}{'+?' if state.without_tokens else ''}"]
+    unit_name: str = unit
+    if unit is Unit.STEP:
+        unit_name = "step" if event.t == 1 else "steps"
+    time = f"{event.t:.10g} {unit_name}"
+    prefix = f"{state.step:>5}  {time:>9}  "
+    name = printable(event.id, limit=200)
+    act = _agent_and_act(event, names)
+    tokens = f"{state.tokens:,.10g}"
+    if state.without_tokens:
+        tokens += "+?"
+    figures = [*map(str, state.counts), tokens]
     if width is None:
-        live, calls, flight, tokens = figures
+        live, calls, flight, _ = figures
         counters = f"  live {live}, calls {calls}, in flight {flight}, tokens {tokens}"
-        return [(Span(f"{place}{name}  {act}"), Span(counters, "muted"))]
+        return [(Span(f"{prefix}{name}  {act}"), Span(counters, "muted"))]
     counters = ""
-    if width >= _ROOM_FOR_COUNTERS:
-        counters = "".join(figure.rjust(room) for figure, room in zip(figures, _COUNTERS.values(), strict=True))
-    room, indent = width - len(counters), " " * len(place)
-    pieces = _pieces(name, max(room - len(place), 8))
-    first, rest = place + pieces[0], [indent + piece for piece in pieces[1:]]
+    if width >= _MIN_WIDTH_FOR_COUNTERS:
+        counters = "".join(map(str.rjust, figures, _COUNTERS.values()))
+    room = width - len(counters)
+    indent = " " * len(prefix)
+    first, *rest = _divide(name, max(room - len(prefix), 8))
+    first = prefix + first
+    rest = [indent + part for part in rest]
     if not rest and display_width(first) + 2 + display_width(act) <= room:
         first += f"  {act}"
     else:
         rest += [clip(part, width) for part in wrap(act, room, first=indent, rest=indent)]
-    return [(Span(pad(first, room) if counters else first), Span(counters, "muted")), *((Span(part),) for part in rest)]
+    if counters:
+        first = pad(first, room)
+    return [(Span(first), Span(counters, "muted")), *((Span(part),) for part in rest)]
 
 
 def state_details(state: State, view: TraceView, names: Mapping[str, str], width: int | None) -> list[Line]:
     """Return the active agents after an event, the open calls, and the unread messages."""
     calls = {event.call_id: event for event in view.trace.events if event.type is EventType.TOOL_CALL and event.call_id}
-    by_id = {event.id: event for event in view.trace.events} | calls
+    events_by_id = {event.id: event for event in view.trace.events} | calls
     rows = {"Active": [_name(agent, names) for agent in state.live]}
     for label, ids in (("Open", state.open_calls), ("In flight", state.in_flight)):
-        rows[label] = [f"{printable(name, limit=40)} ({_replayed(by_id[name], names)})" for name in ids]
+        rows[label] = [f"{printable(name, limit=40)} ({_agent_and_act(events_by_id[name], names)})" for name in ids]
     room = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
-    texts = [(label, ", ".join(map(unbroken, parts)) or "nothing") for label, parts in rows.items()]
-    return [line(part) for label, text in texts for part in break_lines(text, room, label=f"{label} ", indent=11)]
+    lines: list[Line] = []
+    for label, parts in rows.items():
+        text = ", ".join(map(unbroken, parts)) or "nothing"
+        lines += [line(part) for part in break_lines(text, room, label=f"{label} ", indent=11)]
+    return lines
 
 
-def _pieces(text: str, room: int) -> list[str]:
-    """Divide a text into pieces of at most so many cells, since a name may have no blank to break it at."""
-    pieces: list[str] = []
+def _divide(text: str, room: int) -> list[str]:
+    """Divide a text into parts of at most so many cells, also where it has no blank."""
+    parts: list[str] = []
     while text:
-        pieces.append(clip(text, room, ""))
-        text = text[len(pieces[-1]) :]
-    return pieces
+        parts.append(clip(text, room, ""))
+        text = text[len(parts[-1]) :]
+    return parts
 
 
-def _replayed(event: Event, names: Mapping[str, str]) -> str:
+def _agent_and_act(event: Event, names: Mapping[str, str]) -> str:
+    """Describe an event of a replay by its agent, its type, its tool and its target."""
     target = f" -> {_name(event.target, names)}" if event.target else ""
     error = " (error)" if event.status is Status.ERROR else ""
     return f"{_name(event.agent, names)}: {event.type.value}{_tool(event)}{target}{error}"

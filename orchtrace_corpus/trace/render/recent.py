@@ -11,7 +11,7 @@ from orchtrace_corpus.trace.diagnosis.values import Summary
 from orchtrace_corpus.trace.importers import FORMATS
 from orchtrace_corpus.trace.importers.homes import Recent
 from orchtrace_corpus.trace.render.doctor import distinct_length
-from orchtrace_corpus.trace.render.names import duration, money, one_line
+from orchtrace_corpus.trace.render.names import duration, money, restore_blanks
 
 _COST, _FIRST_WORDS = "USD", "first words"
 _FIGURES = ("agents", "time", "tokens", _COST)
@@ -21,16 +21,16 @@ _DISPENSABLE = ("agents", "program", "time", "project")
 _MAX_PROJECT = 30
 _MAX_FIRST_WORDS = 80
 _MIN_FIRST_WORDS = 16
-"""The cells that first words need at least; the table cuts them to the room that is left."""
+"""The least width of the column of first words, in cells; the table cuts them to the room that is left."""
 
 
-class Listed(NamedTuple):
+class ListedSession(NamedTuple):
     """A session in the list.
 
     Attributes:
-        recent: Its file.
+        recent: The file of the session.
         written: When the file was last written, in the time zone of the list.
-        summary: Its main figures; None if it was not read.
+        summary: The main figures of the session; None if its file was not read.
     """
 
     recent: Recent
@@ -39,18 +39,18 @@ class Listed(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the session; if it was not read, that of its file."""
+        """The name of the session; if its file was not read, the name of the file."""
         return printable(self.summary.name if self.summary else self.recent.name, limit=60)
 
     def project(self, projects: Mapping[str, str]) -> str:
-        """Return the name of its project, from distinct names of projects by their folders."""
+        """Return the name of its project; `projects` has distinct names by the folders of projects."""
         if self.summary is not None:
             return printable(projects.get(self.summary.folder, ""), limit=_MAX_PROJECT)
         return printable(os.path.basename(self.recent.folder), limit=_MAX_PROJECT)
 
 
 def list_table(
-    rows: Sequence[Listed],
+    rows: Sequence[ListedSession],
     projects: Mapping[str, str],
     notes: Sequence[str],
     *,
@@ -58,34 +58,37 @@ def list_table(
     width: int | None,
     with_content: bool,
 ) -> Table:
-    """Return the list for people, with the columns that a terminal of that width has room for.
+    """Return the list for people, with the columns that a terminal of this width has room for.
 
-    Costs are shown if prices are known, and the first words of sessions if contents may be shown.
+    Costs are shown if prices are known, and the first words of sessions if contents may be shown. `projects` has the
+    names of projects by their folders.
     """
     name_length = distinct_length([row.name for row in rows])
     texts = [_texts(row, projects, name_length) for row in rows]
     widths = {column: max(len(column), *(display_width(text[column]) for text in texts)) for column in texts[0]}
     is_shown = {_COST: has_prices, _FIRST_WORDS: with_content}
     columns = [column for column in widths if is_shown.get(column, True)]
-    needed = {**widths, _FIRST_WORDS: _MIN_FIRST_WORDS}
+    min_widths = {**widths, _FIRST_WORDS: _MIN_FIRST_WORDS}
     for dispensable in _DISPENSABLE:
-        if width is not None and sum(needed[column] + 1 for column in columns) - 1 > width:
+        if width is not None and sum(min_widths[column] + 1 for column in columns) - 1 > width:
             columns.remove(dispensable)
 
-    def aligned(texts: Mapping[str, str]) -> tuple[str, ...]:
+    def align(texts: Mapping[str, str]) -> tuple[str, ...]:
         return tuple(texts[name].rjust(widths[name]) if name in _FIGURES else texts[name] for name in columns)
 
-    heading = aligned({column: column for column in columns})
-    return Table("sessions", "", heading, tuple(map(aligned, texts)), tuple(notes), whole="session")
+    heading = align({column: column for column in columns})
+    return Table("sessions", "", heading, tuple(map(align, texts)), tuple(notes), whole="session")
 
 
-def exact_list(rows: Sequence[Listed], projects: Mapping[str, str], *, with_content: bool) -> Table:
-    """Return the list for programs."""
+def exact_list(rows: Sequence[ListedSession], projects: Mapping[str, str], *, with_content: bool) -> Table:
+    """Return the list for programs, with every digit."""
     columns: tuple[str, ...] = (
         "program", "project", "last written", "agents", "time", "tokens", "session", "file", "tokens_at_least",
         "cost_usd", "cost_at_least",
     )  # fmt: skip
-    cells: list[tuple[Cell, ...]] = []
+    if with_content:
+        columns = (*columns, "first_words")
+    all_cells: list[tuple[Cell, ...]] = []
     for row in rows:
         recent, summary = row.recent, row.summary
         figures: tuple[Cell, ...] = (None, None, None)
@@ -95,27 +98,35 @@ def exact_list(rows: Sequence[Listed], projects: Mapping[str, str], *, with_cont
             figures = summary.agents, summary.elapsed, summary.tokens
             bounds = summary.has_more_tokens, summary.cost_usd, summary.costs_more
             first_words = printable(summary.first_words) or None
-        cell = (recent.form, row.project(projects), row.written, *figures, row.name, recent.path, *bounds)
-        cells.append((*cell, first_words) if with_content else cell)
-    return Table("sessions", "", (*columns, "first_words") if with_content else columns, tuple(cells))
+        cells = (recent.form, row.project(projects), row.written, *figures, row.name, recent.path, *bounds)
+        if with_content:
+            cells = (*cells, first_words)
+        all_cells.append(cells)
+    return Table("sessions", "", columns, tuple(all_cells))
 
 
 def program(form: str) -> str:
     """Return the name of the program that writes a log format."""
-    return FORMATS[form].partition(" (")[0].rpartition(" ")[0]
+    title = FORMATS[form].partition(" (")[0]  # such as `Claude Code transcripts`
+    return title.rpartition(" ")[0]
 
 
-def _texts(row: Listed, projects: Mapping[str, str], name_length: int) -> dict[str, str]:
-    """Return the texts in the row of a session, by column, with its name cut to a length."""
-    summary, agents, time, tokens, cost, first_words = row.summary, "", "", "", "", ""
+def _texts(row: ListedSession, projects: Mapping[str, str], name_length: int) -> dict[str, str]:
+    """Return the texts in the row of a session by column, with the name cut to `name_length` characters."""
+    summary = row.summary
+    agents = time = tokens = cost = first_words = ""
     if summary is not None:
         agents = f"{summary.agents:,}"
-        time = one_line(duration(summary.elapsed, summary.unit))
+        time = restore_blanks(duration(summary.elapsed, summary.unit))
         first_words = printable(summary.first_words, limit=_MAX_FIRST_WORDS)
         if summary.tokens is not None:
-            tokens = f"{summary.tokens:,.0f}{'+' if summary.has_more_tokens else ''}"
+            tokens = f"{summary.tokens:,.0f}"
+            if summary.has_more_tokens:
+                tokens += "+"
         if summary.cost_usd is not None:
-            cost = f"{money(summary.cost_usd)}{'+' if summary.costs_more else ''}"
+            cost = money(summary.cost_usd)
+            if summary.costs_more:
+                cost += "+"
     return {
         "program": program(row.recent.form),
         "project": row.project(projects),

@@ -10,7 +10,7 @@ from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.text.table import Cell, Table, csv_rows
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.measures import round_figure
-from orchtrace_corpus.trace.render.names import names_in
+from orchtrace_corpus.trace.render.names import agent_names
 from orchtrace_corpus.trace.rewards import FUNCTIONS, WHOLE, Reward, Spec, Term, compute, contributions
 from orchtrace_corpus.trace.rewards.comparison import Comparison, RankedRun
 from orchtrace_corpus.trace.view import TraceView
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from orchtrace_corpus.trace.analysis.outcomes import Outcome
 
 MAX_RUNS = 20
-"""The number of runs ranked differently that are shown to people; the others are counted."""
+"""The number of runs ranked differently that people see; a note says how many others there are."""
 
 MAX_NOTE = 600
-"""The characters of a note of a design that are shown."""
+"""The number of characters of a note of a design that people see."""
 
 _WHOLE_RUN = "(whole run)"
 _WHAT_TO_ADD = "Show one of them alone to see what to add; outcomes are given with --outcomes."
 
 
 class RunRewards(NamedTuple):
-    """The rewards of a run by some specifications, and the names of its agents if they are needed."""
+    """The rewards of a run by some specifications; and the names of its agents by their ids, if they are needed."""
 
     trace_id: str
     task_id: str
@@ -46,15 +46,16 @@ class RunFigures(NamedTuple):
 
 
 def run_rewards(
-    specs: Sequence[Spec], outcome: "Outcome | None", view: TraceView, *, named: bool = False
+    specs: Sequence[Spec], outcome: "Outcome | None", view: TraceView, *, with_names: bool = False
 ) -> RunRewards:
-    """Compute the rewards of a trace, whose outcome the user may give, and if needed the names of its agents.
+    """Compute the rewards of a trace, and the names of its agents if wanted; the user may give the outcome of the run.
 
     Worker processes call this function and the next three.
     """
     trace = _with_outcome(view, outcome)
     rewards = tuple([compute(view, spec) for spec in specs])
-    return RunRewards(trace.trace_id, trace.task_id, rewards, names_in(view) if named else {})
+    names = agent_names(view) if with_names else {}
+    return RunRewards(trace.trace_id, trace.task_id, rewards, names)
 
 
 def run_figures(specs: Sequence[Spec], outcome: "Outcome | None", view: TraceView) -> RunFigures:
@@ -64,7 +65,10 @@ def run_figures(specs: Sequence[Spec], outcome: "Outcome | None", view: TraceVie
 
 
 def run_csv(specs: Sequence[Spec], is_design: bool, outcome: "Outcome | None", view: TraceView) -> str:
-    """Return the row of a trace in `runs_table` as a line of comma-separated values, with every digit."""
+    """Return the row of a trace in `runs_table` as a line of comma-separated values, with every digit.
+
+    `is_design` is False if the specification lists functions that form no design, so that their sum means nothing.
+    """
     return csv_rows([_row(run_figures(specs, outcome, view), is_design=is_design, exact=True)])
 
 
@@ -74,15 +78,20 @@ def run_data(specs: Sequence[Spec], is_design: bool, outcome: "Outcome | None", 
 
 
 def _with_outcome(view: TraceView, outcome: "Outcome | None") -> Trace:
+    """Return the trace of a view after the user's outcome, if any, is entered in it."""
     if outcome is not None:
         outcome.apply(view.trace)
     return view.trace
 
 
 def _row(run: RunFigures, *, is_design: bool, exact: bool) -> tuple[Cell, ...]:
-    first = 0 if is_design else 1  # functions that form no design have no sum
-    figures = [round_figure(figure, exact=exact) for figures in run.figures for figure in figures[first:]]
-    return (printable(run.trace_id), *figures)
+    row: list[Cell] = [printable(run.trace_id)]
+    for reward, *contributions_of_terms in run.figures:
+        figures = contributions_of_terms
+        if is_design:  # functions that form no design have no sum
+            figures = [reward, *figures]
+        row += [round_figure(figure, exact=exact) for figure in figures]
+    return tuple(row)
 
 
 def runs_columns(specs: Sequence[Spec], *, is_design: bool) -> tuple[str, ...]:
@@ -104,7 +113,8 @@ def runs_table(specs: Sequence[Spec], runs: Sequence[RunFigures], *, is_design: 
     kept = list(range(len(columns)))
     notes = []
     if not exact and not is_design:
-        kept = [place for place in kept if not place or any(row[place] is not None for row in rows)]
+        with_values = [place for place in kept[1:] if any(row[place] is not None for row in rows)]
+        kept = [0, *with_values]  # the first column has the traces
         if left_out := len(columns) - len(kept):
             notes.append(f"{pluralize(left_out, 'function')} without a value for any of these runs.")
     if not exact and any(None in row for row in rows):
@@ -114,9 +124,9 @@ def runs_table(specs: Sequence[Spec], runs: Sequence[RunFigures], *, is_design: 
 
 
 def functions_table(spec: Spec, run: RunRewards, *, exact: bool) -> Table:
-    """Return every reward function for one run: its value, or what to add to get one.
+    """Return every reward function for one run: its value, or what to add to get a value.
 
-    For people, reward channels that the run does not state are only counted.
+    For people, a note says how many reward channels the run does not state; they have no rows.
     """
     rows: list[tuple[Cell, ...]] = []
     unstated = 0
@@ -136,29 +146,34 @@ def functions_table(spec: Spec, run: RunRewards, *, exact: bool) -> Table:
 
 
 def refusal(run: RunRewards, *, is_design: bool) -> str:
-    """Return why no design has a reward for a run, or no function a value; empty if any has."""
+    """Return why no design has a reward for a run, or why no function has a value; empty if any has one."""
     for reward in run.rewards:
         values = [reward.value] if is_design else [term.value for term in reward.terms]
         if any(value is not None for value in values):
             return ""
-    refusals = (printable(term.refusal or "", limit=300) for reward in run.rewards for term in reward.terms)
-    return next(filter(None, refusals), "nothing was asked for")
+    for reward in run.rewards:
+        for term in reward.terms:
+            if term.refusal:
+                return printable(term.refusal, limit=300)
+    return "nothing was asked for"
 
 
 def term_tables(specs: Sequence[Spec], run: RunRewards, *, exact: bool) -> list[Table]:
-    """Return a table for each design: the terms of one run, which add up to its reward.
+    """Return a table for each design: its terms for one run, which add up to the reward of the run.
 
-    For programs, it is one table, whose first column names the design.
+    For programs, all designs are in one table, whose first column names the design.
     """
     columns = ("term", "family", "weight", "value", "unit", "pays", "note")
     tables = []
     for spec, reward in zip(specs, run.rewards, strict=True):
         rows: list[tuple[Cell, ...]] = []
         for definition, term in zip(spec.terms, reward.terms, strict=True):
-            unit = FUNCTIONS[definition.function].unit if definition.ramp is None else "1"
-            weight, value, pays = (
-                round_figure(figure, exact=exact) for figure in (term.weight, term.value, term.contribution)
-            )
+            unit = FUNCTIONS[definition.function].unit
+            if definition.ramp is not None:  # a ramp maps a value to a number from 0 to 1
+                unit = "1"
+            weight = round_figure(term.weight, exact=exact)
+            value = round_figure(term.value, exact=exact)
+            pays = round_figure(term.contribution, exact=exact)
             note = printable(term.refusal or "", limit=300) or None
             rows.append((term.name, term.family, weight, value, unit, pays, note))
         family = spec.families[0] if len(spec.families) == 1 else "R8"
@@ -174,7 +189,10 @@ def term_tables(specs: Sequence[Spec], run: RunRewards, *, exact: bool) -> list[
 def _notes(spec: Spec, reward: Reward) -> Iterator[str]:
     """Yield notes on a design: its source, terms without a value, open points, omissions, test vectors."""
     if spec.title:
-        yield f"{printable(spec.title, limit=300)}{f' ({printable(spec.paper)})' if spec.paper else ''}."
+        source = printable(spec.title, limit=300)
+        if spec.paper:
+            source += f" ({printable(spec.paper)})"
+        yield f"{source}."
     if missing := _terms_without_value(reward):
         yield f"No reward: {missing} cannot be computed from this trace."
     for term in spec.terms:
@@ -195,17 +213,21 @@ def _terms_without_value(reward: Reward) -> str:
 
 
 def share_tables(specs: Sequence[Spec], run: RunRewards, by: str, *, is_design: bool) -> list[Table]:
-    """Return a table for each specification: the shares of agents or events in each term and, of a design, the sum.
+    """Return a table for each specification: the shares of agents or events in each term.
 
-    Terms without shares are left out.
+    `by` is `agent` or `event`. Terms without shares are left out. The table of a design also has the sum of the shares.
     """
     tables = []
     for spec, reward in zip(specs, run.rewards, strict=True):
         terms = _weighted_shares(reward, by)
         totals = reward.by_event() if by == "event" else reward.by_agent()
-        rows: list[tuple[str, list[float | None], float]] = []
-        for name in sorted(totals, key=lambda name: (name == WHOLE, -totals[name], name)):
-            label = (run.names.get(name) if by == "agent" else "") or printable(name) or _WHOLE_RUN
+        rows: list[tuple[str, list[float | None], float]] = []  # each as its label, its shares, and their sum
+        for name in sorted(totals, key=lambda name: (name == WHOLE, -totals[name], name)):  # the whole run is last
+            label = printable(name)
+            if name == WHOLE:
+                label = _WHOLE_RUN
+            elif by == "agent" and run.names.get(name):
+                label = run.names[name]
             rows.append((label, [shares.get(name) for _, shares in terms], totals[name]))
         rows.append(("sum", [term.contribution for term, _ in terms], fsum(totals.values())))
         cells = []
@@ -235,9 +257,13 @@ def exact_shares(specs: Sequence[Spec], run: RunRewards, by: str) -> Table:
 
 
 def _weighted_shares(reward: Reward, by: str) -> list[tuple[Term, dict[str, float]]]:
-    """Return the weighted shares of agents or events in each term that has any."""
-    pairs = [(term, term.by_event if by == "event" else term.by_agent) for term in reward.terms]
-    return [(term, {name: term.weight * share for name, share in shares.items()}) for term, shares in pairs if shares]
+    """Return each term that has shares, with the weighted shares of agents or events by their names."""
+    weighted = []
+    for term in reward.terms:
+        shares = term.by_event if by == "event" else term.by_agent
+        if shares:
+            weighted.append((term, {name: term.weight * share for name, share in shares.items()}))
+    return weighted
 
 
 def data(specs: Sequence[Spec], run: RunRewards, *, is_design: bool) -> dict[str, Any]:
@@ -245,18 +271,21 @@ def data(specs: Sequence[Spec], run: RunRewards, *, is_design: bool) -> dict[str
 
     In the shares of a term, the whole run has the empty name.
     """
-    rewards = [
-        {
-            "spec": spec.name,
-            "paper": spec.paper or None,
-            "reward": reward.value if is_design else None,
-            "terms": [{**term._asdict(), "contribution": term.contribution} for term in reward.terms],
-            "open": [point.note for term in spec.terms for point in term.open] + [point.note for point in spec.open],
-            "omitted": [point.note for point in spec.omitted],
-            "test_vectors": len(spec.vectors),
-        }
-        for spec, reward in zip(specs, run.rewards, strict=True)
-    ]
+    rewards = []
+    for spec, reward in zip(specs, run.rewards, strict=True):
+        open_points = [point for term in spec.terms for point in term.open]
+        open_points += spec.open
+        rewards.append(
+            {
+                "spec": spec.name,
+                "paper": spec.paper or None,
+                "reward": reward.value if is_design else None,
+                "terms": [{**term._asdict(), "contribution": term.contribution} for term in reward.terms],
+                "open": [point.note for point in open_points],
+                "omitted": [point.note for point in spec.omitted],
+                "test_vectors": len(spec.vectors),
+            }
+        )
     return {"trace_id": run.trace_id, "task_id": run.task_id, "rewards": rewards}
 
 
@@ -265,15 +294,16 @@ def comparison_tables(
 ) -> list[Table]:
     """Return the runs of one task that two designs rank differently, and the average of each term of the designs."""
     first, second = (printable(spec.name) for spec in specs)
-    moved = [run for run in comparison.runs if run.ranks_gained]
-    moved.sort(key=lambda run: (-abs(run.ranks_gained), run.run))  # those that moved most come first
+    moved = [ranked for ranked in comparison.runs if ranked.ranks_gained]
+    moved.sort(key=lambda ranked: (-abs(ranked.ranks_gained), ranked.run))
+    listed = moved if exact else moved[:MAX_RUNS]
     rows = []
-    for ranked in moved if exact else moved[:MAX_RUNS]:
-        figures = (round_figure(figure, exact=exact) for figure in (*ranked.first, *ranked.second, ranked.ranks_gained))
+    for ranked in listed:
+        figures = [round_figure(figure, exact=exact) for figure in (*ranked.first, *ranked.second, ranked.ranks_gained)]
         run = runs[ranked.run]
         rows.append((printable(run.trace_id), printable(run.task_id), *figures))
     columns = ("trace", "task", first, "rank", second, "its rank", "moved up")
-    title = f"Ranked differently by {first} and {second}"
+    title = f"RankedRun differently by {first} and {second}"
     notes = tuple(_comparison_notes(comparison, moved, exact=exact))
     return [Table("ranked_differently", title, columns, tuple(rows), notes), _means_table(specs, runs, exact=exact)]
 
@@ -291,10 +321,12 @@ def _comparison_notes(comparison: Comparison, moved: Sequence[RankedRun], *, exa
         f"Pairs of runs of one task: {comparison.pairs:,}; in opposite orders {comparison.discordant:,}; "
         f"tied by either {comparison.tied:,}."
     )
-    tau, pearson = (
-        "undefined" if figure is None else f"{figure:.3f}" for figure in (comparison.tau, comparison.correlation)
-    )
-    yield f"Kendall's tau-b {tau}; Pearson's correlation of the rewards {pearson}."
+    tau, correlation = _three_digits(comparison.tau), _three_digits(comparison.correlation)
+    yield f"Kendall's tau-b {tau}; Pearson's correlation of the rewards {correlation}."
+
+
+def _three_digits(figure: float | None) -> str:
+    return "undefined" if figure is None else f"{figure:.3f}"
 
 
 def _means_table(specs: Sequence[Spec], runs: Sequence[RunFigures], *, exact: bool) -> Table:

@@ -15,19 +15,21 @@ from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Summary
 from orchtrace_corpus.trace.model.terms import Decision
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render.measures import at_least, round_figure
-from orchtrace_corpus.trace.render.names import duration, names_in, one_line
+from orchtrace_corpus.trace.render.names import agent_names, duration, restore_blanks
 
 CODES = {decision: f"O{position}" for position, decision in enumerate(Decision, 1)}
 """The codes of the sub-decisions, O1 to O5."""
 
 
 def label_summary(trace: Trace, labels: Sequence[Label]) -> Table:
-    """Return the number of events that take each sub-decision, by rule; also sub-decisions that do not occur."""
-    counts = Counter((label.decision, label.rule) for label in labels)
+    """Return the number of events that take each sub-decision, by rule; a sub-decision without events has one row."""
     rows = []
     for decision in Decision:
-        rules = [(rule, count) for (labelled, rule), count in counts.items() if labelled is decision]
-        for rule, count in sorted(rules, key=lambda item: (-item[1], item[0])) or [("", 0)]:
+        counts = Counter(label.rule for label in labels if label.decision is decision)
+        by_count = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        if not by_count:
+            by_count = [("", 0)]
+        for rule, count in by_count:
             meaning = RULES[rule][1] if rule in RULES else None
             if rule == GIVEN:
                 meaning = "The trace had the label already."
@@ -46,16 +48,17 @@ def labelled_events(trace: Trace, labels: Sequence[Label], names: Mapping[str, s
     return Table("labels", printable(trace.trace_id), ("event", "agent", "code", "sub-decision", "rule"), tuple(rows))
 
 
-_PART_OF = {"token": "event"}
-"""The parts that are listed for a unit, if it has no parts of its own."""
+_LISTED_UNITS = {"token": "event"}
+"""For a unit whose parts a trace does not have, the unit whose parts are listed instead."""
 
 
 def credit_tables(
     assignments: Sequence[Assignment], unit: str, names: Sequence[Mapping[str, str]], evidence: Evidence
 ) -> list[Table]:
-    """Return a table for each trace with its parts by credit, and how well the method finds faults.
+    """Return a table for each trace with its parts by credit, and a table on how well the method finds faults.
 
-    `names` has for each trace the names of its parts by their ids.
+    Where this was not measured, a note says so instead of the table. `names` has, for each trace, the names of its
+    parts by their ids.
     """
     tables = []
     for assignment, names_of_parts in zip(assignments, names, strict=True):
@@ -73,7 +76,7 @@ def credit_tables(
 
 
 def _evidence_table(evidence: Evidence) -> Table:
-    """Return how often each way of attribution found planted faults; the method used here is marked."""
+    """Return how often each method of attribution found planted faults; the method of this credit is marked."""
     part = "agent" if evidence.unit == "agent" else "step"
     proxy_mark = " *" if evidence.basis is Basis.PROXY else ""
     reruns_mark = " *" if evidence.basis is Basis.RERUNS else ""
@@ -87,11 +90,11 @@ def _evidence_table(evidence: Evidence) -> Table:
     reruns = [result.reruns for result in results if result.reruns is not None]
     if reruns:
         shares[f"difference, 4 reruns{reruns_mark}"] = reruns
-    faults = [result.fault for result in results]
-    rows = tuple(
-        (name, *(f"{share:.1%}".rjust(len(fault)) for fault, share in zip(faults, row, strict=True)))
-        for name, row in shares.items()
-    )
+    faults = [result.fault for result in results]  # the headings of the columns
+    rows = []
+    for method, shares_by_fault in shares.items():
+        texts = [f"{share:.1%}".rjust(len(fault)) for fault, share in zip(faults, shares_by_fault, strict=True)]
+        rows.append((method, *texts))
     notes = ["* the method used here."]
     if evidence.basis is Basis.NOT_MEASURED:
         values = "with" if evidence.has_values else "without"
@@ -101,22 +104,25 @@ def _evidence_table(evidence: Evidence) -> Table:
         notes.append(f"Reruns replace each {part}, simulated: --method difference --values.")
     notes.append("docs/credit.md says how this was measured.")
     title = f"Finds faults? How often the {part} at fault came first in {RUNS_PER_FAULT * len(results)} made runs"
-    return Table("finds_faults", title, ("by", *faults), rows, tuple(notes))
+    return Table("finds_faults", title, ("by", *faults), tuple(rows), tuple(notes))
 
 
 def exact_credit(assignments: Sequence[Assignment], unit: str) -> Table:
-    """Return the credit of all traces in one table, with every digit, the trace first, and the basis last."""
+    """Return the credit of all traces in one table, with every digit; the last column is the basis of the credit."""
     columns, rows = _credits(assignments, unit, exact=True)
-    bases = [assignment.basis for assignment in assignments for _ in assignment.credits]
-    whole = tuple((*row, basis) for row, basis in zip(rows, bases, strict=True))
-    return Table("credit", "", ("trace", *columns, "basis"), whole)
+    bases = [assignment.basis for assignment in assignments for _ in assignment.credits]  # one for each row
+    rows_with_basis = tuple((*row, basis) for row, basis in zip(rows, bases, strict=True))
+    return Table("credit", "", ("trace", *columns, "basis"), rows_with_basis)
 
 
 def _credits(
     assignments: Sequence[Assignment], unit: str, *, exact: bool
 ) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
-    """Return the columns, and a row for each part with its trace, the parts of a trace by credit."""
-    columns: tuple[str, ...] = (_PART_OF.get(unit, unit), "credit")
+    """Return the columns and a row for each part, the parts of a trace by credit.
+
+    Rows begin with the trace, which the columns do not name. Standard errors have a column if credit was sampled.
+    """
+    columns: tuple[str, ...] = (_LISTED_UNITS.get(unit, unit), "credit")
     shares = [share for assignment in assignments for share in assignment.credits.values()]
     are_sampled = any(share.standard_error is not None for share in shares)
     if are_sampled:
@@ -124,14 +130,15 @@ def _credits(
     rows: list[tuple[Cell, ...]] = []
     for assignment in assignments:
         for name, share in sorted(assignment.credits.items(), key=lambda item: -item[1].credit):
-            figures = (share.credit, share.standard_error) if are_sampled else (share.credit,)
-            rounded = (round_figure(figure, exact=exact) for figure in figures)
-            rows.append((printable(assignment.trace_id), printable(name), *rounded))
+            row = [printable(assignment.trace_id), printable(name), round_figure(share.credit, exact=exact)]
+            if are_sampled:
+                row.append(round_figure(share.standard_error, exact=exact))
+            rows.append(tuple(row))
     return columns, rows
 
 
 def _basis(assignment: Assignment, unit: str) -> Iterator[str]:
-    """Yield notes on the basis and the precision of credit, and on its sum."""
+    """Yield notes on what credit is based on, how precise it is, and what its sum is."""
     if unit == "token":
         yield "Every token of an event has the credit of the event; a trace has no single tokens."
     yield f"Basis: {assignment.basis}."
@@ -180,7 +187,7 @@ def credit_data(
 
 
 MAX_DIFFERENCES = 15
-"""The number of differences that are shown to people; the others are counted."""
+"""The number of differences that people see; a note says how many others there are."""
 
 SAME = "The traces are the same.\n"
 ALIKE = "No differences except in ids, times of single events and contents, which are not compared.\n"
@@ -192,31 +199,41 @@ def difference_table(
 ) -> Table:
     """Return the differences of two runs, each given by its file and its trace: a row for each count or figure.
 
-    With `most`, there are so many rows, the largest differences first; else all, in the order of the comparison.
+    With `most`, the table has at most so many rows, the largest differences first. Without, it has all differences in
+    the order of the comparison.
     """
-    ordered = differences if most is None else largest_first(differences)
+    ordered = differences
+    if most is not None:
+        ordered = largest_first(differences)
     shown = ordered[:most]
     columns: tuple[str, ...] = ("part", "name", "A", "B", "change", "unit")
     if exact:
         columns = (*columns, "A_at_least", "B_at_least")
     rows = []
     for difference in shown:
-        values = zip((difference.before, difference.after), difference.are_lower_bounds, strict=True)
-        before, after = (_value(value, is_least, exact=exact) for value, is_least in values)
+        before_is_least, after_is_least = difference.are_lower_bounds
+        before = _value(difference.before, before_is_least, exact=exact)
+        after = _value(difference.after, after_is_least, exact=exact)
         change = round_figure(difference.change, exact=exact)
         unit = difference.unit or None
-        if unit == "1" and not exact:
+        if unit == "1" and not exact:  # "1" is the unit of pure numbers
             unit = None
-        row = (difference.part, printable(difference.name), before, after, change, unit)
-        rows.append((*row, *difference.are_lower_bounds) if exact else row)
+        row: tuple[Cell, ...] = (difference.part, printable(difference.name), before, after, change, unit)
+        if exact:
+            row = (*row, before_is_least, after_is_least)
+        rows.append(row)
     notes = tuple(_notes(shown, runs, len(ordered) - len(shown)))
     return Table("differences", "", columns, tuple(rows), notes)
 
 
 def _value(value: float | str | None, is_least: bool, *, exact: bool) -> Cell:
-    if isinstance(value, str) or value is None:
-        return value and printable(value)
-    return at_least(value) if is_least and not exact else round_figure(value, exact=exact)
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return printable(value)
+    if is_least and not exact:
+        return at_least(value)
+    return round_figure(value, exact=exact)
 
 
 def _notes(differences: Sequence[Difference], runs: Sequence[tuple[str, Trace]], more: int) -> Iterator[str]:
@@ -255,31 +272,37 @@ def difference_data(differences: Sequence[Difference]) -> list[dict[str, Cell]]:
 
 def path_table(first: Diagnosis, second: Diagnosis) -> Table:
     """Return the largest differences between the critical paths of two runs; the title says which run is faster."""
-    unit, of_first, of_second = first.summary.unit, _time_on_path(first), _time_on_path(second)
-    rows = [(part, of_first.get(part, 0.0), of_second.get(part, 0.0)) for part in {**of_first, **of_second}]
+    unit = first.summary.unit
+    times_a, times_b = _time_on_path(first), _time_on_path(second)
+    rows = [(part, times_a.get(part, 0.0), times_b.get(part, 0.0)) for part in {**times_a, **times_b}]
     rows.sort(key=lambda row: -abs(row[2] - row[1]))
-    texts = [(part, _time(a, unit), _time(b, unit), _change(b - a, unit)) for part, a, b in rows[:MAX_DIFFERENCES]]
-    widths = [max(map(len, column)) for column in list(zip(*texts, strict=True))[1:]]
-    aligned = tuple((part, *map(str.rjust, figures, widths)) for part, *figures in texts)
+    figures = [(_time(a, unit), _time(b, unit), _change(b - a, unit)) for _, a, b in rows[:MAX_DIFFERENCES]]
+    widths = [max(map(len, column)) for column in zip(*figures, strict=True)]
+    aligned = [tuple(map(str.rjust, texts, widths)) for texts in figures]
     columns = ("on the critical path", *map(str.rjust, ("A", "B", "change"), widths))
-    return Table("critical_path", verdict(first.summary, second.summary), columns, aligned)
+    cells = tuple((row[0], *texts) for row, texts in zip(rows, aligned, strict=False))  # only the largest differences
+    return Table("critical_path", verdict(first.summary, second.summary), columns, cells)
 
 
 def verdict(first: Summary, second: Summary) -> str:
-    """Return a sentence on which of two runs is faster and by how much, unless only one of them counts steps."""
+    """Return a sentence on which of two runs is faster and by how much, or on why their times are not compared."""
     unit, before, after = second.unit, first.elapsed, second.elapsed
     if first.unit != unit:
         units = "seconds, B steps" if unit == "step" else "steps, B seconds"
         return f"Times are not compared: A counts {units}."
     if _time(before, unit) == _time(after, unit):
         return f"A and B took equally long: {_time(after, unit)}."
-    change = f"{_time(abs(after - before), unit)} {'less' if after < before else 'more'}"
-    return f"B took {change} than A: {_time(after, unit)}, not {_time(before, unit)}."
+    change = _time(abs(after - before), unit)
+    comparative = "less" if after < before else "more"
+    return f"B took {change} {comparative} than A: {_time(after, unit)}, not {_time(before, unit)}."
 
 
 def _time_on_path(run: Diagnosis) -> dict[str, float]:
-    """Return the time of each part of a critical path; agents of one role are one part, since their ids differ."""
-    names = names_in(run.view)
+    """Return the time of each part of a critical path, such as the model calls of a role, by the name of the part.
+
+    Agents are named by their roles, since ids differ from run to run; by their own names if they have no role.
+    """
+    names = agent_names(run.view)
     names |= {agent.agent: printable(agent.role, limit=30) for agent in run.view.agents if agent.role}
     times: dict[str, float] = {}
     for (agent, activity, tool), seconds in time_on_path(run).items():
@@ -287,18 +310,25 @@ def _time_on_path(run: Diagnosis) -> dict[str, float]:
             continue
         act = activity.value
         if tool:
-            act = printable(tool, limit=30) + (", perhaps waiting," if activity is Activity.OPEN else "")
+            act = printable(tool, limit=30)
+            if activity is Activity.OPEN:
+                act += ", perhaps waiting,"
         part = f"{act} of {names[agent]}" if agent else _GAPS[activity]
         times[part] = times.get(part, 0.0) + seconds
     return times
 
 
 _GAPS = {Activity.IDLE: "nobody at work", Activity.GAP: "gaps in which others worked"}
+"""The names of the parts of a critical path in which no agent of the path works."""
 
 
 def _time(time: float, unit: str) -> str:
-    return one_line(duration(time, unit))
+    return restore_blanks(duration(time, unit))
 
 
 def _change(time: float, unit: str) -> str:
-    return f"{'-' if time < 0 else '+'}{_time(abs(time), unit)}" if time else ""
+    """Return a difference of two times with its sign; empty if they are equal."""
+    if not time:
+        return ""
+    sign = "-" if time < 0 else "+"
+    return f"{sign}{_time(abs(time), unit)}"

@@ -9,9 +9,9 @@ from orchtrace_corpus.base.text.table import Cell, Table
 from orchtrace_corpus.trace.diagnosis.totals import Breakdown, Grouping, Total, Totals
 from orchtrace_corpus.trace.model.import_report import Prices
 from orchtrace_corpus.trace.render.imports import prices_of
-from orchtrace_corpus.trace.render.names import counted, duration, money, one_line
+from orchtrace_corpus.trace.render.names import duration, format_count, money, restore_blanks
 
-USUAL = (Grouping.DAY, Grouping.PROJECT, Grouping.MODEL)
+DEFAULT_GROUPINGS = (Grouping.DAY, Grouping.PROJECT, Grouping.MODEL)
 """The default groupings of totals."""
 
 AT_LEAST = "+"
@@ -37,39 +37,47 @@ _EXACT_COLUMNS = (
 def tables(
     breakdowns: Mapping[Grouping, Breakdown], everything: Total, *, has_prices: bool, width: int | None
 ) -> list[Table]:
-    """Return a table for each grouping, all with the same columns; those without room on a terminal are left out."""
-    by_grouping = {grouping: _rows(grouping, breakdown, everything) for grouping, breakdown in breakdowns.items()}
-    all_rows = [row for rows in by_grouping.values() for row in rows]
-    name_width = max(display_width(text) for text in (*by_grouping, *(name for name, _ in all_rows)))
+    """Return a table for each grouping. All have the same columns, without those that the terminal has no room for."""
+    rows_by_grouping = {grouping: _rows(grouping, breakdown, everything) for grouping, breakdown in breakdowns.items()}
+    all_rows = [row for rows in rows_by_grouping.values() for row in rows]
+    first_column = [*rows_by_grouping, *(name for name, _ in all_rows)]
+    name_width = max(map(display_width, first_column))
     columns = [name for name in _texts(everything) if has_prices or name != _COST]
     widths = {column: max(len(column), *(len(texts[column]) for _, texts in all_rows)) for column in columns}
-    for column in _DISPENSABLE:
+    for dispensable in _DISPENSABLE:
         if width is not None and name_width + sum(widths[column] + 1 for column in columns) > width:
-            columns.remove(column)
-    sessions = counted(everything.sessions, "session")
+            columns.remove(dispensable)
+
+    def align(texts: Mapping[str, str]) -> list[str]:
+        return [texts[column].rjust(widths[column]) for column in columns]
+
+    sessions = format_count(everything.sessions, "session")
+    heading = align({column: column for column in columns})
     return [
         Table(
             f"by_{grouping}",
             f"{sessions} by {grouping}",
-            (grouping.value, *(column.rjust(widths[column]) for column in columns)),
-            tuple((name, *(texts[column].rjust(widths[column]) for column in columns)) for name, texts in rows),
+            (grouping.value, *heading),
+            tuple((name, *align(texts)) for name, texts in rows),
         )
-        for grouping, rows in by_grouping.items()
+        for grouping, rows in rows_by_grouping.items()
     ]
 
 
 def _rows(grouping: Grouping, breakdown: Breakdown, everything: Total) -> list[tuple[str, dict[str, str]]]:
-    """Return the rows of a table: the name of each, and its texts by column."""
+    """Return the rows of a table; each is a name, and texts by column."""
     rows = []
     for total in breakdown.totals:
         name = printable(total.name, limit=_MAX_NAME) or _UNKNOWN.get(grouping, "")
         rows.append((name, _texts(total)))
     if breakdown.rest is not None:
         if grouping in (Grouping.DAY, Grouping.MONTH):
-            rows.insert(0, (counted(breakdown.others, f"earlier {grouping}"), _texts(breakdown.rest)))
+            rows.insert(0, (format_count(breakdown.others, f"earlier {grouping}"), _texts(breakdown.rest)))
         else:
-            rows.append((counted(breakdown.others, f"more {grouping}"), _texts(breakdown.rest)))
-    return [*rows, ("all", _texts(everything))] if len(rows) > 1 else rows
+            rows.append((format_count(breakdown.others, f"more {grouping}"), _texts(breakdown.rest)))
+    if len(rows) > 1:
+        rows.append(("all", _texts(everything)))
+    return rows
 
 
 def notes(
@@ -77,8 +85,8 @@ def notes(
 ) -> Iterator[str]:
     """Yield the sentences below the tables.
 
-    `runs` is the number of runs, `zone` the name of the time zone of days, and `prices` those that costs were computed
-    with; None if the logs state costs, or there are none.
+    `runs` is the number of runs, and `zone` the name of the time zone of days. `prices` are the prices that costs were
+    computed with; None if the logs state costs or no cost is known.
     """
     yield f"Days are those of {zone}; --timezone names another time zone."
     yield "Worked: while at least one agent did; by model, while it answered. Sessions side by side count once."
@@ -135,16 +143,21 @@ def _figures(total: Total) -> tuple[Cell, ...]:
     )
 
 
+def _figure(text: str, is_least: bool) -> str:
+    """Return a figure, with a sign if it is only known in part."""
+    return f"{text}{AT_LEAST}" if is_least else text
+
+
 def _texts(total: Total) -> dict[str, str]:
     """Return the texts in the row of a total, by column."""
     kinds = {kind.replace("_", " "): f"{tokens:,}" if tokens else "" for kind, tokens in total.tokens.items()}
     tokens = cost = worked = ""
     if total.total is not None:
-        tokens = f"{total.total:,}{AT_LEAST if total.has_more_tokens else ''}"
+        tokens = _figure(f"{total.total:,}", total.has_more_tokens)
     if total.cost_usd is not None:
-        cost = f"{money(total.cost_usd)}{AT_LEAST if total.costs_more else ''}"
+        cost = _figure(money(total.cost_usd), total.costs_more)
     if total.seconds:
-        worked = f"{one_line(duration(total.seconds))}{AT_LEAST if total.has_more_time else ''}"
+        worked = _figure(restore_blanks(duration(total.seconds)), total.has_more_time)
     return {
         "sessions": f"{total.sessions:,}",
         "answers": f"{total.answers:,}",

@@ -110,8 +110,8 @@ def open_calls(times: Timing) -> tuple[OpenCall, ...]:
         event = events[index]
         if index in times.last_seen or event.background:
             continue
-        if index in times.stated.settled or event.run_time is not None:  # a stated duration shows how long it worked
-            continue
+        if index in times.stated.with_known_work or event.run_time is not None:
+            continue  # a stated duration shows how long it worked
         usual = _median_of_others(durations_by_tool[event.tool], works[index])
         if index in calls_that_asked:
             found.append(OpenCall(index, Cause.ASKED, usual))
@@ -127,7 +127,7 @@ def _open_answers(times: Timing) -> list[OpenCall]:
         return []
     indices = [index for kind in _ANSWER_TYPES for index in times.graph.indices_by_type.get(kind, ())]
     slow = [index for index in indices if works[index] > ANSWER_SECONDS and events[index].inferred]
-    slow = [index for index in slow if index not in times.stated.settled]
+    slow = [index for index in slow if index not in times.stated.with_known_work]
     too_slow = [index for index in slow if works[index] > _max_answer_seconds(events[index])]
     return [OpenCall(index, Cause.ANSWER, None) for index in sorted(too_slow)]
 

@@ -60,15 +60,15 @@ class StatedTurns(NamedTuple):
     """The waits and the sleep that follow from the stated durations of turns, in seconds from the earliest event.
 
     Attributes:
-        settled: The indices of the calls and answers whose work follows from a turn, so that they are not open calls.
+        with_known_work: The indices of the calls and answers whose work follows from a turn; they are no open calls.
         waits: The turns with waits or sleep.
-        people: The intervals in which each call waited for a person, by the index of its event.
+        call_waits: The intervals in which each call waited for a person, by the index of its event.
         sleep: The intervals in which the machine slept.
     """
 
-    settled: frozenset[int]
+    with_known_work: frozenset[int]
     waits: tuple[TurnWait, ...]
-    people: Mapping[int, Intervals]
+    call_waits: Mapping[int, Intervals]
     sleep: Sequence[tuple[float, float]]
 
 
@@ -92,22 +92,22 @@ NOTHING_STATED = StatedTurns(frozenset(), (), {}, ())
 """The value for a trace in which no turn states its duration."""
 
 
-def settle(turns: Iterable[Turn], graph: Graph, clock: Clock, scale: float) -> StatedTurns:
+def derive_waits(turns: Iterable[Turn], graph: Graph, clock: Clock, scale: float) -> StatedTurns:
     """Return the waits and the sleep that follow from turns; `scale` is the seconds in a unit of the trace's clock."""
-    zero = min(graph.times)
+    zero = min(graph.times)  # the time of the trace that is 0 on the clock
     types = (EventType.HUMAN, EventType.TOOL_CALL, *_ANSWER_TYPES)
     by_start = [index for kind in types for index in graph.indices_by_type.get(kind, ()) if index not in graph.copied]
     by_start.sort(key=clock.starts.__getitem__)
     starts = [clock.starts[index] for index in by_start]
     latest_ends = list(accumulate((clock.ends[index] for index in by_start), max))  # of all events up to each event
-    settled: set[int] = set()
+    with_known_work: set[int] = set()
     waits: list[TurnWait] = []
-    people: dict[int, Intervals] = {}
+    call_waits: dict[int, Intervals] = {}
     sleep: Intervals = []
     for turn in sorted(turns, key=lambda turn: (turn.t, turn.t_end)):
         begin, end = (turn.t - zero) * scale, (turn.t_end - zero) * scale
         missing = end - begin - turn.run_time * scale
-        # All left out end before the turn begins, or begin after it ends.
+        # The events that may overlap the turn; those left out end before it begins, or begin after it ends.
         first = bisect_left(latest_ends, begin - TOLERANCE_SECONDS)
         indices = by_start[first : bisect_right(starts, end)]
         if turn.excludes is Excluded.SLEEP:
@@ -117,21 +117,21 @@ def settle(turns: Iterable[Turn], graph: Graph, clock: Clock, scale: float) -> S
                 waits.append(TurnWait(turn, interval[1] - interval[0], ()))
             continue
         if missing <= TOLERANCE_SECONDS:
-            settled.update(_inside(indices, clock, (begin, end)))
+            with_known_work.update(_inside(indices, clock, (begin, end)))
             continue
         turn_calls = _TurnCalls(indices, graph, clock, (begin, end))
         missing -= length(turn_calls.shown_waits)
         possible = length(union(turn_calls.possible_waits()))
         if missing > possible * _MAX_EXCESS + TOLERANCE_SECONDS:
             continue  # the models alone took longer than the turn states: the log means another duration
-        settled.update(_inside(indices, clock, (begin, end)))
+        with_known_work.update(_inside(indices, clock, (begin, end)))
         missing = min(missing, possible)
         if missing <= TOLERANCE_SECONDS:
             continue
-        for index, call_waits in turn_calls.distribute(missing).items():
-            people[index] = union([*people.get(index, []), *call_waits])
+        for index, intervals in turn_calls.distribute(missing).items():
+            call_waits[index] = union([*call_waits.get(index, []), *intervals])
         waits.append(TurnWait(turn, missing, turn_calls.bounds(missing)))
-    return StatedTurns(frozenset(settled), tuple(waits), people, union(sleep))
+    return StatedTurns(frozenset(with_known_work), tuple(waits), call_waits, union(sleep))
 
 
 def stands_for_life(event: Event) -> bool:

@@ -32,7 +32,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.terms import SECONDS, EventType, Excluded, Unit
 from orchtrace_corpus.trace.view.graph import Graph, positions
 from orchtrace_corpus.trace.view.intervals import Intervals, length, overlap, union, without
-from orchtrace_corpus.trace.view.stated_turns import NOTHING_STATED, Clock, StatedTurns, settle
+from orchtrace_corpus.trace.view.stated_turns import NOTHING_STATED, Clock, StatedTurns, derive_waits
 
 if TYPE_CHECKING:
     from orchtrace_corpus.trace.model.trace import Trace
@@ -82,7 +82,7 @@ class Timing:
         self.unit = "step" if trace.clock.unit is _STEP else "s"
         scale = SECONDS[trace.clock.unit]
         known_ends, clock, last_seen = _wall_clock(graph, scale)
-        self.stated = settle(trace.turns, graph, clock, scale) if trace.turns else NOTHING_STATED
+        self.stated = derive_waits(trace.turns, graph, clock, scale) if trace.turns else NOTHING_STATED
         # People talk to the agents whose stated durations leave out waits for people.
         talking = {turn.agent for turn in trace.turns if turn.excludes is Excluded.PEOPLE}
         self.waits = _waits(graph, clock, self.stated, talking, last_seen)
@@ -118,13 +118,13 @@ class Timing:
                 self.begins = _without_waits(waits, clock.begins)
             self.last_seen = dict(zip(last_seen, _without_waits(waits, list(last_seen.values())), strict=True))
         asking = _waits_for_answers(self.graph, clock)
-        if self.stated.waits or self.stated.people or asking:
+        if self.stated.waits or self.stated.call_waits or asking:
             self.begins = self.begins.copy()
-        for index in {**asking, **self.stated.people}:
-            call_waits = union([*asking.get(index, ()), *self.stated.people.get(index, ())])
+        for index in {**asking, **self.stated.call_waits}:
+            intervals = union([*asking.get(index, ()), *self.stated.call_waits.get(index, ())])
             # The call waited before its work in any case, and the clock does not run during waits of the run.
-            call_waits = overlap(call_waits, [(clock.begins[index], clock.ends[index])])
-            self._delay(index, length(without(call_waits, waits)))
+            intervals = overlap(intervals, [(clock.begins[index], clock.ends[index])])
+            self._delay(index, length(without(intervals, waits)))
         if self.stated.sleep:
             for index, (begin, end) in enumerate(zip(clock.begins, clock.ends, strict=True)):
                 if end > begin:
@@ -305,7 +305,7 @@ def _waits(
     starts, begins, ends, events = clock.starts, clock.begins, clock.ends, graph.events
     interventions = graph.indices_by_type.get(_HUMAN, ())
     asking = [(starts[index], ends[index]) for index in interventions if ends[index] > starts[index]]
-    asking += [interval for intervals in stated.people.values() for interval in intervals]
+    asking += [interval for intervals in stated.call_waits.values() for interval in intervals]
     if not asking:
         return []
     working: list[tuple[float, float]] = []
@@ -318,10 +318,10 @@ def _waits(
             if index not in clock.blocked_until:
                 continue
             begin = max(begin, clock.blocked_until[index])
-        working += without([(begin, end)], stated.people.get(index, ()))
+        working += without([(begin, end)], stated.call_waits.get(index, ()))
     for kind in _MODEL_WORKS:
         for index in graph.indices_by_type.get(kind, ()):
-            working += without([(starts[index], ends[index])], stated.people.get(index, ()))
+            working += without([(starts[index], ends[index])], stated.call_waits.get(index, ()))
     changes = [(begin, False, 1) for begin, _ in working] + [(end, False, -1) for _, end in working]
     changes += [(begin, True, 1) for begin, _ in asking] + [(end, True, -1) for _, end in asking]
     waits = []
