@@ -303,7 +303,7 @@ def comparison_tables(
         run = runs[ranked.run]
         rows.append((printable(run.trace_id), printable(run.task_id), *figures))
     columns = ("trace", "task", first, "rank", second, "its rank", "moved up")
-    title = f"RankedRun differently by {first} and {second}"
+    title = f"Ranked differently by {first} and {second}"
     notes = tuple(_comparison_notes(comparison, moved, exact=exact))
     return [Table("ranked_differently", title, columns, tuple(rows), notes), _means_table(specs, runs, exact=exact)]
 
