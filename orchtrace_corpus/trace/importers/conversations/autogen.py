@@ -1,10 +1,10 @@
-r"""AutoGen: event logs, bare, in records of a handler or behind a prefix; messages of a stream or result; saved states.
+r"""Import runs of AutoGen: event logs, the messages of a stream or a result, and saved states.
 
-Each user writes their own handler: many log the event as a text in a record (`{"time": ..., "msg": "{\"payload\":
-...}"}`), under any name. The event log repeats each message for every topic and receiver, so messages are known by
-their ids. It also has calls of models (`LLMCall`): one whose usage a message states counts there; any other, as those
-of orchestrators, is an answer of its own. The state of a team has all messages; that of an agent alone has what its
-model was given, without times and tokens.
+Users write the handlers of event logs. An event may be a line, a text in a record (`{"time": ..., "msg":
+"{\"payload\": ...}"}`), or come after a prefix. The event log repeats each message for every topic and receiver, so
+copies of a message are found by its id. It also has calls of models (`LLMCall`). If a message states the usage of such
+a call, the tokens count with the message; if not, as for orchestrators, the call becomes an answer. The state of a team
+has all messages; the state of an agent has only the context of its model, without times and tokens.
 Shapes: autogen-agentchat and autogen-core 0.7.5, `messages.py` and `logging.py`.
 """
 
@@ -29,36 +29,36 @@ from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine, Missing
 from orchtrace_corpus.trace.model.terms import Topology, Unit
 from orchtrace_corpus.trace.model.trace import Trace
 
-_CALLS = ("LLMCall", "LLMStreamEnd")  # the events by which a call of a model is logged
-_MARKS = ("delivery_stage", *_CALLS)
-_EVENT = frozenset(("payload", "sender", "receiver", "delivery_stage"))
-_MESSAGE = frozenset(("source", "models_usage"))
-_STATE = frozenset(("agent_states", "llm_context"))
-_LONG = re.compile(r'\s*\{[^{}]{0,300}(?:\{\\*"payload\\*"|"payload"):\s*\\*"\{\\+"messages?\\+":')
+_MODEL_CALL_EVENTS = ("LLMCall", "LLMStreamEnd")  # the types of events that log a call of a model
+_EVENT_WORDS = ("delivery_stage", *_MODEL_CALL_EVENTS)
+_EVENT_MEMBERS = frozenset(("payload", "sender", "receiver", "delivery_stage"))
+_MESSAGE_MEMBERS = frozenset(("source", "models_usage"))
+_STATE_MEMBERS = frozenset(("agent_states", "llm_context"))
+_LONG_ROW = re.compile(r'\s*\{[^{}]{0,300}(?:\{\\*"payload\\*"|"payload"):\s*\\*"\{\\+"messages?\\+":')
 """The beginning of an event log whose first row is longer than a head."""
-_TEXT = re.compile(r'^[^\n{]{1,300}\{"(?:payload": "\{|type": "(?:LLMCall|LLMStreamEnd)")', re.MULTILINE)
-"""A line of a log as text: an event behind a prefix."""
-_ID = re.compile(r'\\*"id\\*":\s*\\*"([0-9a-f-]{36})')
+_PREFIXED_EVENT = re.compile(r'^[^\n{]{1,300}\{"(?:payload": "\{|type": "(?:LLMCall|LLMStreamEnd)")', re.MULTILINE)
+"""A line of an event log that is no JSON Lines: an event after a prefix."""
+_FIRST_ID = re.compile(r'\\*"id\\*":\s*\\*"([0-9a-f-]{36})')
 _THREAD = re.compile(rb'"message_thread":\s*\[\s*\{[^{}]{0,400}')
 _MESSAGE_ID = re.compile(r'"id":\s*"([0-9a-f-]{36})"')
 _agent_of = lru_cache(maxsize=1_000)(partial(re.compile(r"_[0-9a-f-]{36}(?:/.*)?$").sub, ""))
-"""Returns the name of an agent without the suffix that the runtime adds: the run, twice."""
+"""Returns the name of an agent without the suffix that the runtime adds: the id of the run, twice."""
 _MANAGERS = ("SelectorGroupChatManager", "MagenticOneOrchestrator")
-"""The managers of teams that ask a model who speaks next."""
-_CALL, _HANDOFF, _TRANSFER = "ToolCallRequestEvent", "HandoffMessage", "transfer_to_"
-_ANSWERS = frozenset(("TextMessage", "MultiModalMessage", "StructuredMessage", _CALL, _HANDOFF))
-_SILENT = frozenset(
+"""The agents that ask a model which agent speaks next."""
+_TOOL_CALLS, _HANDOFF, _TRANSFER = "ToolCallRequestEvent", "HandoffMessage", "transfer_to_"
+_ANSWER_TYPES = frozenset(("TextMessage", "MultiModalMessage", "StructuredMessage", _TOOL_CALLS, _HANDOFF))
+_SKIPPED_TYPES = frozenset(
     """
     CodeExecutionEvent CodeGenerationEvent MemoryQueryEvent ModelClientStreamingChunkEvent SelectSpeakerEvent
     SelectorEvent StopMessage ToolCallSummaryMessage
     """.split()
 )
-_MAX_NESTING = 6
-_MAX_STATES = 40
+_MAX_PAYLOAD_DEPTH = 6
+_MAX_STATE_DEPTH = 40
 
 
 class _Event(Struct, gc=False):
-    """A row of the event log; the messages that a model was asked with are left undecoded."""
+    """A row of the event log; the input of a model call (`messages`) stays undecoded."""
 
     type: str = ""
     sender: str = ""
@@ -71,7 +71,7 @@ class _Event(Struct, gc=False):
 
 
 class _Record(Struct, gc=False):
-    """A message, or without one a call of a model; usage is as for `Run.spend`."""
+    """A message, or a call of a model without one; `usage` has the counts that `Run.spend` takes."""
 
     agent: str
     time: float
@@ -84,28 +84,31 @@ class _Record(Struct, gc=False):
 def recognises(beginning: logs.Head) -> bool:
     """Return True if a file that begins like this is of AutoGen."""
     for row in beginning.rows:
-        first = next(iter(objects(row.get("messages"))), {})
-        is_state = text_field(row, "type").endswith("State") and not _STATE.isdisjoint(row)
-        is_event = _is_event(row) or logs.event_in(row, _is_event, _MARKS)[0]
-        if is_state or is_event or row.keys() >= _MESSAGE or first.keys() >= _MESSAGE:
+        messages = objects(row.get("messages"))
+        is_result = bool(messages) and messages[0].keys() >= _MESSAGE_MEMBERS
+        is_state = text_field(row, "type").endswith("State") and not _STATE_MEMBERS.isdisjoint(row)
+        is_event = _is_event(row) or logs.event_in(row, _is_event, _EVENT_WORDS)[0]
+        if is_state or is_event or is_result or row.keys() >= _MESSAGE_MEMBERS:
             return True
+    if beginning.rows:
+        return False
     outline, text = beginning.outline, beginning.text
-    if beginning.rows or outline >= _MESSAGE or ("version" in outline and not outline.isdisjoint(_STATE)):
-        return not beginning.rows
-    return (_LONG.match(text) or _TEXT.search(text)) is not None
+    if outline >= _MESSAGE_MEMBERS or ("version" in outline and not outline.isdisjoint(_STATE_MEMBERS)):
+        return True
+    return (_LONG_ROW.match(text) or _PREFIXED_EVENT.search(text)) is not None
 
 
 def _is_event(row: Mapping[str, Any]) -> bool:
-    return row.keys() >= _EVENT or (row.get("type") in _CALLS and "agent_id" in row)
+    return row.keys() >= _EVENT_MEMBERS or (row.get("type") in _MODEL_CALL_EVENTS and "agent_id" in row)
 
 
 def session_keys(reader: logs.LogReader) -> Sequence[str]:
-    """Return the session keys of a log: the first message, since states and results repeat what the event log has."""
+    """Return the key of the session, the id of its first message: an event log, a state and a result all have it."""
     text = reader.first().text
-    if '"agent_states"' in text:  # in which what models were given comes before the messages
+    if '"agent_states"' in text:  # the contexts of models come before the messages of the team
         thread = _THREAD.search(reader.contents())
         text = thread[0].decode("utf-8", "replace") if thread else ""
-    message = _ID.search(text)
+    message = _FIRST_ID.search(text)
     return [f"autogen {message[1]}" if message else reader.file.path]
 
 
@@ -113,213 +116,233 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the trace of a run."""
     reading = _Reading(privacy)
     for file in files:
-        reading.take_file(file)
+        reading.read_file(file)
     yield reading.trace(f"no message of an agent in {', '.join(file.name for file in files[:3])}")
 
 
 class _Reading:
-    """Takes the messages of a run, each once, and reads them into a `Run` by time."""
+    """Collects the messages of a run from its files, each once, and then reads them into a `Run` in order of time."""
 
     def __init__(self, privacy: Privacy) -> None:
         self._run = Run("autogen", privacy, are_peers=True)
         self._report = self._run.report
-        self._messages: dict[str, _Record] = {}
+        self._messages: dict[str, _Record] = {}  # by id
         self._model_calls: list[_Record] = []
-        self._seen, self._managers = SeenRows(), set[str]()
-        self._unread, self._time = 0, NO_TIME
+        self._seen_calls = SeenRows()
+        self._managers = set[str]()  # the managers of teams in the log
+        self._unread_lines = 0
+        self._latest_time = NO_TIME  # of the messages so far
         self._payload: Any = None  # of the last event
-        self._ids: frozenset[str] = frozenset()  # of the messages in it
-        self._thoughts: dict[str, str] = {}  # of each agent, until it answers
-        self._people = {steps.USER: NO_TIME}  # with the time at which they were asked
+        self._payload_ids: frozenset[str] = frozenset()  # the ids of the messages in it
+        self._thoughts: dict[str, str] = {}  # by agent, until it answers
+        self._asked_times = {steps.USER: NO_TIME}  # by the name of a person: when they were asked; NO_TIME if not
         self._chat = GroupChat(self._run)
         self._topology = Topology.UNKNOWN
 
-    def take_file(self, file: logs.LogFile) -> None:
-        """Take the rows of an event log or a stream, or the messages of a result or a state."""
-        self._seen.begin_file()
-        before, unread = self._report.records_read, self._report.unread
+    def read_file(self, file: logs.LogFile) -> None:
+        """Read the rows of an event log or a stream, or the messages of a result or a state."""
+        self._seen_calls.begin_file()
+        records_before, unread_before = self._report.records_read, self._report.unread
         for line, row in self._rows(file):
             place = steps.Place(file.name, line)
             if type(row) is dict and _is_event(row):
                 row = json_parts.lenient(row, _Event)
             if type(row) is _Event:
-                self._take_event(row, NO_TIME, place)
+                self._read_event(row, NO_TIME, place)
             elif type(row) is not dict or ("source" in row and "content" in row):
-                self._take(row, place)
-            elif not _STATE.isdisjoint(row):
-                self._take_state(row, place)
+                self._read_message(row, place)
+            elif not _STATE_MEMBERS.isdisjoint(row):
+                self._read_state(row, place)
             elif type(row.get("messages")) is list:
                 for message in row["messages"]:
-                    self._take(message, place)
+                    self._read_message(message, place)
             else:
-                event, time = logs.event_in(row, _is_event, _MARKS)
-                self._take_event(json_parts.lenient(event, _Event) or _Event(), time, place)
-        if self._report.unread > unread:
-            lines = logs.object_lines(file)  # none in a log as text
-            self._unread += lines - (self._report.records_read - before) if lines else self._report.unread - unread
+                event, time = logs.event_in(row, _is_event, _EVENT_WORDS)
+                self._read_event(json_parts.lenient(event, _Event) or _Event(), time, place)
+        if self._report.unread > unread_before:
+            object_count = logs.object_lines(file)  # 0 for a log with prefixes
+            if object_count:  # lines of other programs were unreadable, too, but are no events
+                self._unread_lines += object_count - (self._report.records_read - records_before)
+            else:
+                self._unread_lines += self._report.unread - unread_before
 
     def _rows(self, file: logs.LogFile) -> Iterator[tuple[int, Any]]:
-        """Yield the rows of a file with their lines: bare events as structs, whose messages take long to decode."""
+        """Yield the rows of a file, each with its line: events as structs, since their messages take long to decode."""
         if not file.path.endswith(LINES):
             with suppress(DecodeError, RecursionError):
-                top = json_parts.whole(logs.contents(file))
-                listed = top.members().get("messages", top)
-                for part in listed.elements() if listed.is_array else (top,):
+                document = json_parts.whole(logs.contents(file))
+                messages = document.members().get("messages", document)
+                for part in messages.elements() if messages.is_array else [document]:
                     self._report.records_read += 1
                     yield part.line, part.value()
                 return
         with logs.LogReader(file) as reader:
-            first, text = next(iter(reader.first().rows or reader.head().rows), None), reader.head().text
-        if first is None and _TEXT.search(text):
-            for line, event in logs.events_of_text(file, self._report, _MARKS):
+            first_rows, text = reader.first().rows or reader.head().rows, reader.head().text
+        if first_rows:
+            is_event_log = _is_event(first_rows[0])
+        elif _PREFIXED_EVENT.search(text):
+            for line, event in logs.events_of_text(file, self._report, _EVENT_WORDS):
                 yield line, json_parts.lenient(event, _Event)
             return
-        is_bare = text.lstrip().startswith('{"payload"') if first is None else _is_event(first)
-        yield from logs.rows(file, self._report, _Event if is_bare else Any)
+        else:  # the first row is longer than a head
+            is_event_log = text.lstrip().startswith('{"payload"')
+        yield from logs.rows(file, self._report, _Event if is_event_log else Any)
 
-    def _take_state(self, state: dict[str, Any], place: steps.Place) -> None:
-        """Take the messages of the threads in a state; where it has none, what the models of its agents were given."""
-        threads: list[Any] = []
-        given: list[Any] = []
-        for name, value in _members(state):
+    def _read_state(self, state: dict[str, Any], place: steps.Place) -> None:
+        """Read the messages of the threads in a state; if it has none, the contexts of its agents' models."""
+        thread_messages: list[Any] = []
+        context_messages: list[Any] = []
+        for name, value in _nested_members(state):
             if name == "message_thread":
-                threads += items(value)
+                thread_messages += items(value)
             elif name == "llm_context":
-                given += _given(mapping(value).get("messages"))
+                context_messages += _messages_of_context(mapping(value).get("messages"))
             elif name.startswith(_MANAGERS) and "message_thread" in mapping(value):
                 self._managers.add(name)
-        for message in threads or given:
-            self._take(message, place)
+        for message in thread_messages or context_messages:
+            self._read_message(message, place)
 
-    def _take_event(self, row: _Event, time: float, place: steps.Place) -> None:
-        """Take an event; a call of a model is dated by the record around it, else by the message before."""
+    def _read_event(self, row: _Event, time: float, place: steps.Place) -> None:
+        """Read an event. `time` is that of the record around it; without one, a model call has the latest time."""
         if row.sender.startswith(_MANAGERS):
             self._managers.add(_agent_of(row.sender))
-        if row.type in _CALLS:
+        if row.type in _MODEL_CALL_EVENTS:
             agent, response = masked(_agent_of(row.agent_id)) or "agent", mapping(row.response)
             stated = row.prompt_tokens, row.completion_tokens
-            if not self._seen.is_new(f"{agent} {stated} {response.get('id')} {time}"):
+            if not self._seen_calls.is_new(f"{agent} {stated} {response.get('id')} {time}"):
                 self._note_copy("copy of a model's call", has_usage=True)
                 return
             cached = object_field(response.get("usage"), "prompt_tokens_details").get("cached_tokens")
             reasoning = object_field(response.get("usage"), "completion_tokens_details").get("reasoning_tokens")
             usage, model = (*stated, cached, None, reasoning), masked(text_field(response, "model"))
-            time = self._time if time == NO_TIME else time
+            if time == NO_TIME:
+                time = self._latest_time
             self._model_calls.append(_Record(agent, time, place, {}, model, usage))
             return
         payload, is_text = row.payload, type(row.payload) is str
-        if payload != self._payload:  # it goes to each receiver, mostly in rows that follow one another
-            self._payload, self._ids = payload, frozenset(_MESSAGE_ID.findall(payload) if is_text else ())
-        if self._ids and self._ids <= self._messages.keys():
-            usages = [self._messages[name].message.get("models_usage") for name in self._ids]
+        if payload != self._payload:  # rows for other receivers of the message mostly follow, with the same payload
+            self._payload, self._payload_ids = payload, frozenset(_MESSAGE_ID.findall(payload) if is_text else ())
+        if self._payload_ids and self._payload_ids <= self._messages.keys():
+            usages = [self._messages[message_id].message.get("models_usage") for message_id in self._payload_ids]
             self._note_copy("copy of a message", has_usage=any(isinstance(usage, dict) for usage in usages))
             return
-        messages = [*_messages(json_parts.decoded(payload) if is_text else payload)]
-        messages = messages or [*_messages(json_parts.decoded(row.messages))]
+        messages = list(_messages_in(json_parts.decoded(payload) if is_text else payload))
+        if not messages:
+            messages = list(_messages_in(json_parts.decoded(row.messages)))
         for message in messages:
-            self._take(message, place, time)
+            self._read_message(message, place, time)
         if not messages and payload is None:
             self._report.skip(masked(row.type) or "row without a message")
 
-    def _note_copy(self, what: str, *, has_usage: bool) -> None:
-        self._report.skip(what)
+    def _note_copy(self, kind: str, *, has_usage: bool) -> None:
+        self._report.skip(kind)
         if has_usage:
             self._report.enter(LedgerLine.RESTATED)
 
-    def _take(self, message: Any, place: steps.Place, logged: float = NO_TIME) -> None:
-        """Take a message, unless it was there before; of old versions only the record around it has a time."""
+    def _read_message(self, message: Any, place: steps.Place, log_time: float = NO_TIME) -> None:
+        """Collect a message, unless it is a copy. Messages of old versions have only the time of the record around."""
         if not isinstance(message, dict) or not isinstance(message.get("source"), str):
             self._report.drop(Drop.NO_OBJECT, place.file, place.line)
             return
         time = moment(message.get("created_at"))
-        time = logged if time == NO_TIME else time
-        self._time = max(self._time, time)
-        name = text_field(message, "id") or json_parts.encoded(message).decode()
-        if name in self._messages:
+        if time == NO_TIME:
+            time = log_time
+        self._latest_time = max(self._latest_time, time)
+        message_id = text_field(message, "id") or json_parts.encoded(message).decode()
+        if message_id in self._messages:
             self._note_copy("copy of a message", has_usage=isinstance(message.get("models_usage"), dict))
             return
-        self._messages[name] = _Record(masked(message["source"]), time, place, message)
+        self._messages[message_id] = _Record(masked(message["source"]), time, place, message)
         self._run.name = self._run.name or text_field(message, "id")
 
-    def trace(self, nothing: str) -> Trace:
-        """Return the trace, given the message of the error where no agent said anything."""
+    def trace(self, empty_message: str) -> Trace:
+        """Return the trace; `empty_message` is that of the error if no agent said anything."""
         unit, messages = Unit.SECOND, sorted(self._messages.values(), key=lambda record: record.time)
         if messages and all(record.time == NO_TIME for record in (*messages, *self._model_calls)):
             unit = Unit.STEP
             for index, message in enumerate(messages):
                 message.time = float(index)
-        self._match(messages)
+        self._match_model_calls(messages)
         for message in messages:
-            self._say(message)
+            self._add_message(message)
         self._chat.end()
         self._run.name = self._run.name or "run"
-        return self._run.trace(topology=self._topology, unit=unit, unread=self._unread, empty_message=nothing)
+        run, unread = self._run, self._unread_lines
+        return run.trace(topology=self._topology, unit=unit, unread=unread, empty_message=empty_message)
 
-    def _match(self, messages: Sequence[_Record]) -> None:
-        """Find the message that has the usage of each model call, best one of its agent; else add it as an answer."""
-        waiting: dict[str, list[_Record]] = {}
-        for message in messages:
-            if isinstance(usage := message.message.get("models_usage"), dict):
-                message.usage = *map(usage.get, ("prompt_tokens", "completion_tokens")), None, None, None
-                waiting.setdefault(str(message.usage[:2]), []).append(message)
-        for called in self._model_calls:
-            likely = waiting.get(str(called.usage[:2]))
-            if likely:
-                paid = next((message for message in likely if message.agent == called.agent), likely[0])
-                likely.remove(paid)
-                paid.model, paid.usage = called.model, (*paid.usage[:2], *called.usage[2:])
-                self._report.enter(LedgerLine.RESTATED)
-            else:
-                self._run.spend(self._run.answer(called.agent, called.time, called.place, called.model), called.usage)
+    def _match_model_calls(self, messages: Sequence[_Record]) -> None:
+        """Find the message with the usage of each model call, at best its agent's; else add the call as an answer."""
+        by_counts: dict[str, list[_Record]] = {}  # messages by input and output tokens
+        for record in messages:
+            usage = record.message.get("models_usage")
+            if isinstance(usage, dict):
+                record.usage = usage.get("prompt_tokens"), usage.get("completion_tokens"), None, None, None
+                by_counts.setdefault(str(record.usage[:2]), []).append(record)
+        for model_call in self._model_calls:
+            candidates = by_counts.get(str(model_call.usage[:2]))
+            if not candidates:
+                answer = self._run.answer(model_call.agent, model_call.time, model_call.place, model_call.model)
+                self._run.spend(answer, model_call.usage)
+                continue
+            of_agent = [record for record in candidates if record.agent == model_call.agent]
+            match = of_agent[0] if of_agent else candidates[0]
+            candidates.remove(match)
+            match.model, match.usage = model_call.model, (*match.usage[:2], *model_call.usage[2:])
+            self._report.enter(LedgerLine.RESTATED)
         for _ in self._managers - {record.agent for record in (*self._model_calls, *messages)}:
             self._report.enter(LedgerLine.NO_USAGE)
             self._run.missing[Missing.USAGE] += 1
 
-    def _say(self, said: _Record) -> None:
-        source, time, place, message = said.agent, said.time, said.place, said.message
+    def _add_message(self, record: _Record) -> None:
+        """Add the steps of a message to the run."""
+        source, time, place, message = record.agent, record.time, record.place, record.message
         run, kind, content = self._run, text_field(message, "type"), message.get("content")
         if kind == "UserInputRequestedEvent":
-            self._people[source] = time
+            self._asked_times[source] = time
         elif source == steps.USER and self._chat.give_task(steps.Note(time, place)):
             self._report.skip("task of an agent that is a tool")
-        elif source in self._people:
-            asked, self._people[source] = self._people[source], NO_TIME
-            ref = run.privacy.reference(content)
-            self._chat.hear(steps.UserInput(time, place, ref=ref, since=asked, asked=asked != NO_TIME))
+        elif source in self._asked_times:
+            asked_time, ref = self._asked_times[source], run.privacy.reference(content)
+            self._asked_times[source] = NO_TIME
+            self._chat.hear(steps.UserInput(time, place, ref=ref, since=asked_time, asked=asked_time != NO_TIME))
         elif kind == "ThoughtEvent":
             self._thoughts[source] = string(content)
         elif kind == "ToolCallExecutionEvent":
             for result in objects(content):
                 error = "tool_error" if result.get("is_error") is True else ""
                 call_id = text_field(result, "call_id")
-                if caller := self._chat.end_call(call_id):
+                caller = self._chat.end_call(call_id)
+                if caller:
                     run.result(caller, call_id, time, place, result.get("content"), error=error)
                 elif not text_field(result, "name").startswith(_TRANSFER):
                     self._report.note(Problem.RESULT_WITHOUT_CALL, str(place))
-        elif kind in _ANSWERS and (said.usage or source.startswith(_MANAGERS)):
-            self._answer(said, kind, content)
+        elif kind in _ANSWER_TYPES and (record.usage or source.startswith(_MANAGERS)):
+            self._add_answer(record, kind, content)
         elif kind == _HANDOFF and self._topology is Topology.SWARM:
             self._report.skip(kind)
-        elif kind in _SILENT or kind in _ANSWERS:
+        elif kind in _SKIPPED_TYPES or kind in _ANSWER_TYPES:
             if source in run.agents:
                 note = run.note(source, time, place)
                 if not self._chat.is_inside_call(source):
                     self._chat.last = Utterance(source, note, run.privacy.reference(content))
-            self._report.skip(kind if kind in _SILENT else f"{kind} without a model")
+            self._report.skip(kind if kind in _SKIPPED_TYPES else f"{kind} without a model")
         else:
             self._report.note_unknown(masked(f"message {kind}"[:100]))
 
-    def _answer(self, said: _Record, kind: str, content: Any) -> None:
-        source, time, place, run = said.agent, said.time, said.place, self._run
+    def _add_answer(self, record: _Record, kind: str, content: Any) -> None:
+        """Add an answer of a model, with its tool calls."""
+        source, time, place, run = record.agent, record.time, record.place, self._run
         is_inside_call = self._chat.begin_turn(source)
-        call = run.answer(source, time, place, said.model)
-        call.final = kind != _CALL
-        if name := text_field(said.message, "id"):
-            current_answer_ids().note(name, "", place.file, place.line)
+        call = run.answer(source, time, place, record.model)
+        call.final = kind != _TOOL_CALLS
+        message_id = text_field(record.message, "id")
+        if message_id:
+            current_answer_ids().note(message_id, "", place.file, place.line)
         call.note_text(self._thoughts.pop(source, ""), run.privacy)
         call.note_text(string(content), run.privacy)
-        run.spend(call, said.usage or (None, None, None, None, None))
-        for request in () if call.final else items(content):
+        run.spend(call, record.usage or (None, None, None, None, None))
+        requests = [] if call.final else items(content)
+        for request in requests:
             call_id, tool = text_field(request, "id"), text_field(request, "name")
             tool_call = run.call(source, call_id, tool, time, place, mapping(request).get("arguments"), call)
             if tool.startswith(_TRANSFER):
@@ -331,33 +354,41 @@ class _Reading:
             self._chat.last = Utterance(source, call, call.ref)
 
 
-def _members(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the members of an object, and of the objects in it."""
-    for name, member in mapping(value).items() if depth <= _MAX_STATES else ():
+def _nested_members(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of the members of an object, and of the objects in it."""
+    if depth > _MAX_STATE_DEPTH:
+        return
+    for name, member in mapping(value).items():
         yield name, member
-        yield from _members(member, depth + 1)
+        yield from _nested_members(member, depth + 1)
 
 
-def _given(context: Any) -> Iterator[dict[str, Any]]:
-    """Yield what a model was given as messages of a team; messages of other agents are in their own states."""
-    own = next((text_field(given, "source") for given in objects(context) if "thought" in given), "agent")
-    for index, given in enumerate(objects(context)):
-        source, content = text_field(given, "source") or own, given.get("content")
-        message = {"source": source, "type": "TextMessage", "content": content, "number": index}  # there are no ids
-        match given.get("type"):
+def _messages_of_context(context: Any) -> Iterator[dict[str, Any]]:
+    """Yield the context of an agent's model as messages of a team; other agents' messages are in their own contexts.
+
+    These messages have no ids: `number` tells those of the same text apart.
+    """
+    entries = objects(context)
+    agents = [text_field(entry, "source") for entry in entries if "thought" in entry]  # only its own have thoughts
+    for index, entry in enumerate(entries):
+        source = text_field(entry, "source") or (agents[0] if agents else "agent")
+        content = entry.get("content")
+        message = {"source": source, "type": "TextMessage", "content": content, "number": index}
+        match entry.get("type"):
             case "AssistantMessage":
-                yield message | {"type": _CALL if type(content) is list else "TextMessage", "models_usage": {}}
+                yield message | {"type": _TOOL_CALLS if type(content) is list else "TextMessage", "models_usage": {}}
             case "FunctionExecutionResultMessage":
                 yield message | {"type": "ToolCallExecutionEvent"}
             case "UserMessage" if source == steps.USER:
                 yield message
 
 
-def _messages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
-    """Yield the messages in a value, at any depth."""
+def _messages_in(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
+    """Yield the messages in a value and in the objects and arrays inside it."""
     if type(value) is dict and "source" in value and "type" in value and type(value["source"]) is not dict:
         yield value
-    elif depth < _MAX_NESTING:
-        for inner in value.values() if type(value) is dict else items(value):
+    elif depth < _MAX_PAYLOAD_DEPTH:
+        inner_values = value.values() if type(value) is dict else items(value)
+        for inner in inner_values:
             if type(inner) is dict or type(inner) is list:
-                yield from _messages(inner, depth + 1)
+                yield from _messages_in(inner, depth + 1)

@@ -1,4 +1,4 @@
-"""Gemini CLI sessions: messages, each written again when it grows, as lines or, in earlier versions, as one document.
+"""Import sessions of Gemini CLI: JSON Lines in which a message is written again when it grows, or one JSON document.
 
 Sub-agents have files of their own, in a folder with the name of their parent's session.
 """
@@ -15,73 +15,80 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, maske
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import moment
 from orchtrace_corpus.trace.importers.core.values import count, mapping, object_field, objects, text_field, text_of
-from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
+from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine
 from orchtrace_corpus.trace.model.terms import Status
 from orchtrace_corpus.trace.model.trace import Trace
 
-_HEADER = frozenset(("sessionId", "projectHash"))
-_INJECTED = "<session_context>"  # begins the text that the program adds before the first prompt
-_ENDING = re.compile(r"Subagent '[^\n]{0,200}' finished\.\s+Termination Reason: (\w{1,40})")
-_DONE = ("success", "error", "cancelled")  # the states of calls that are over
-_Message = tuple[dict[str, Any], steps.Place]  # as last written, and the place where it was written first
+_HEADER_MEMBERS = frozenset(("sessionId", "projectHash"))
+_PROGRAM_TEXT = "<session_context>"  # the beginning of the text that the program adds before the first prompt
+_SUBAGENT_END = re.compile(r"Subagent '[^\n]{0,200}' finished\.\s+Termination Reason: (\w{1,40})")
+_ENDED_STATES = ("success", "error", "cancelled")  # of calls
+_PlacedMessage = tuple[
+    dict[str, Any], steps.Place
+]  # a message as last written, and the place where it was first written
 
 
 class _Header(NamedTuple):
+    """The description of a file at its beginning."""
+
     session: str
-    is_child: bool  # whether the file is of a sub-agent
-    is_document: bool  # whether it is one document, not lines
+    is_child: bool  # True for the file of a sub-agent
+    is_document: bool  # True for one JSON document instead of JSON Lines
 
 
 def recognises(beginning: logs.Head) -> bool:
-    """Return True if a file that begins like this is a session of Gemini CLI, by the project in its header."""
-    is_document = not beginning.rows and beginning.outline >= {*_HEADER, "messages"}
-    return is_document or any(row.keys() >= _HEADER for row in beginning.rows)
+    """Return True if a file that begins like this is a session of Gemini CLI: its header names the project."""
+    is_document = not beginning.rows and beginning.outline >= {*_HEADER_MEMBERS, "messages"}
+    return is_document or any(row.keys() >= _HEADER_MEMBERS for row in beginning.rows)
 
 
 def session_keys(reader: logs.LogReader) -> Sequence[str]:
-    """Return the session keys of a file: its session, and that of the parent, if it is of a sub-agent."""
+    """Return the keys of a file: its session and, for a sub-agent, the session of its parent."""
     header = _header(reader)
-    names = [f"session {header.session}"] if header.session else []
+    keys = [f"session {header.session}"] if header.session else []
     path = reader.file.path
-    if header.is_child:  # to follow the links of all folders above takes longer than to read the file
+    if header.is_child:  # `realpath` follows the links of all folders, which takes longer than to read the file
         path = os.path.realpath(path) if os.path.islink(path) else os.path.abspath(path)
-        names.append(f"session {os.path.basename(os.path.dirname(path))}")
-    return names or [os.path.realpath(path)]
+        keys.append(f"session {os.path.basename(os.path.dirname(path))}")
+    return keys or [os.path.realpath(path)]
 
 
 def further_files(reader: logs.LogReader) -> Sequence[logs.LogFile]:
-    """Return the files of the sub-agents of a session, at every depth."""
+    """Return the files of the sub-agents of a session, and of their sub-agents."""
     files: list[logs.LogFile] = []
     waiting = [_header(reader).session]
     folder = os.path.dirname(os.path.realpath(reader.file.path))
-    names = set(waiting)
+    sessions = set(waiting)
     while waiting:
-        name = waiting.pop()
-        below = os.path.join(folder, name)
-        if name in ("", ".", "..") or os.path.basename(below) != name or not os.path.isdir(below):
+        session = waiting.pop()
+        session_folder = os.path.join(folder, session)
+        is_name = session not in ("", ".", "..") and os.path.basename(session_folder) == session
+        if not is_name or not os.path.isdir(session_folder):
             continue
-        for file in sorted(os.listdir(below)):
-            stem, ending = os.path.splitext(file)
-            path = os.path.join(below, file)
-            if ending in logs.SUFFIXES and os.path.isfile(path) and stem not in names:
-                names.add(stem)
+        for name in sorted(os.listdir(session_folder)):
+            stem, suffix = os.path.splitext(name)
+            path = os.path.join(session_folder, name)
+            if suffix in logs.SUFFIXES and os.path.isfile(path) and stem not in sessions:
+                sessions.add(stem)
                 waiting.append(stem)
-                files.append(logs.LogFile(path, masked_path(file)))
+                files.append(logs.LogFile(path, masked_path(name)))
     return files
 
 
 def _header(reader: logs.LogReader) -> _Header:
     """Read the header of a file of lines, or the beginning of a document."""
     rows = reader.first().rows or reader.head().rows
-    if rows and not rows[0].keys() >= _HEADER:
+    if rows and not rows[0].keys() >= _HEADER_MEMBERS:
         rows = reader.head().rows
     if rows:
-        row = next((row for row in rows if row.keys() >= _HEADER), None)
-        return _Header(text_field(row, "sessionId"), text_field(row, "kind") == "subagent", is_document=False)
+        headers = [row for row in rows if row.keys() >= _HEADER_MEMBERS]
+        header = headers[0] if headers else None
+        return _Header(text_field(header, "sessionId"), text_field(header, "kind") == "subagent", is_document=False)
     text = reader.head().text
-    marks = (re.search(rf'"{name}"\s*:\s*"([^"\\]{{1,200}})"', text) for name in ("sessionId", "kind"))
-    session, kind = (mark[1] if mark else "" for mark in marks)
-    return _Header(session, kind == "subagent", is_document=True)
+    session = re.search(r'"sessionId"\s*:\s*"([^"\\]{1,200})"', text)
+    kind = re.search(r'"kind"\s*:\s*"([^"\\]{1,200})"', text)
+    is_child = kind is not None and kind[1] == "subagent"
+    return _Header(session[1] if session else "", is_child, is_document=True)
 
 
 def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -92,52 +99,54 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
             headers[file] = _header(reader)
     reading = _Reading(privacy, {header.session for header in headers.values() if not header.is_child})
     for file, header in sorted(headers.items(), key=lambda item: item[1].is_child):
-        reading.take_file(file, header)
+        reading.read_file(file, header)
     yield reading.trace(files[0])
 
 
 class _Reading:
-    """Reads the files of a session; the key of a sub-agent is its session, or else the name of its file."""
+    """Reads the files of a session into a `Run`.
 
-    def __init__(self, privacy: Privacy, mains: set[str]) -> None:
+    The key of a sub-agent is the id of its session or, in early versions, which give it the id of the main session, the
+    name of its file.
+    """
+
+    def __init__(self, privacy: Privacy, main_sessions: set[str]) -> None:
         self._run = Run("gemini_cli", privacy)
-        self._mains = mains  # the sessions that people talk to; early versions gave sub-agents the same
-        self._messages: dict[str, dict[str, _Message]] = {}  # by agent and id, as last written
-        self._keys: dict[str, str] = {}  # of sub-agents, by all their names
+        self._main_sessions = main_sessions
+        self._messages: dict[str, dict[str, _PlacedMessage]] = {}  # by agent and id
+        self._keys: dict[str, str] = {}  # of sub-agents, by key and name of the file
 
-    def take_file(self, file: logs.LogFile, header: _Header) -> None:
+    def read_file(self, file: logs.LogFile, header: _Header) -> None:
         run, stem = self._run, os.path.splitext(os.path.basename(file.path_text))[0]
         agent = ROOT
         if header.is_child:
-            agent = stem if header.session in self._mains or not header.session else header.session
+            agent = stem if header.session in self._main_sessions or not header.session else header.session
             self._keys.update({stem: agent, agent: agent})
         else:
             run.name = run.name or header.session
         messages = self._messages.setdefault(agent, {})
-        records = logs.rows(file, run.report)
+        rows = logs.rows(file, run.report)
         if header.is_document:
-            document = logs.document(file).members()
-            parts = document["messages"].elements() if "messages" in document else ()
-            records = ((part.line, mapping(part.value())) for part in parts)
-        for line, row in records:
-            run.report.records_read += header.is_document
+            rows = _document_rows(file, run.report)
+        for line, row in rows:
             place = steps.Place(file.name, line)
             if "$set" in row or ("messages" in row and "type" not in row):
                 for message in objects(mapping(row.get("$set", row)).get("messages")):
-                    self._take_message(messages, message, place)
+                    self._read_message(messages, message, place)
             elif "$rewindTo" in row and "type" not in row:
                 run.report.skip("$rewindTo")  # messages cut from the history were paid for
-            elif "type" in row or not row.keys() >= _HEADER:
-                self._take_message(messages, row, place)
+            elif "type" in row or not row.keys() >= _HEADER_MEMBERS:
+                self._read_message(messages, row, place)
 
-    def _take_message(self, known: dict[str, _Message], row: dict[str, Any], place: steps.Place) -> None:
+    def _read_message(self, messages: dict[str, _PlacedMessage], row: dict[str, Any], place: steps.Place) -> None:
+        """Add a message to those of its agent, or update the message with the same id."""
         message_id = text_field(row, "id")
         if not message_id or type(row.get("type")) is not str:
             self._run.report.drop(Drop.NO_ID, place.file, place.line)
-        elif message_id not in known:
-            known[message_id] = row, place
+        elif message_id not in messages:
+            messages[message_id] = row, place
         else:
-            earlier, _ = known[message_id]
+            earlier, _ = messages[message_id]
             if "tokens" in earlier:
                 stated, is_apart = _usage(mapping(earlier["tokens"]))
                 self._run.leave_out(LedgerLine.REPEATED_USAGE, stated, reasoning_apart=is_apart)
@@ -154,7 +163,7 @@ class _Reading:
         kind, time = row["type"], moment(row.get("timestamp"))
         if kind == "user":
             text = text_of(row.get("content"))
-            if text and agent == ROOT and not text.lstrip().startswith(_INJECTED):
+            if text and agent == ROOT and not text.lstrip().startswith(_PROGRAM_TEXT):
                 self._run.prompt(agent, time, place, text)
             elif text:
                 self._run.note(agent, time, place)
@@ -175,35 +184,51 @@ class _Reading:
         for call in objects(row.get("toolCalls")):
             call_id = text_field(call, "id")
             run.call(agent, call_id, text_field(call, "name"), time, place, call.get("args"), answer)
-            if text_field(call, "status") in _DONE:
+            if text_field(call, "status") in _ENDED_STATES:
                 self._add_result(agent, call_id, call, time, place)
-            if child := text_field(call, "agentId"):
-                child = self._keys.get(child, child)
+            agent_id = text_field(call, "agentId")
+            if agent_id:
+                child = self._keys.get(agent_id, agent_id)
                 role = text_field(call.get("args"), "agent_name") or text_field(call.get("resultDisplay"), "agentName")
-                run.agent(child, role, role)  # its own name is only an id
+                run.agent(child, name=role, role=role)  # it has no name but its id
                 run.spawn(child, agent, call_id, place)
 
     def _add_result(self, agent: str, call_id: str, call: dict[str, Any], time: float, place: steps.Place) -> None:
-        """Add the result of a call that is over; its time is that of the end."""
-        responses = (object_field(part.get("functionResponse"), "response") for part in objects(call.get("result")))
-        response = next(filter(None, responses), {})
+        """Add the result of a call that has ended."""
+        response: dict[str, Any] = {}
+        for part in objects(call.get("result")):
+            response = object_field(part.get("functionResponse"), "response")
+            if response:
+                break
         content = response.get("output", response.get("error"))
         status = steps.outcome(text_field(call, "status"))
         error = "tool_error" if status is Status.ERROR else ""
-        ending = _ENDING.match(content) if type(content) is str else None
-        if ending is not None and ending[1] != "GOAL":
-            status, error = Status.ERROR, masked(ending[1].lower())
+        subagent_end = _SUBAGENT_END.match(content) if type(content) is str else None
+        if subagent_end is not None and subagent_end[1] != "GOAL":
+            status, error = Status.ERROR, masked(subagent_end[1].lower())
         self._run.result(agent, call_id, max(moment(call.get("timestamp")), time), place, content, status, error)
 
 
 def _usage(tokens: dict[str, Any]) -> tuple[tuple[Any, ...], bool]:
-    """Return the usage of a message, and whether its output excludes reasoning, as its total shows.
+    """Return the usage of a message for `Run.spend`, and True if its output excludes reasoning.
 
-    The input excludes what tools added to the prompt.
+    The total tells if it does: else it is the sum of input and output. The tokens that tools added to the prompt are
+    added to the input, which excludes them.
     """
-    prompt, written, thought, added = map(tokens.get, ("input", "output", "thoughts", "tool"))
-    asked, said = count(prompt), count(written)
-    if asked is not None and added:
-        prompt = asked = asked + (count(added) or 0)
-    is_apart = asked is not None and said is not None and count(tokens.get("total")) != asked + said
-    return (prompt, written, tokens.get("cached"), None, thought), is_apart
+    stated_input, stated_output = tokens.get("input"), tokens.get("output")
+    input_tokens, output_tokens = count(stated_input), count(stated_output)
+    if input_tokens is not None and tokens.get("tool"):
+        stated_input = input_tokens = input_tokens + (count(tokens["tool"]) or 0)
+    is_apart = False
+    if input_tokens is not None and output_tokens is not None:
+        is_apart = count(tokens.get("total")) != input_tokens + output_tokens
+    return (stated_input, stated_output, tokens.get("cached"), None, tokens.get("thoughts")), is_apart
+
+
+def _document_rows(file: logs.LogFile, report: ImportReport) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the messages of a document, each with its line."""
+    members = logs.document(file).members()
+    if "messages" in members:
+        for part in members["messages"].elements():
+            report.records_read += 1
+            yield part.line, mapping(part.value())
