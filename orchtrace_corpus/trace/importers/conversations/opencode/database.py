@@ -1,6 +1,6 @@
-"""The database of OpenCode, which is never written to, nor is a file made beside it.
+"""Read the database of OpenCode, without writing to it or to its folder.
 
-Where rows are still in its write-ahead log, both are copied to a folder of our own.
+If rows are still in its write-ahead log, SQLite would write: then both are copied to a temporary folder.
 """
 
 import os
@@ -17,22 +17,22 @@ from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.values import string
 
 _JOURNALS = ("-wal", "-journal")
-_TABLES = frozenset(("session", "message", "part"))
+_TABLES = frozenset(("session", "message", "part"))  # that are read
 _COLUMNS = frozenset(
     ("id", "parent_id", "agent", "version", "time_created", "directory", "session_id", "message_id", "data")
 )
 _HINT = "OpenCode keeps its sessions in tables: name the database that it wrote."
-_MOST_COPIES = 5
-_MOST_ROWS = 20
+_MAX_COPIES = 5
+_ROWS_AT_A_TIME = 20
 
 
 @contextmanager
-def _opened(file: LogFile) -> Iterator[sqlite3.Connection]:
-    """Yield a database that is read only; with rows in its write-ahead log, a copy of both."""
+def _open_read_only(file: LogFile) -> Iterator[sqlite3.Connection]:
+    """Open a database for reading only; with rows in its write-ahead log, open a copy."""
     with ExitStack() as stack:
-        path = _copied(file.path, stack) if _written(file.path) else os.path.abspath(file.path)
-        is_copy = path != os.path.abspath(file.path)
-        options = "" if is_copy else "?mode=ro&immutable=1"
+        path, options = os.path.abspath(file.path), "?mode=ro&immutable=1"
+        if _used_journals(file.path):
+            path, options = _copy(file.path, stack), ""
         database = sqlite3.connect(f"file:{quote(os.fsencode(path))}{options}", uri=True)
         stack.callback(database.close)
         database.execute("PRAGMA trusted_schema = OFF")
@@ -42,59 +42,63 @@ def _opened(file: LogFile) -> Iterator[sqlite3.Connection]:
 
 
 def _authorize(action: int, _name: str | None, _detail: str | None, _schema: str | None, inner: str | None) -> int:
-    """Allow what reads tables: no view, whatever its name is in the schema, and no recursive query."""
+    """Deny access from inside a view or trigger (`inner` is its name) and recursive queries: they may never end."""
     if inner is not None or action == sqlite3.SQLITE_RECURSIVE:
         return sqlite3.SQLITE_DENY
     return sqlite3.SQLITE_OK
 
 
-def _written(path: str) -> list[str]:
-    """Return the journals beside a database that hold something."""
-    return [path + ending for ending in _JOURNALS if os.path.exists(path + ending) and os.path.getsize(path + ending)]
+def _used_journals(path: str) -> list[str]:
+    """Return the paths of the journals of a database that are not empty."""
+    journals = [path + suffix for suffix in _JOURNALS]
+    return [journal for journal in journals if os.path.exists(journal) and os.path.getsize(journal)]
 
 
-def _copied(path: str, stack: ExitStack) -> str:
-    """Return a copy of a database with its journals, all of one moment as far as can be seen; gone with the stack."""
+def _copy(path: str, stack: ExitStack) -> str:
+    """Copy a database and its journals, again if they change meanwhile; the stack removes the copy."""
     import shutil
     from tempfile import TemporaryDirectory
 
     folder = stack.enter_context(TemporaryDirectory(prefix="orchtrace-"))
     target = os.path.join(folder, "copy.db")
 
-    def state() -> list[tuple[str, int, int]]:
-        states = ((name, os.stat(name)) for name in (path, *_written(path)))
-        return [(name[len(path) :], status.st_size, status.st_mtime_ns) for name, status in states]
+    def states() -> list[tuple[str, int, int]]:
+        """Return the suffix, the size and the time of change of each file."""
+        statuses = [(name, os.stat(name)) for name in (path, *_used_journals(path))]
+        return [(name[len(path) :], status.st_size, status.st_mtime_ns) for name, status in statuses]
 
-    for _ in range(_MOST_COPIES):
-        before = state()
-        for ending, _, _ in reversed(before):  # journals first: what they hold may be moved to the database meanwhile
-            shutil.copyfile(path + ending, target + ending)
-        if state() == before:
+    for _ in range(_MAX_COPIES):
+        states_before = states()
+        for suffix, _, _ in reversed(
+            states_before
+        ):  # journals first: meanwhile, OpenCode may move rows to the database
+            shutil.copyfile(path + suffix, target + suffix)
+        if states() == states_before:
             break
     return target
 
 
-def _sound(rows: Callable[[], Any], file: LogFile) -> Any:
-    """Return what a database answers."""
+def _guard(query: Callable[[], Any], file: LogFile) -> Any:
+    """Return the result of a query; raise DataFileError if the database cannot be read."""
     try:
-        return rows()
+        return query()
     except (sqlite3.Error, OSError, ValueError, OverflowError) as error:
-        why = printable(str(error), limit=200)
-        raise DataFileError(f"cannot read the database {quote_path(file.path)}: {why}") from error
+        reason = printable(str(error), limit=200)
+        raise DataFileError(f"cannot read the database {quote_path(file.path)}: {reason}") from error
 
 
 class Database:
-    """A database of OpenCode, read session by session; a context manager."""
+    """A database of OpenCode, opened as a context manager and read session by session."""
 
     def __init__(self, file: LogFile) -> None:
         self._file = file
         self._stack = ExitStack()
 
     def __enter__(self) -> "Database":
-        self._database = _sound(lambda: self._stack.enter_context(_opened(self._file)), self._file)
+        self._database = _guard(lambda: self._stack.enter_context(_open_read_only(self._file)), self._file)
         try:
-            self._refuse_views()
-            self._indexed = {table: self._index(table) for table in ("message", "part")}
+            self._check_schema()
+            self._conditions = {table: self._condition(table) for table in ("message", "part")}
         except BaseException:
             self._stack.close()
             raise
@@ -103,8 +107,8 @@ class Database:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def _refuse_views(self) -> None:
-        """See that what is read are tables and stored columns: what is computed may never end."""
+    def _check_schema(self) -> None:
+        """Raise DataFileError unless all tables are plain and all columns stored: computing others may never end."""
         for name, sql in self._rows("SELECT name, sql FROM sqlite_master"):
             statement = string(sql).upper()
             if string(name).lower() not in _TABLES or statement.startswith("CREATE TABLE"):
@@ -114,15 +118,15 @@ class Database:
             raise DataFileError(message, _HINT)
         for table in sorted(_TABLES):
             for column in self._rows(f"PRAGMA table_xinfo({table})"):
-                name, hidden = string(column[1]).lower(), column[6]
-                if hidden and name in _COLUMNS:
+                name, is_hidden = string(column[1]).lower(), column[6]
+                if is_hidden and name in _COLUMNS:
                     message = f"cannot read the database {quote_path(self._file.path)}: {table}.{name} is computed"
                     raise DataFileError(message, _HINT)
 
-    def _index(self, table: str) -> str:
-        """Return the condition that selects the rows of a session, by an index of our own where the database has none.
+    def _condition(self, table: str) -> str:
+        """Return the condition that selects the rows of a session by an index: the database's, else a temporary one.
 
-        Without one, each session would read the whole table, and many sessions would never end.
+        Without an index, each session would read the whole table, which takes too long for many sessions.
         """
         for index in self._rows(f"PRAGMA index_list({table})"):
             columns = self._rows("SELECT name FROM pragma_index_info(?) ORDER BY seqno", index[1])
@@ -138,17 +142,18 @@ class Database:
         return f"rowid IN (SELECT number FROM temp.rows_of_{table} WHERE session_id = ?)"
 
     def _rows(self, query: str, *values: Any) -> Iterator[Sequence[Any]]:
-        cursor = _sound(lambda: self._database.execute(query, values), self._file)
-        while rows := _sound(lambda: cursor.fetchmany(_MOST_ROWS), self._file):
+        """Yield the rows of a query; the values replace its question marks."""
+        cursor = _guard(lambda: self._database.execute(query, values), self._file)
+        while rows := _guard(lambda: cursor.fetchmany(_ROWS_AT_A_TIME), self._file):
             yield from rows
 
     def sessions(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield the id of each session, that of the one above it, its agent and its version, the first first."""
-        names = [string(row[1]) for row in self._rows("PRAGMA table_info(session)")]
-        agent = "agent" if "agent" in names else "''"
-        for row in self._rows(f"SELECT id, parent_id, {agent}, version FROM session ORDER BY time_created, id"):
-            name, above, role, version = map(string, row)
-            yield name, above, role, version
+        """Yield the id, the parent, the agent and the version of each session, in the order of their creation."""
+        columns = [string(row[1]) for row in self._rows("PRAGMA table_info(session)")]
+        agent_column = "agent" if "agent" in columns else "''"  # earlier versions have no such column
+        for row in self._rows(f"SELECT id, parent_id, {agent_column}, version FROM session ORDER BY time_created, id"):
+            session_id, parent, agent, version = map(string, row)
+            yield session_id, parent, agent, version
 
     def folders(self) -> dict[str, str]:
         """Return the folder in which each session ran, by the session's id."""
@@ -157,11 +162,12 @@ class Database:
     def records(self, session: str) -> Iterator[tuple[str, int, str, str, bytes | None]]:
         """Yield the messages of a session, then their parts.
 
-        Each is the name of its table, its row, its id, that of its message, and its JSON; None where that is too long.
+        Each is the name of its table, the number of its row, its id, the id of its message, and its JSON, which is None
+        if it is too long.
         """
-        most = budget.MAX_LINE_BYTES
-        data = f"CASE WHEN length(CAST(data AS BLOB)) > {most} THEN NULL ELSE CAST(data AS BLOB) END"
-        for table, above in (("message", "id"), ("part", "message_id")):
-            query = f"SELECT rowid, id, {above}, {data} FROM {table} WHERE {self._indexed[table]}"
-            for row_id, own, message, text in self._rows(query, session):
-                yield table, row_id, string(own), string(message), text
+        limit = budget.MAX_LINE_BYTES
+        data = f"CASE WHEN length(CAST(data AS BLOB)) > {limit} THEN NULL ELSE CAST(data AS BLOB) END"
+        for table, message_column in (("message", "id"), ("part", "message_id")):
+            query = f"SELECT rowid, id, {message_column}, {data} FROM {table} WHERE {self._conditions[table]}"
+            for row_number, record_id, message_id, json in self._rows(query, session):
+                yield table, row_number, string(record_id), string(message_id), json
