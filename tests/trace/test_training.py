@@ -15,7 +15,7 @@ from orchtrace_corpus.base.errors import CommandUseError, DataFileError
 from orchtrace_corpus.trace.credit.methods import group_relative_advantages
 from orchtrace_corpus.trace.credit.stopping import estimate_gradients, stopping_biases
 from orchtrace_corpus.trace.exporters.trainers import Shape, as_agent_lightning, as_skyrl, as_verl, text
-from orchtrace_corpus.trace.exporters.training import Division, Payment, TokenFiles, Trajectory, trajectories
+from orchtrace_corpus.trace.exporters.training import Division, RunReward, TokenFiles, Trajectory, trajectories
 from orchtrace_corpus.trace.measures.measure import steps
 from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus
@@ -50,8 +50,8 @@ def exported(
 ) -> list[Trajectory]:
     """Runs as training data, paid what they state unless something else is said."""
     views = [TraceView(trace(one)) for one in given]
-    payments = [paid.get(v.trace.trace_id, Payment(v.trace.rewards.get("team", 0.0))) for v in views]
-    return trajectories(views, division, payments, TokenFiles(str(folder)))
+    rewards = [paid.get(v.trace.trace_id, RunReward(v.trace.rewards.get("team", 0.0))) for v in views]
+    return trajectories(views, division, rewards, TokenFiles(str(folder)))
 
 
 def test_turns_have_their_share_of_the_reward_and_their_tokens(tmp_path: Path) -> None:
@@ -76,11 +76,11 @@ def test_the_rewards_of_turns_sum_up_to_those_of_agents_and_of_the_run(division:
     events = view.trace.events
     paid = data.draw(st.dictionaries(st.integers(0, len(events) - 1), st.floats(-2, 2)))
     of_agents = data.draw(st.dictionaries(st.sampled_from([one.agent for one in events]), st.floats(-2, 2)))
-    payment_of_run = Payment(data.draw(st.floats(-5, 5)), paid, of_agents)
-    total = payment_of_run.total
+    run_reward = RunReward(data.draw(st.floats(-5, 5)), paid, of_agents)
+    total = run_reward.total
     assume(steps(view.trace))
     try:
-        (found,) = trajectories([view], division, [payment_of_run], TokenFiles(""))
+        (found,) = trajectories([view], division, [run_reward], TokenFiles(""))
     except CommandUseError:
         assume(False)  # nothing that led to the result belongs to a turn
 
@@ -97,7 +97,7 @@ def test_every_example_is_training_data_whose_rewards_sum_up(path: Path) -> None
     document = json.loads(path.read_text(encoding="utf-8"))
     reward = next(iter(document["rewards"].values()), 0.5)
     view = TraceView(trace(document))
-    (found,) = trajectories([view], Division.TURN, [Payment(reward)], TokenFiles(""))
+    (found,) = trajectories([view], Division.TURN, [RunReward(reward)], TokenFiles(""))
 
     assert fsum(turn.reward for turn in found.turns) == pytest.approx(reward)
 
@@ -112,7 +112,7 @@ def test_the_reward_of_an_agent_is_at_its_last_turn_and_that_of_the_team_at_the_
 
 def test_what_is_paid_for_an_event_goes_to_the_turn_that_led_to_it() -> None:
     back = next(n for n, one in enumerate(run()["events"]) if one["id"] == "back")
-    (found,) = exported([run()], Division.TEAM, r1=Payment(1.5, {back: 0.5}))
+    (found,) = exported([run()], Division.TEAM, r1=RunReward(1.5, {back: 0.5}))
 
     assert [turn.reward for turn in found.turns] == [0, 0.5, 1.5]
 

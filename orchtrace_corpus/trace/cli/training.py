@@ -12,10 +12,10 @@ from orchtrace_corpus.trace.credit.stopping import estimate_gradients, stopping_
 from orchtrace_corpus.trace.exporters.trainers import Shape, text
 from orchtrace_corpus.trace.exporters.training import (
     Division,
-    Payment,
+    RunReward,
     TokenFiles,
     Trajectory,
-    payment,
+    divide_reward,
     trajectories,
     without_tokens,
 )
@@ -53,10 +53,10 @@ def export(
         files[name] = view.file
     if spec:
         design = load(spec)
-        payments = [payment(view, compute(view, design)) for view in views]
+        rewards = [divide_reward(view, compute(view, design)) for view in views]
     else:
-        payments = [Payment(stated_reward(view.trace, Choices(channel))) for view in views]
-    runs = trajectories(views, division, payments, TokenFiles(folder))
+        rewards = [RunReward(stated_reward(view.trace, Choices(channel))) for view in views]
+    runs = trajectories(views, division, rewards, TokenFiles(folder))
     turns = pluralize(sum(len(run.turns) for run in runs), "turn")
     if missing := without_tokens(runs):
         trace_id, event = missing[0]

@@ -1,10 +1,9 @@
 """Export a trace as an ATIF trajectory (version 1.7), with the trajectories of sub-agents embedded.
 
-ATIF is Harbor's Agent Trajectory Interchange Format (RFC 0001). An answer of a model is a step that holds the tool
-calls the answer led to and their results. Every other event becomes a step of its own. The fields of an event that
-ATIF has no field for are kept in `extra`, from which `importers.atif` restores the trace. The validators of Harbor,
-NVIDIA and the package `atif` accept the document: each result is in the step of its call, and each field that one of
-the validators requires is present.
+ATIF is Harbor's Agent Trajectory Interchange Format (RFC 0001). An answer of a model becomes a step with the tool calls
+that it led to and their results. Every other event becomes a step of its own. `extra` keeps the fields of an event for
+which ATIF has none, so that `importers.atif` can restore the trace. The validators of Harbor, NVIDIA and the package
+`atif` accept the document: each result is in the step of its call, and all fields that one of them requires are there.
 """
 
 from collections import Counter
@@ -31,7 +30,7 @@ _NATIVE_TYPES = frozenset((*_ANSWERS, *_CALLS, "tool_result", "human_interventio
 """The event types that ATIF can express."""
 _HASH = "sha256:"
 _MAX_DEPTH = 40
-"""Deepest nesting: agents below it are embedded in the root, because JSON readers limit depth."""
+"""The most levels of embedded agents. JSON readers limit depth, so deeper agents are embedded in the root."""
 _STATUSES = {"ok": "completed", "error": "error", "cancelled": "cancelled"}
 
 Object = dict[str, Any]
@@ -55,13 +54,14 @@ def as_atif(trace: Mapping[str, Any]) -> Object:
 
 def losses(trace: Mapping[str, Any]) -> list[str]:
     """Return the kinds of content that ATIF has no field for; they are kept in `extra` only."""
-    lost = []
+    lost: list[str] = []
     unsupported = Counter(event["type"] for event in trace["events"] if event["type"] not in _NATIVE_TYPES)
     if unsupported:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(unsupported.items()))
         lost.append(f"{sum(unsupported.values()):,} of {len(trace['events']):,} events ({kinds})")
     if trace["edges"]:
-        lost.append(f"{len(trace['edges']):,} {'edge' if len(trace['edges']) == 1 else 'edges'}")
+        noun = "edge" if len(trace["edges"]) == 1 else "edges"
+        lost.append(f"{len(trace['edges']):,} {noun}")
     fields = [name for name in ("rewards", "metrics", "baseline", "run", "reasons", "topology") if trace.get(name)]
     if fields:
         lost.append(f"fields of the trace: {', '.join(fields)}")
@@ -93,16 +93,18 @@ class _Export:
         self._trace = trace
         self._declared = {agent["id"]: agent for agent in trace.get("agents", ())}
         clock = trace.get("clock", {})
-        epoch = instant(clock.get("epoch"))
-        self._scale = SECONDS[Unit(clock.get("unit", "s"))]
-        self._epoch = epoch if clock.get("unit") != Unit.STEP else None
+        self._scale = SECONDS[Unit(clock.get("unit", "s"))]  # seconds in a unit of the trace's times
+        # when the trace's time 0 was, in seconds since 1970; None if unknown, or if times are counts of steps
+        self._epoch = instant(clock.get("epoch")) if clock.get("unit") != Unit.STEP else None
         self._people = {name for name, agent in self._declared.items() if agent.get("kind") == "human"}
-        self._agents: dict[str, _Agent] = {}
-        self._answers: dict[str, tuple[_Agent, Object]] = {}  # agent and step by event id
+        self._agents: dict[str, _Agent] = {}  # by name, in the order of their first events
+        self._answers: dict[str, tuple[_Agent, Object]] = {}  # by event id: agent and step of an answer
         self._calls: dict[tuple[str, str], _Call] = {}  # calls without a result, by agent and call id
         self._spawns: dict[tuple[str, str], list[_Call]] = {}  # spawns without a return, by parent and child
-        self._parents: dict[str, str] = {}
-        self._last_cause = {edge["dst"]: edge["src"] for edge in trace["edges"] if edge["type"] == "causal"}
+        self._parents: dict[str, str] = {}  # by name of the agent
+        self._last_cause = {
+            edge["dst"]: edge["src"] for edge in trace["edges"] if edge["type"] == "causal"
+        }  # event ids
 
     def document(self) -> Object:
         """Return the trajectory of the root agent, with all others embedded."""
@@ -114,8 +116,7 @@ class _Export:
         for index, event in sorted(enumerate(self._trace["events"]), key=order):
             self._add(index, event)
         agents = {name: agent for name, agent in self._agents.items() if agent.steps}
-        # agents that nobody spawned come first; the first of them is the root
-        names = sorted(agents, key=lambda name: name in self._parents)
+        names = sorted(agents, key=lambda name: name in self._parents)  # agents without a parent first
         root = agents[names[0]]
         for name in names[1:]:
             parent = agents.get(self._parents.get(name, ""), root)
@@ -126,7 +127,7 @@ class _Export:
         for (_, child), spawns in self._spawns.items():
             if child not in agents:
                 continue
-            for step, call in spawns:  # spawns that never returned
+            for step, call in spawns:  # without a return: an empty result refers to the trajectory
                 reference = [{"trajectory_id": self._id(child)}]
                 result = {"source_call_id": call["tool_call_id"], "content": "", "subagent_trajectory_ref": reference}
                 _append_result(step, result)
@@ -139,39 +140,44 @@ class _Export:
         return document
 
     def _add(self, index: int, event: Mapping[str, Any]) -> None:
-        kind, name = event["type"], event["agent"]
-        if metrics_of(event) and kind not in _CALLS:  # only a step can carry metrics
-            self._add_step(index, event)
-            return
+        """Add an event as a call, as a result of the call that it answers, or else as a step."""
+        kind, agent = event["type"], event["agent"]
         if kind in _CALLS:
             self._add_call(index, event)
             return
+        if metrics_of(event):  # a result cannot have metrics
+            self._add_step(index, event)
+            return
         if kind == "return":
-            spawns = self._spawns.get((event.get("to", ""), name))
+            spawns = self._spawns.get((event.get("to", ""), agent))
             if spawns:
                 result = self._add_result(index, event, event["to"], spawns.pop(0))
-                result["subagent_trajectory_ref"] = [{"trajectory_id": self._id(name)}]
+                result["subagent_trajectory_ref"] = [{"trajectory_id": self._id(agent)}]
                 return
         if kind == "tool_result":
-            call = self._calls.pop((name, event.get("call_id", "")), None)
+            call = self._calls.pop((agent, event.get("call_id", "")), None)
             if call:
-                self._add_result(index, event, name, call)
+                self._add_result(index, event, agent, call)
                 return
         self._add_step(index, event)
 
     def _agent_of(self, event: Mapping[str, Any]) -> _Agent:
         """Return the agent whose trajectory holds an event.
 
-        An event of a person goes to the agent that the person addresses, or else to the first agent seen so far.
+        An event of a person goes to the agent that the person addresses, or else to the first agent so far.
         """
         name = event["agent"]
         if name in self._people or event["type"] == "human_intervention":
-            name = event.get("to") or next(iter(self._agents), name)
+            if event.get("to"):
+                name = event["to"]
+            elif self._agents:
+                name = next(iter(self._agents))
         return self._agents.setdefault(name, _Agent(name))
 
     def _new_step(self, agent: _Agent, event: Mapping[str, Any], source: str) -> Object:
         step: Object = {"step_id": len(agent.steps) + 1, "source": source, "message": ""}
-        if time := self._time(event):
+        time = self._time(event)
+        if time:
             step["timestamp"] = time
         agent.steps.append(step)
         return step
@@ -207,21 +213,22 @@ class _Export:
     def _add_call(self, index: int, event: Mapping[str, Any]) -> None:
         """Add a tool call or a spawn to the step of the answer that led to it."""
         agent = self._agent_of(event)
-        answerer, step = self._answers.get(self._last_cause.get(event["id"], ""), (None, None))
-        if answerer is not agent:
-            step = agent.last_answer
+        step = agent.last_answer
+        cause = self._last_cause.get(event["id"], "")
+        if cause in self._answers and self._answers[cause][0] is agent:
+            step = self._answers[cause][1]
         metrics = metrics_of(event)
         if step is None or metrics:
             step = self._new_step(agent, event, "agent")
             agent.add_metrics(metrics)
-            if metrics:  # the metrics are of this call alone: later calls do not join its step
+            if metrics:  # they are the metrics of this call alone: later calls do not join its step
                 step["metrics"] = metrics
             else:
                 step["llm_call_count"] = 0
                 agent.last_answer = step
         calls = step.setdefault("tool_calls", [])
         call_id = event.get("call_id") or event["id"]
-        if any(call["tool_call_id"] == call_id for call in calls):
+        if any(call["tool_call_id"] == call_id for call in calls):  # ids of a step have to differ
             call_id = f"{call_id}#{event['id']}"
         call = {"tool_call_id": call_id, "function_name": event.get("tool") or event["type"], "arguments": {}}
         calls.append(call)
@@ -239,7 +246,7 @@ class _Export:
         return result
 
     def _add_extra(self, item: Object, index: int, event: Mapping[str, Any], stated: Mapping[str, Any]) -> None:
-        """Keep the fields of an event that an ATIF object does not state, and the times that NVIDIA's tools read."""
+        """Add `extra`: the fields of an event that the item does not state, and the times that NVIDIA's tools read."""
         extra: Object = {KEY: {"number": index, "event": unstated_fields(event, stated)}}
         if self._epoch is not None and event.get("t_end") is not None:
             extra["invocation"] = {
@@ -255,9 +262,9 @@ class _Export:
         """Return the end of an event as ISO 8601; empty if the trace has no time of day."""
         if self._epoch is None:
             return ""
-        t = event["t"] if event.get("t_end") is None else event["t_end"]
+        end = event["t"] if event.get("t_end") is None else event["t_end"]
         try:
-            moment = datetime.fromtimestamp(self._epoch + t * self._scale, UTC)
+            moment = datetime.fromtimestamp(self._epoch + end * self._scale, UTC)
         except (OverflowError, ValueError, OSError):
             return ""
         return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
@@ -267,7 +274,7 @@ class _Export:
         return f"{self._trace['trace_id']}/{agent}"
 
     def _with_ancestors(self, name: str) -> list[str]:
-        """Return an agent and the agents above it, as far as `_MAX_DEPTH` needs them."""
+        """Return an agent and its ancestors, nearest first; at most one more than `_MAX_DEPTH`."""
         chain = [name]
         parent = self._parents.get(name, "")
         while parent and parent not in chain and len(chain) <= _MAX_DEPTH:

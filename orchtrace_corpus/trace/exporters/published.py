@@ -18,16 +18,15 @@ EVENT_FIELDS = ("id", "t", "type", "agent", "role", "from", "to", "tool", "conte
 """The fields of an event that the published schema names."""
 
 _MAX_LISTED = 12
-_ADDED_TYPES = frozenset({"stop", "inference"})
+_ADDED_TYPES = frozenset({"stop", "inference"})  # event types that the published schema does not have
 
 
 def publish(trace: Mapping[str, Any]) -> dict[str, Any]:
     """Return a trace with the published fields only.
 
-    Events of types that the published schema does not have are removed; edges over them are replaced by edges between
-    the events that remain (`bridge`). Null figures are removed, except for two totals that the schema requires. Times
-    are converted to seconds, the only unit of the published schema; the times of a trace that counts steps stay as
-    they are.
+    Events of types that the published schema does not have are removed; `bridge` connects the remaining events. Null
+    costs and metrics are removed, except for two totals that the schema requires. Times are converted to seconds, the
+    only unit of the published schema, unless they are counts of steps.
 
     Args:
         trace: A valid trace as read by `json.loads`.
@@ -59,27 +58,32 @@ def publish(trace: Mapping[str, Any]) -> dict[str, Any]:
 
 def losses(trace: Mapping[str, Any], published: Mapping[str, Any]) -> list[str]:
     """Return the kinds of content of a trace that the result of `publish` does not have, each with its amount."""
-    lost = []
+    lost: list[str] = []
     kept_ids = {event["id"] for event in published["events"]}
     removed = [event for event in trace["events"] if event["id"] not in kept_ids]
     if removed:
         types = Counter(event["type"] for event in removed)
         lost.append(f"{len(removed):,} of {len(trace['events']):,} events ({_list_counts(types)})")
-    before = {(edge["src"], edge["dst"], edge["type"]) for edge in trace["edges"]}
-    after = {(edge["src"], edge["dst"], edge["type"]) for edge in published["edges"]}
-    if before != after:
-        bridges = f", {len(after - before):,} put in to bridge what is left out" if after - before else ""
-        lost.append(f"{len(before - after):,} of {len(before):,} edges{bridges}")
+    edges_before = {(edge["src"], edge["dst"], edge["type"]) for edge in trace["edges"]}
+    edges_after = {(edge["src"], edge["dst"], edge["type"]) for edge in published["edges"]}
+    if edges_before != edges_after:
+        loss = f"{len(edges_before - edges_after):,} of {len(edges_before):,} edges"
+        bridges = edges_after - edges_before
+        if bridges:
+            loss += f", {len(bridges):,} put in to bridge what is left out"
+        lost.append(loss)
     fields = [name for name in trace if name not in published]
     if fields:
         lost.append(f"fields of the trace: {_list_names(fields)}")
-    names = chain.from_iterable(event for event in trace["events"] if event["id"] in kept_ids)
-    event_fields = Counter(name for name in names if name not in EVENT_FIELDS)
+    event_fields = Counter[str]()
+    for event in trace["events"]:
+        if event["id"] in kept_ids:
+            event_fields.update(name for name in event if name not in EVENT_FIELDS)
     if event_fields:
         lost.append(f"fields of the events kept: {_list_counts(event_fields)}")
-    nulls = [
-        f"{part}.{name}" for part in ("costs", "metrics") for name in trace.get(part, {}) if name not in published[part]
-    ]
+    nulls: list[str] = []
+    for part in ("costs", "metrics"):
+        nulls += [f"{part}.{name}" for name in trace.get(part, {}) if name not in published[part]]
     if nulls:
         lost.append(f"figures that are null: {_list_names(nulls)}")
     return lost
@@ -100,13 +104,13 @@ def _list_names(names: Sequence[str]) -> str:
 def bridge(edges: Sequence[Mapping[str, str]], kept: Collection[str]) -> list[dict[str, str]]:
     """Return the edges between kept events, and bridges over removed events, so that dependencies are preserved.
 
-    A bridge joins two kept events that a path over removed events alone connects. It has the type of the last edge of
-    that path. Each edge and bridge is listed once.
+    A bridge connects two kept events if a path from one to the other passes removed events only. It has the type of the
+    last edge of that path. Each edge and bridge is listed once.
 
-    A bridge is omitted if other edges and bridges connect its ends, as far as a tree shows it in which the parent of
-    each event is the last event it depends on. Omitting every redundant bridge would be a transitive reduction, which
-    takes as long as a transitive closure (A. V. Aho, M. R. Garey and J. D. Ullman, "The transitive reduction of a
-    directed graph", SIAM Journal on Computing 1, 1972).
+    A bridge is redundant if other edges and bridges connect its ends. Most redundant bridges are omitted: those that a
+    tree shows in which the parent of each event is the last event that it depends on. To omit all would be a transitive
+    reduction, which takes as long as a transitive closure (A. V. Aho, M. R. Garey and J. D. Ullman, "The transitive
+    reduction of a directed graph", SIAM Journal on Computing 1, 1972).
 
     Args:
         edges: The edges of a trace, without a cycle.
@@ -131,9 +135,9 @@ def bridge(edges: Sequence[Mapping[str, str]], kept: Collection[str]) -> list[di
 
 
 class _RemovedPaths:
-    """The paths to each event that start at a kept event and pass removed events only.
+    """For each event, the paths to it that start at a kept event and pass removed events only.
 
-    `sources` has the sources of each event, without ancestors of another source in the tree.
+    `sources` has, by event, the sources of the edges to it. Ancestors of another source in the tree are left out.
     """
 
     def __init__(self, edges: Sequence[Mapping[str, str]], kept: Collection[str]) -> None:
@@ -141,22 +145,22 @@ class _RemovedPaths:
         for edge in edges:
             sources.setdefault(edge["dst"], {})[edge["src"]] = None
         ordered = list(TopologicalSorter(sources).static_order())
-        positions = {name: position for position, name in enumerate(ordered)}
+        positions = {event_id: position for position, event_id in enumerate(ordered)}
         self._kept = kept
-        self._tree = Lineage({name: max(names, key=positions.__getitem__) for name, names in sources.items()})
-        self.sources = {name: dict.fromkeys(self._tree.lowest(names)) for name, names in sources.items()}
+        self._tree = Lineage({event_id: max(ids, key=positions.__getitem__) for event_id, ids in sources.items()})
+        self.sources = {event_id: dict.fromkeys(self._tree.lowest(ids)) for event_id, ids in sources.items()}
         self._cached_starts: dict[str, list[str]] = {}
-        uses = Counter(chain.from_iterable(self.sources.values()))
-        for name in ordered:
-            if uses[name] > 1 and name not in kept:  # several paths share it: compute its starts once
-                self._cached_starts[name] = self.starts(name)
+        use_counts = Counter(chain.from_iterable(self.sources.values()))
+        for event_id in ordered:
+            if use_counts[event_id] > 1 and event_id not in kept:  # several paths pass it: find its starts once
+                self._cached_starts[event_id] = self.starts(event_id)
 
-    def starts(self, name: str) -> list[str]:
+    def starts(self, event_id: str) -> list[str]:
         """Return the kept events at which the paths to an event start, without ancestors of another start."""
-        if name in self._cached_starts:
-            return self._cached_starts[name]
+        if event_id in self._cached_starts:
+            return self._cached_starts[event_id]
         starts: dict[str, None] = {}
-        waiting = list(self.sources.get(name, ()))
+        waiting = list(self.sources.get(event_id, ()))
         while waiting:
             source = waiting.pop()
             if source in self._kept:

@@ -13,8 +13,8 @@ from typing import Any
 from orchtrace_corpus.trace.exporters.training import Trajectory, Turn
 
 Object = dict[str, Any]
-_CALL, _REWARD = "openai.chat.completion", "agentlightning.annotation"
-"""Names of spans by which agent-lightning's adapter finds model calls and rewards."""
+_CALL_SPAN, _REWARD_SPAN = "openai.chat.completion", "agentlightning.annotation"
+"""The names by which agent-lightning's adapter finds the spans of model calls and rewards."""
 
 
 class Shape(StrEnum):
@@ -28,8 +28,8 @@ class Shape(StrEnum):
 def as_verl(runs: Sequence[Trajectory]) -> Iterator[Object]:
     """Yield each turn as an `AgentLoopOutput` of verl 0.9, with its ids and rewards in `extra_fields`.
 
-    verl stores the outputs of a rollout under `{uid}_{session_id}_{index}`; these three are among the extra fields.
-    `turn_scores` is the field to which verl's own tool agent writes the rewards of turns.
+    `uid`, `session_id` and `index` are the three parts of the name under which verl stores an output. `turn_scores` is
+    the field to which verl's own tool agent writes the rewards of turns.
     """
     for run in runs:
         for index, turn in enumerate(run.turns):
@@ -60,7 +60,9 @@ def as_skyrl(runs: Sequence[Trajectory]) -> Object:
     turns = [(run, turn) for run in runs for turn in run.turns]
     has_tokens = all(turn.tokens.response for _, turn in turns)
     has_logprobs = all(turn.tokens.logprobs for _, turn in turns)
-    is_last = [index == len(run.turns) - 1 for run in runs for index in range(len(run.turns))]
+    is_last: list[bool] = []
+    for run in runs:
+        is_last += [turn is run.turns[-1] for turn in run.turns]
     sizes = [len(turn.tokens.response) for _, turn in turns]
     rewards: list[Any] = [turn.reward for _, turn in turns]
     if has_tokens:
@@ -86,16 +88,16 @@ def as_skyrl(runs: Sequence[Trajectory]) -> Object:
 def as_agent_lightning(runs: Sequence[Trajectory]) -> Iterator[Object]:
     """Yield the spans of each run for agent-lightning 0.3: the run, its agents, then each model call and its reward.
 
-    The first dimension of a reward is the reward of the turn; those of the agent and of the run follow. Times are
-    positions in the run, not seconds, so that the adapter pairs each reward with its call even if calls overlap. The
-    times of the trace are attributes.
+    A reward has three dimensions: the rewards of the turn, of its agent and of the run. The times of spans are indices
+    in the run, not seconds, so that the adapter pairs each reward with its call even if calls overlap. The times of the
+    trace are among the attributes.
     """
     for run in runs:
         turns_by_agent: dict[str, list[int]] = {}
         for index, turn in enumerate(run.turns):
             turns_by_agent.setdefault(turn.event.agent, []).append(index)
         sequence = count(1)
-        run_id = _span_id(run, "run", "")
+        run_id = _span_id(run, "run", key="")
         yield _span(
             run,
             sequence_id=next(sequence),
@@ -123,9 +125,9 @@ def as_agent_lightning(runs: Sequence[Trajectory]) -> Iterator[Object]:
             yield _span(
                 run,
                 sequence_id=next(sequence),
-                span_id=_span_id(run, _CALL, event.id),
+                span_id=_span_id(run, _CALL_SPAN, event.id),
                 parent_id=agent_id,
-                name=_CALL,
+                name=_CALL_SPAN,
                 start=2 * index,
                 end=2 * index + 1,
                 attributes=_call_attributes(turn),
@@ -133,9 +135,9 @@ def as_agent_lightning(runs: Sequence[Trajectory]) -> Iterator[Object]:
             yield _span(
                 run,
                 sequence_id=next(sequence),
-                span_id=_span_id(run, _REWARD, event.id),
+                span_id=_span_id(run, _REWARD_SPAN, event.id),
                 parent_id=agent_id,
-                name=_REWARD,
+                name=_REWARD_SPAN,
                 start=2 * index + 1,
                 end=2 * index + 1,
                 attributes=_reward_attributes(run, turn),
@@ -143,7 +145,7 @@ def as_agent_lightning(runs: Sequence[Trajectory]) -> Iterator[Object]:
 
 
 def _span_id(run: Trajectory, kind: str, key: str) -> str:
-    """Return the id of a span; the key is unique among the spans of its kind in the run."""
+    """Return the id of a span, given a key that is unique among the spans of its kind in the run."""
     return _hex(f"{run.trace_id} {kind} {key}", 16)
 
 
@@ -211,6 +213,7 @@ def _reward_attributes(run: Trajectory, turn: Turn) -> Object:
 
 
 def _hex(name: str, digits: int) -> str:
+    """Return so many hexadecimal digits of the hash of a name."""
     return hashlib.sha256(name.encode()).hexdigest()[:digits]
 
 

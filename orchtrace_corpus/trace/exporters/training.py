@@ -1,7 +1,8 @@
 """Turn runs into training data for RL: each turn of a run with its reward.
 
-Each run is one trajectory. Its turns are its steps (`measures.steps`) in the order of time. The reward of the run is
-divided among its turns, so the rewards of the turns add up to it. The reward of an agent is the sum over its turns.
+Each run is one trajectory. Its turns are its steps, as `credit.assign.parts` finds them, in the order of time. The
+reward of the run is divided among its turns: their rewards add up to it. The reward of an agent is the sum over its
+turns.
 Runs of one task form a group, with the group-relative advantage of GRPO (arXiv 2402.03300).
 """
 
@@ -97,7 +98,8 @@ class TokenFiles:
 
     def __init__(self, folder: str) -> None:
         self._folder = os.path.realpath(folder or ".")
-        self._path, self._content = "", None
+        self._path = ""  # of the file that was decoded last
+        self._content: Any = None  # of that file
 
     def read(self, event: Event) -> TurnTokens:
         """Return the tokens of an event.
@@ -115,23 +117,25 @@ class TokenFiles:
         return TurnTokens(prompt, response, logprobs)
 
     def _list(self, reference: str, kind: type[int] | type[float]) -> list[Any]:
+        """Return the list of numbers to which a reference points; empty for no reference."""
         if not reference:
             return []
         name, _, pointer = reference.rpartition("#")
         value = self._document(name, reference)
-        for part in pointer.split("/")[1:]:
-            key = part.replace("~1", "/").replace("~0", "~")
+        for token in pointer.split("/")[1:]:
+            key = token.replace("~1", "/").replace("~0", "~")
             try:
                 value = value[int(key)] if isinstance(value, list) else value[key]
             except (LookupError, TypeError, ValueError):
                 raise DataFileError(f"there is nothing at {quote(reference)}, where a trace has its tokens") from None
-        kinds = (int,) if kind is int else (int, float)
-        if not isinstance(value, list) or not all(type(item) in kinds for item in value):
+        item_types = (int,) if kind is int else (int, float)
+        if not isinstance(value, list) or not all(type(item) in item_types for item in value):
             expected = "token ids" if kind is int else "log-probabilities"
             raise DataFileError(f"{quote(reference)} is not a list of {expected}")
         return value
 
     def _document(self, name: str, reference: str) -> Any:
+        """Return the contents of a file in the folder; `reference` is for the message of an error."""
         path = os.path.realpath(os.path.join(self._folder, name))
         if os.path.commonpath((path, self._folder)) != self._folder:
             raise DataFileError(f"{quote(reference)} leads out of the folder {quote_path(self._folder)}")
@@ -147,13 +151,13 @@ class TokenFiles:
         return self._content
 
 
-class Payment(NamedTuple):
-    """The reward of one run, divided into its parts.
+class RunReward(NamedTuple):
+    """The reward of one run, in three parts that add up to it.
 
     Attributes:
         whole: The reward for the run as a whole.
-        events: The rewards of single events, by index in the trace.
-        agents: The rewards of single agents, by name.
+        events: The rewards for single events, by index in the trace.
+        agents: The rewards for single agents, by name.
     """
 
     whole: float
@@ -166,8 +170,8 @@ class Payment(NamedTuple):
         return fsum((self.whole, *self.events.values(), *self.agents.values()))
 
 
-def payment(view: TraceView, reward: "Reward") -> Payment:
-    """Divide a computed reward: each term goes to events if it names events, else to agents, else to the run.
+def divide_reward(view: TraceView, reward: "Reward") -> RunReward:
+    """Return a computed reward in its parts: each term is for events if it names any, else for agents or the run.
 
     Raises:
         CommandUseError: A term has no value in this run; the hint says what to add.
@@ -192,11 +196,11 @@ def payment(view: TraceView, reward: "Reward") -> Payment:
                 events[indices[name]] = events.get(indices[name], 0.0) + amount
             else:
                 agents[name] = agents.get(name, 0.0) + amount
-    return Payment(whole, events, agents)
+    return RunReward(whole, events, agents)
 
 
 def trajectories(
-    views: Sequence[TraceView], division: Division, payments: Sequence[Payment], tokens: TokenFiles
+    views: Sequence[TraceView], division: Division, rewards: Sequence[RunReward], tokens: TokenFiles
 ) -> list[Trajectory]:
     """Return runs as training data, grouped by task.
 
@@ -205,7 +209,7 @@ def trajectories(
         division: The units among which the reward for a run as a whole is divided. Turns and agents get Shapley
             values of the proxy `reach`; the last turn of an agent gets the agent's share. With `team`, the last
             turn of the run gets all of it.
-        payments: The reward of each run, in the order of `views`.
+        rewards: The reward of each run, in the order of `views`.
         tokens: Reads the token ids.
 
     Raises:
@@ -219,27 +223,30 @@ def trajectories(
     for indices in groups.values():
         advantages: dict[int, float] = {}
         if len(indices) > 1:
-            advantages = methods.group_relative_advantages({index: payments[index].total for index in indices})
+            advantages = methods.group_relative_advantages({index: rewards[index].total for index in indices})
         for repetition, index in enumerate(indices):
             trace = views[index].trace
-            turns = _turns(views[index], division, tokens, payments[index])
-            total, advantage = payments[index].total, advantages.get(index)
+            turns = _turns(views[index], division, tokens, rewards[index])
+            total, advantage = rewards[index].total, advantages.get(index)
             runs.append(Trajectory(trace.trace_id, trace.task_id, repetition, total, advantage, turns))
     return runs
 
 
-def _turns(view: TraceView, division: Division, tokens: TokenFiles, payment: Payment) -> tuple[Turn, ...]:
+def _turns(view: TraceView, division: Division, tokens: TokenFiles, reward: RunReward) -> tuple[Turn, ...]:
+    """Return the turns of a run, in the order of time; here, a turn is the index of its event."""
     events, roles = view.trace.events, roles_of(view.trace)
-    steps = {index for indices in parts(view, "turn").values() for index in indices}
+    steps: set[int] = set()
+    for indices in parts(view, "turn").values():
+        steps.update(indices)
     turns = [index for index in view.sequence if index in steps]
     rewards = dict.fromkeys(turns, 0.0)
     turn_by_event = _turn_by_event(view, turns)
-    last_turns = {events[turn].agent: turn for turn in turns}
-    for index, amount in payment.events.items():
+    last_turns = {events[turn].agent: turn for turn in turns}  # by agent
+    for index, amount in reward.events.items():
         rewards[turn_by_event[index]] += amount
-    for name, amount in payment.agents.items():
+    for name, amount in reward.agents.items():
         rewards[last_turns.get(name, turns[-1])] += amount
-    for turn, amount in _divide_among_turns(view, division, payment.whole, turns).items():
+    for turn, amount in _divide_among_turns(view, division, reward.whole, turns).items():
         rewards[turn] += amount
     agent_rewards: dict[str, float] = {}
     for turn in turns:
@@ -258,21 +265,21 @@ def _turns(view: TraceView, division: Division, tokens: TokenFiles, payment: Pay
 
 
 def _turn_by_event(view: TraceView, turns: Sequence[int]) -> dict[int, int]:
-    """Map each event to a turn: the latest of its agent so far, else the agent's first, else the last of the run."""
-    events, steps = view.trace.events, set(turns)
-    latest: dict[str, int] = {}
+    """Map each event to a turn: its agent's latest so far, else the agent's first, else the last of the run."""
+    events, turn_set = view.trace.events, set(turns)
+    latest_turns: dict[str, int] = {}  # by agent; at the start, the agent's first turn
     for turn in reversed(turns):
-        latest[events[turn].agent] = turn
-    turn_by_event = {}
+        latest_turns[events[turn].agent] = turn
+    turn_by_event: dict[int, int] = {}
     for index in view.sequence:
-        if index in steps:
-            latest[events[index].agent] = index
-        turn_by_event[index] = latest.get(events[index].agent, turns[-1])
+        if index in turn_set:
+            latest_turns[events[index].agent] = index
+        turn_by_event[index] = latest_turns.get(events[index].agent, turns[-1])
     return turn_by_event
 
 
 def _divide_among_turns(view: TraceView, division: Division, whole: float, turns: Sequence[int]) -> dict[int, float]:
-    """Divide the reward of the whole run among its turns."""
+    """Return the share of each turn in the reward for the run as a whole."""
     if division is Division.TEAM:
         return {turns[-1]: whole}
     game = Reach(view, parts(view, division), whole)
@@ -280,8 +287,10 @@ def _divide_among_turns(view: TraceView, division: Division, whole: float, turns
         name = quote(view.trace.trace_id)
         hint = "Give the last turn the whole reward: --credit team."
         raise CommandUseError(f"nothing that led to the result of {name} belongs to any {division.value}", hint)
-    events = view.trace.events
-    last_turns = {events[turn].id if division is Division.TURN else events[turn].agent: turn for turn in turns}
+    last_turns: dict[str, int] = {}  # by player: the id of an event, or the name of an agent
+    for turn in turns:
+        event = view.trace.events[turn]
+        last_turns[event.id if division is Division.TURN else event.agent] = turn
     shares = dict.fromkeys(turns, 0.0)
     for player, share in game.shapley().items():
         shares[last_turns.get(player, turns[-1])] += share.credit
