@@ -1,9 +1,9 @@
-"""ATOF: the events of NeMo Relay and the NeMo Agent Toolkit, one on each line: scopes that begin and end, and marks.
+"""ATOF: events of NeMo Relay and the NeMo Agent Toolkit, one on each line.
 
-A scope is an agent, a model's call, a tool, or holds these. Both of its events have its id, the end mostly the output.
-ATOF has no fields for tokens and errors: Relay puts them into the profile and the metadata of the end, other programs
-keep the answer of the service. Shape: docs/reference/atof-event-format of NVIDIA/NeMo-Relay, ATOF 0.1, and the files of
-nemo-relay 0.10.4.
+A scope begins and ends with an event. It is an agent, a model call or a tool, or contains these. Marks are events
+without a scope. ATOF has no fields for tokens and errors. Relay writes them into the profile and the metadata of the
+end of a scope; other programs keep the answer of the service. Shapes: docs/reference/atof-event-format of
+NVIDIA/NeMo-Relay, ATOF 0.1, and the files of nemo-relay 0.10.4.
 """
 
 import re
@@ -28,8 +28,8 @@ from orchtrace_corpus.trace.model.trace import Trace
 _KINDS = {"agent": Kind.AGENT, "llm": Kind.INFERENCE, "guardrail": Kind.GUARDRAIL}
 _KINDS |= dict.fromkeys(("tool", "retriever", "embedder", "reranker"), Kind.TOOL)
 _KINDS |= dict.fromkeys(("custom", "evaluator", "function", "unknown"), Kind.CHAIN)
-_SESSION = ("session_instance_id", "session_id")
-"""The ids of a session, of which each turn may be a root scope of its own."""
+_SESSION_IDS = ("session_instance_id", "session_id")
+"""The members with the id of a session. In some programs, each turn of a session is a root scope."""
 _ROLE = "nemo_relay_scope_role"
 _CALL_IDS = ("tool_call_id", "source_call_id", "delegation_tool_call_id", "parent_tool_call_id")
 """The members by which the scope of a sub-agent names the call that spawned it."""
@@ -37,7 +37,7 @@ _IDS = re.compile(r'"(?:parent_|propagation_root_)?uuid"\s*:\s*"([^"]{1,100})"')
 
 
 class _Event(Struct):
-    """An event; its data are decoded if needed."""
+    """An event. Its data are decoded when they are needed."""
 
     kind: Any = None
     scope_category: Any = None
@@ -54,14 +54,14 @@ class _Event(Struct):
 
 
 class _Scope(Struct):
-    """A scope whose beginning, end or both have been read."""
+    """A scope, of which the beginning, the end or both have been read."""
 
     span: Span
-    root: str = ""  # the outermost scope, if the program names it
-    session: str = ""  # the session, if the metadata name it
-    spawner: str = ""  # the id of the call that spawned an agent, if the metadata name it
-    role: str = ""  # its role in a coding agent's session: `session`, `turn` or `subagent`
-    prompt: str = ""  # a reference to the person's input with which a turn began
+    root: str = ""  # the id of the outermost scope, if the program names it
+    session: str = ""  # the id of the session, if the metadata name it
+    spawner: str = ""  # the id of the call that spawned the agent, if the metadata name it
+    role: str = ""  # its role in the session of a coding agent: `session`, `turn` or `subagent`
+    prompt: str = ""  # a reference to the input of a person with which the turn began
 
 
 def recognises(beginning: Head) -> bool:
@@ -70,18 +70,18 @@ def recognises(beginning: Head) -> bool:
 
 
 def session_keys(reader: LogReader) -> list[str]:
-    """Return the ids of the first scopes in a file, which may be in other files, too."""
+    """Return the ids of the first scopes in a file, because other files may have events of the same scopes."""
     return [reader.file.path, *dict.fromkeys(_IDS.findall(reader.head().text))]
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the files."""
     collector = SpanCollector(files, privacy)
-    reading = _ScopeReader(collector, privacy)
+    reader = _ScopeReader(collector, privacy)
     for file in files:
         for line, event in rows(file, collector.report, _Event):
-            reading.take(event, file.name, line)
-    reading.gather()
+            reader.take(event, file.name, line)
+    reader.add_spans()
     yield from collector.traces("atof", "nemo-relay")
 
 
@@ -90,42 +90,42 @@ class _ScopeReader:
 
     def __init__(self, collector: SpanCollector, privacy: Privacy) -> None:
         self._collector, self._privacy = collector, privacy
-        self._scopes: dict[str, _Scope] = {}
+        self._scopes: dict[str, _Scope] = {}  # by id, in the order of their ends
         self._version = ""
 
     def take(self, event: _Event, file: str, line: int) -> None:
-        """Read an event; a second beginning or end of a scope is a copy."""
-        report, name = self._collector.report, string(event.uuid)
+        """Read an event. A second beginning or end of a scope is a copy."""
+        report, scope_id = self._collector.report, string(event.uuid)
         self._version = self._version or string(event.atof_version)
         if event.kind == "mark":
             report.skip(masked(f"mark {string(event.name)}"[:80]))
             return
-        if event.kind != "scope" or event.scope_category not in ("start", "end") or not name:
+        if event.kind != "scope" or event.scope_category not in ("start", "end") or not scope_id:
             report.drop(Drop.NO_SPAN, file, line)
             return
-        scope = self._scopes.get(name)
-        time = instant(event.timestamp, 1_000_000)
+        scope = self._scopes.get(scope_id)
+        time = instant(event.timestamp, per_second=1_000_000)
         is_start = event.scope_category == "start"
         if scope is None:
-            scope = self._scopes[name] = _Scope(_span(event, file, line))
+            scope = self._scopes[scope_id] = _Scope(_span(event, file, line))
         elif (scope.span.start if is_start else scope.span.end) is not None:
             report.drop(Drop.COPY, file, line)
             return
         metadata = mapping(event.metadata)
         scope.root = scope.root or string(event.propagation_root_uuid)
         scope.role = scope.role or text_field(metadata, _ROLE)
-        scope.session = scope.session or first_text(metadata, _SESSION)
+        scope.session = scope.session or first_text(metadata, _SESSION_IDS)
         if is_start:
             scope.span.start = time
             scope.span.line = line
             scope.spawner = first_text(metadata, _CALL_IDS)
             if metadata.get("turn_source") == "user_prompt":
-                scope.prompt = self._privacy.reference(decoded(event.data)) or " "
+                scope.prompt = self._privacy.reference(decoded(event.data)) or " "  # not empty: there was an input
             if scope.span.kind is Kind.TOOL:
                 scope.span.arguments = self._privacy.reference(decoded(event.data))
         else:
             scope.span.end = time
-            self._scopes[name] = self._scopes.pop(name)  # keeps the scopes in the order of their ends
+            self._scopes[scope_id] = self._scopes.pop(scope_id)  # becomes the last one
             self._end(scope.span, event, metadata)
 
     def _end(self, span: Span, event: _Event, metadata: Mapping[str, Any]) -> None:
@@ -133,13 +133,15 @@ class _ScopeReader:
         profile, data = mapping(event.category_profile), decoded(event.data)
         span.model = text_field(profile, "model_name") or span.model
         status = first_text(metadata, ("otel.status_code", "otel_status_code"))
-        failed = mapping(data).get("error") if span.kind in (Kind.TOOL, Kind.INFERENCE) and not status else None
-        span.is_error = status == "ERROR" or bool(failed)
-        if span.is_error:
-            kind = first_text(metadata, ("exception.type", "exception_type", "error.type", "error_type"))
-            span.error_type = masked(kind) or error_kind(failed) or "other"
+        error = None
         if span.kind in (Kind.TOOL, Kind.INFERENCE):
             span.output = self._privacy.reference(data)
+            if not status:
+                error = mapping(data).get("error")
+        span.is_error = status == "ERROR" or bool(error)
+        if span.is_error:
+            error_type = first_text(metadata, ("exception.type", "exception_type", "error.type", "error_type"))
+            span.error_type = masked(error_type) or error_kind(error) or "other"
         if span.kind is Kind.INFERENCE:
             answer = object_field(profile, "annotated_response")
             span.model = text_field(answer, "model") or span.model
@@ -151,18 +153,18 @@ class _ScopeReader:
                 span.more = {"cost_usd": total}
         span.is_triggered = span.kind is Kind.GUARDRAIL and span.is_error
 
-    def gather(self) -> None:
-        """Add each scope to the trace of its session, else of its outermost scope."""
-        self._hang_below_calls()
-        traces: dict[str, str] = {}
-        turns: dict[str, list[_Scope]] = {}
-        for name, scope in self._scopes.items():
+    def add_spans(self) -> None:
+        """Add the spans of all scopes to the collector, in the trace of their session or of their outermost scope."""
+        self._put_agents_below_calls()
+        traces: dict[str, str] = {}  # the trace of each scope
+        turns: dict[str, list[_Scope]] = {}  # by trace
+        for scope_id, scope in self._scopes.items():
             span = scope.span
-            trace = self._trace_of(name, traces)
+            trace = self._trace_of(scope_id, traces)
             is_outermost = span.parent not in self._scopes
-            if is_outermost and (scope.root == name or scope.role):
-                span.parent = ""  # the runtime's own root, which has no events
-            if is_outermost and scope.role == "turn":  # of a program whose sessions have no scope
+            if is_outermost and (scope.root == scope_id or scope.role):
+                span.parent = ""  # the parent is the root of the runtime, which has no events
+            if is_outermost and scope.role == "turn":  # the program has no scopes for sessions
                 span.kind, span.name = Kind.AGENT, span.name.removesuffix("-turn")
             if scope.role == "subagent":
                 span.name = span.name.removeprefix("subagent:")
@@ -175,54 +177,58 @@ class _ScopeReader:
                 turns.setdefault(trace, []).append(scope)
         for trace, scopes in turns.items():
             spans = self._collector.bundle(trace).spans
-            spans += _prompts(sorted(scopes, key=lambda scope: scope.span.start or 0))
+            spans += _prompt_spans(sorted(scopes, key=lambda scope: scope.span.start or 0))
             spans.sort(key=lambda span: span.end or inf)
 
-    def _trace_of(self, name: str, traces: dict[str, str]) -> str:
-        """Return the trace of a scope and note it for all scopes around it: that of the outermost."""
-        path = {name: None}
-        while name not in traces and (above := self._scopes[name].span.parent) in self._scopes and above not in path:
-            path[above] = None
-            name = above
-        last = self._scopes[name]
-        trace = traces.get(name) or last.session or last.root or name
+    def _trace_of(self, scope_id: str, traces: dict[str, str]) -> str:
+        """Return the trace of a scope, which its outermost scope has, and note it for all scopes in between."""
+        path = {scope_id: None}
+        while scope_id not in traces:
+            parent = self._scopes[scope_id].span.parent
+            if parent not in self._scopes or parent in path:  # the outermost scope, or a cycle
+                break
+            path[parent] = None
+            scope_id = parent
+        scope = self._scopes[scope_id]
+        trace = traces.get(scope_id) or scope.session or scope.root or scope_id
         traces.update(dict.fromkeys(path, trace))
         return trace
 
-    def _hang_below_calls(self) -> None:
-        """Make the call that spawned a sub-agent its parent: the named call, else the only one open around it."""
-        calls: dict[str, list[Span]] = {}
-        by_id: dict[str, Span] = {}
+    def _put_agents_below_calls(self) -> None:
+        """Make the call that spawned a sub-agent its parent: the named call, else the only call open around it."""
+        calls_by_parent: dict[str, list[Span]] = {}
+        calls_by_id: dict[str, Span] = {}
         for scope in self._scopes.values():
             if scope.span.kind is Kind.TOOL:
-                calls.setdefault(scope.span.parent, []).append(scope.span)
-                by_id.setdefault(scope.span.call_id or scope.span.id, scope.span)
+                calls_by_parent.setdefault(scope.span.parent, []).append(scope.span)
+                calls_by_id.setdefault(scope.span.call_id or scope.span.id, scope.span)
         for scope in self._scopes.values():
             span = scope.span
             if span.kind is not Kind.AGENT or span.parent not in self._scopes:
                 continue
-            holding = [by_id[scope.spawner]] if scope.spawner in by_id else []
-            holding = holding or [call for call in calls.get(span.parent, ()) if _holds(call, span)]
-            if len(holding) == 1:
-                span.parent = holding[0].id
+            if scope.spawner in calls_by_id:
+                span.parent = calls_by_id[scope.spawner].id
+                continue
+            open_calls = [call for call in calls_by_parent.get(span.parent, ()) if _is_inside(span, call)]
+            if len(open_calls) == 1:
+                span.parent = open_calls[0].id
 
 
-def _prompts(turns: Sequence[_Scope]) -> Iterator[Span]:
-    """Yield spans for the inputs of people that began turns: the run waited for them from the turn before."""
-    before: float | None = None
+def _prompt_spans(turns: Sequence[_Scope]) -> Iterator[Span]:
+    """Yield spans for the inputs of people that began turns. The run waited for them since the previous turn."""
+    previous_end: float | None = None
     for turn in turns:
         span = turn.span
         if turn.prompt:
-            begin = span.start if before is None else min(before, span.start or before)
-            name = f"{span.id}#prompt"
-            yield Span(
-                name, span.parent or span.id, Kind.PERSON, "", span.file, span.line, start=begin, end=span.start,
-                output=turn.prompt.strip(),
-            )  # fmt: skip
-        before = span.end
+            begin = span.start if previous_end is None else min(previous_end, span.start or previous_end)
+            parent = span.parent or span.id
+            prompt = Span(f"{span.id}#prompt", parent, Kind.PERSON, "", span.file, span.line, start=begin)
+            prompt.end, prompt.output = span.start, turn.prompt.strip()
+            yield prompt
+        previous_end = span.end
 
 
-def _holds(call: Span, agent: Span) -> bool:
+def _is_inside(agent: Span, call: Span) -> bool:
     """Return True if a call was open for the whole time of an agent."""
     if call.start is None or call.end is None or agent.start is None or agent.end is None:
         return False
@@ -230,6 +236,7 @@ def _holds(call: Span, agent: Span) -> bool:
 
 
 def _span(event: _Event, file: str, line: int) -> Span:
+    """Return the span of a scope, without times, from its first event."""
     category, profile = string(event.category), mapping(event.category_profile)
     unknown = "" if category in _KINDS else f"scope of category {masked(category)[:50] or 'none'}"
     kind = _KINDS.get(category, Kind.CHAIN)
@@ -240,14 +247,14 @@ def _span(event: _Event, file: str, line: int) -> Span:
 
 
 def _usage(answer: Mapping[str, Any], data: Mapping[str, Any]) -> Usage | None:
-    """Return the usage that Relay notes, with the service's reasoning, else the usage that the service states."""
+    """Return the usage that Relay counts, with the reasoning that the service states, else the service's usage."""
     stated = object_field(data, "usage") or object_field(data, "token_usage") or object_field(data, "usageMetadata")
-    by_service = usage_of_service(stated) if stated else None
-    noted = object_field(answer, "usage")
-    if not noted:
-        return by_service
-    usage = usage_of_service(noted)
-    apart = values.count(noted.get("uncached_input_tokens"))
-    if apart is not None:
-        usage = usage._replace(input=apart + (usage.cache_read or 0) + (usage.cache_write or 0))
-    return usage._replace(reasoning=by_service.reasoning) if by_service is not None else usage
+    service_usage = usage_of_service(stated) if stated else None
+    relay_counts = object_field(answer, "usage")
+    if not relay_counts:
+        return service_usage
+    usage = usage_of_service(relay_counts)
+    uncached = values.count(relay_counts.get("uncached_input_tokens"))
+    if uncached is not None:
+        usage = usage._replace(input=uncached + (usage.cache_read or 0) + (usage.cache_write or 0))
+    return usage if service_usage is None else usage._replace(reasoning=service_usage.reasoning)

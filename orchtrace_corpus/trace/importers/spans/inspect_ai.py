@@ -1,8 +1,8 @@
-"""Inspect AI: logs of evaluations, `.eval` archives or JSON, a trace for each sample and epoch.
+"""Inspect AI: logs of evaluations, `.eval` archives or JSON. Each sample in each epoch is a trace.
 
-The events of a sample are flat. `span_begin` opens a span below another; a model's answer or a call names the span that
-it is in. A call has two records: a span of type `tool` around its effects, and a `tool` event with its result.
-Shapes: `event/*.py` and `log/_log.py` of inspect-ai 0.3.285, version 2 of the log.
+The events of a sample are a flat list. `span_begin` opens a span inside another span. An answer of a model or a call
+names the span that it is in. A call has two records: a span of type `tool` around its effects, and a `tool` event with
+its result. Shapes: `event/*.py` and `log/_log.py` of inspect-ai 0.3.285, version 2 of the log.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import quote
-from orchtrace_corpus.trace.importers.core import json_parts as parts
+from orchtrace_corpus.trace.importers.core import json_parts
 from orchtrace_corpus.trace.importers.core.logs import EmptyLogError, Head, LogFile, LogReader, document
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
@@ -26,7 +26,7 @@ from orchtrace_corpus.trace.importers.spans.files import add_scores
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.terms import DecidedBy, GateDecision
-from orchtrace_corpus.trace.model.trace import Run as RunOf
+from orchtrace_corpus.trace.model.trace import Run as RunIdentity
 from orchtrace_corpus.trace.model.trace import Trace
 
 _ZIP = "PK\3\4"
@@ -35,13 +35,13 @@ _SAMPLES = "samples/"
 _MEMBERS = frozenset(("version", "status", "eval"))
 _ATTACHMENT = "attachment://"
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
-"""Correct, incorrect, partial, no answer, by Inspect's `value_to_float`."""
-_LEAST, _MOST = 1e-100, 1e100
-"""The smallest and largest score of a trace, without sign."""
+"""The values of correct, incorrect, partial and no answer, as in Inspect's `value_to_float`."""
+_MIN_SCORE, _MAX_SCORE = 1e-100, 1e100
+"""The smallest and largest absolute value of a score that is not 0."""
 _REFUSED = frozenset(("reject", "terminate"))
 _APPROVERS = {"human": DecidedBy.PERSON, "auto": DecidedBy.RULE}
-"""Who decides in Inspect's own approvers (`approval/_human/approver.py`, `approval/_auto.py`)."""
-_SILENT = frozenset(
+"""Who decides, by the name of an approver of Inspect (`approval/_human/approver.py`, `approval/_auto.py`)."""
+_SKIPPED_EVENTS = frozenset(
     """
     checkpoint compaction info logger sample_init sample_limit sandbox score score_edit span_end state step store
     subtask error anchor branch interrupt
@@ -70,7 +70,7 @@ class _Event(Struct):
     arguments: Any = None
     result: Any = None
     agent_span_id: Any = None
-    input: msgspec.Raw = parts.NOTHING
+    input: msgspec.Raw = json_parts.NOTHING
     decision: Any = None
     approver: Any = None
 
@@ -90,7 +90,7 @@ class _Sample(Struct):
 
 
 def recognises(beginning: Head) -> bool:
-    """Return True for the beginning of a log of Inspect, by the members of its archive or document."""
+    """Return True if a file begins like a log of Inspect, by the members of the archive or document."""
     if beginning.text.startswith(_ZIP):
         return any(name in beginning.text for name in (*_HEADERS, _SAMPLES + "1"))
     return beginning.outline >= _MEMBERS and '"eval_id"' in beginning.text
@@ -102,12 +102,13 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         with LogReader(file) as reader:
             is_archive = reader.first().text.startswith(_ZIP)
         is_empty, failures = True, list[DataFileError]()
-        for about, where, line, sample in _archived(file, failures) if is_archive else _documented(file):
+        samples = _samples_of_archive(file, failures) if is_archive else _samples_of_document(file)
+        for evaluation, where, line, sample in samples:
             if sample is None:
                 failures.append(DataFileError(f"{quote(where)} is not a sample"))
                 continue
             with suppress(EmptyLogError):
-                yield _SampleReader(sample, where, line, privacy).trace(about)
+                yield _SampleReader(sample, where, line, privacy).trace(evaluation)
                 is_empty = False
         if failures:
             raise failures[0]
@@ -115,18 +116,18 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
             raise EmptyLogError(f"no sample with a model call or a tool call in {quote(file.name)}")
 
 
-_Placed = tuple[dict[str, Any], str, int, _Sample | None]
-"""A sample, or None for a record that is none, with what its log says about the evaluation, and its file and line."""
+_LocatedSample = tuple[dict[str, Any], str, int, _Sample | None]
+"""The member `eval` of the log, the file, the line, and the sample; None for a record that is no sample."""
 
 
-def _archived(file: LogFile, failures: list[DataFileError]) -> Iterator[_Placed]:
-    """Yield the samples of an archive, one in memory at a time; a run that was interrupted has no header."""
-    # not at the top: `zipfile` takes long to import
+def _samples_of_archive(file: LogFile, failures: list[DataFileError]) -> Iterator[_LocatedSample]:
+    """Yield the samples of an archive, one in memory at a time; add members that cannot be read to `failures`."""
+    # not at the top of the module: importing `zipfile` takes long
     from orchtrace_corpus.trace.importers.core.archives import Archive
 
     with Archive(file) as archive:
-        name = next((name for name in _HEADERS if name in archive.names), "")
-        header = mapping(parts.decoded(archive.read(name) if name else b"null"))
+        headers = [name for name in _HEADERS if name in archive.names]  # an interrupted run has only the second one
+        header = mapping(json_parts.decoded(archive.read(headers[0]))) if headers else {}
         for name in archive.names:
             if name.startswith(_SAMPLES) and name.endswith(".json"):
                 try:
@@ -134,41 +135,41 @@ def _archived(file: LogFile, failures: list[DataFileError]) -> Iterator[_Placed]
                 except DataFileError as error:
                     failures.append(error)
                     continue
-                sample = parts.decoded(data, _Sample) or parts.lenient(parts.decoded(data), _Sample)
+                sample = json_parts.decoded(data, _Sample) or json_parts.lenient(json_parts.decoded(data), _Sample)
                 yield mapping(header.get("eval")), masked(f"{file.name}/{name}"), 1, sample
 
 
-def _documented(file: LogFile) -> Iterator[_Placed]:
+def _samples_of_document(file: LogFile) -> Iterator[_LocatedSample]:
     members = document(file).members()
-    about = mapping(members["eval"].value() if "eval" in members else None)
+    evaluation = mapping(members["eval"].value() if "eval" in members else None)
     for part in members["samples"].elements() if "samples" in members else ():
-        yield about, file.name, part.line, part.value(_Sample) or parts.lenient(part.value(), _Sample)
+        yield evaluation, file.name, part.line, part.value(_Sample) or json_parts.lenient(part.value(), _Sample)
 
 
 class _SampleReader:
-    """Reads the events of a sample into spans."""
+    """Makes spans of the events of a sample."""
 
     def __init__(self, sample: _Sample, file: str, line: int, privacy: Privacy) -> None:
         self._sample, self._file, self._line = sample, file, line
         self._run, self._privacy = Run("inspect_ai", privacy), privacy
         self._attachments = mapping(sample.attachments)
-        self._opened = {
+        self._begun = {
             string(event.id): event for event in sample.events if event.event == "span_begin" and string(event.id)
         }
         self._spans: list[Span] = []
         self._ends = {
             string(event.id): instant(event.timestamp) for event in sample.events if event.event == "span_end"
         }
-        self._calls = self._tool_spans()
-        self._total = 0
+        self._call_spans = self._find_call_spans()
+        self._token_sum = 0
 
-    def trace(self, about: Mapping[str, Any]) -> Trace:
-        """Return the trace, given what the log says about the evaluation."""
+    def trace(self, evaluation: Mapping[str, Any]) -> Trace:
+        """Return the trace of the sample, given the member `eval` of the log."""
         sample, run = self._sample, self._run
-        name = f"{string(about.get('task'))} {_label(sample.id)}".strip()
-        version = string(mapping(about.get("packages")).get("inspect_ai"))
+        name = f"{string(evaluation.get('task'))} {_label(sample.id)}".strip()
+        version = string(mapping(evaluation.get("packages")).get("inspect_ai"))
         bundle = Bundle(string(sample.uuid) or f"{name} {_label(sample.epoch)}", name, "inspect_ai", version)
-        self._read()
+        self._read_events()
         bundle.spans = self._spans
         from orchtrace_corpus.trace.importers.spans.events import write_events
 
@@ -176,75 +177,88 @@ class _SampleReader:
         stated = [usage for value in mapping(sample.model_usage).values() if (usage := _counts(value)) is not None]
         for usage in stated:
             run.leave_out(LedgerLine.RESTATED, usage)
-        if stated and sum((usage.input or 0) + (usage.output or 0) for usage in stated) != self._total:
+        if stated and sum((usage.input or 0) + (usage.output or 0) for usage in stated) != self._token_sum:
             run.report.note(Problem.RESTATED_DIFFERS, f"{self._file}:{self._line}")
         trace = run.trace(topology=topology)
         epoch = sample.epoch if type(sample.epoch) is int and 0 <= sample.epoch < 2**53 else None
-        run_id = string(about.get("run_id")) or string(about.get("eval_id"))
-        trace.run = RunOf(" ".join(filter(None, (masked(run_id), masked(name)))), epoch)
-        self._grade(trace)
+        run_id = string(evaluation.get("run_id")) or string(evaluation.get("eval_id"))
+        trace.run = RunIdentity(" ".join(filter(None, (masked(run_id), masked(name)))), epoch)
+        self._add_outcomes(trace)
         return trace
 
-    def _grade(self, trace: Trace) -> None:
-        """Add the scores, which are outcomes, and the stated times of the sample, with and without waiting."""
-        scores, letters = dict[str, float](), dict[str, float]()
+    def _add_outcomes(self, trace: Trace) -> None:
+        """Add the scores of the sample, and its times with and without waiting, as metrics.
+
+        A letter that is the only one among the scores is also the metric `task_success`.
+        """
+        scores, grades = dict[str, float](), dict[str, float]()
         for name, score in mapping(self._sample.scores).items():
             value = mapping(score).get("value")
             values = value if isinstance(value, dict) else {"": value}
-            for inner, mark in values.items():
-                score_name = masked(f"{name}.{inner}" if inner else name)
-                if isinstance(mark, int | float) and (mark == 0 or _LEAST <= abs(mark) <= _MOST):
+            for part, mark in values.items():
+                score_name = masked(f"{name}.{part}" if part else name)
+                if isinstance(mark, int | float) and (mark == 0 or _MIN_SCORE <= abs(mark) <= _MAX_SCORE):
                     scores[score_name] = float(mark)
                 elif isinstance(mark, str) and mark in _GRADES:
-                    scores[score_name] = letters[score_name] = _GRADES[mark]
+                    scores[score_name] = grades[score_name] = _GRADES[mark]
         add_scores(trace, scores)
-        if len(letters) == 1:
-            trace.metrics.setdefault("task_success", *letters.values())
-        for name, took in (("total_time", self._sample.total_time), ("working_time", self._sample.working_time)):
-            if (seconds := _duration(took)) is not None:
-                trace.metrics[f"{name}_s"] = seconds
+        if len(grades) == 1:
+            trace.metrics.setdefault("task_success", *grades.values())
+        total_time, working_time = _duration(self._sample.total_time), _duration(self._sample.working_time)
+        if total_time is not None:
+            trace.metrics["total_time_s"] = total_time
+        if working_time is not None:
+            trace.metrics["working_time_s"] = working_time
 
-    def _tool_spans(self) -> dict[int, str]:
-        """Return the spans of calls by the index of their event: that around its agent, else the next of its tool."""
-        waiting: dict[tuple[str, str], list[str]] = {}
-        for name, begun in self._opened.items():
-            if begun.type == "tool":
-                waiting.setdefault((self._above(name, ("handoff",)), string(begun.name)), []).append(name)
-        span_of = {}
+    def _find_call_spans(self) -> dict[int, str]:
+        """Return the id of each call's span, by the index of the call's event.
+
+        It is the span around the agent that the call spawned, or else the next span of its tool.
+        """
+        open_spans: dict[tuple[str, str], list[str]] = {}  # by the span around them and the tool
+        for span_id, begin in self._begun.items():
+            if begin.type == "tool":
+                open_spans.setdefault((self._enclosing(span_id, ("handoff",)), string(begin.name)), []).append(span_id)
+        call_spans = {}
         for index, event in enumerate(self._sample.events):
-            fits = waiting.get((string(event.span_id), string(event.function)), []) if event.event == "tool" else []
-            if fits:
-                around_agent = self._above(string(event.agent_span_id))
-                span_of[index] = fits.pop(fits.index(around_agent) if around_agent in fits else 0)
-        return span_of
+            if event.event != "tool":
+                continue
+            candidates = open_spans.get((string(event.span_id), string(event.function)))
+            if candidates:
+                agent_parent = self._enclosing(string(event.agent_span_id))
+                call_spans[index] = agent_parent if agent_parent in candidates else candidates[0]
+                candidates.remove(call_spans[index])
+        return call_spans
 
-    def _above(self, name: str, skipped: Sequence[str] = ()) -> str:
-        """Return the next span around another that is of none of the skipped types."""
-        reached = {name}
-        while name := string(self._opened[name].parent_id) if name in self._opened else "":
-            if name in reached or name not in self._opened or self._opened[name].type not in skipped:
+    def _enclosing(self, span_id: str, skipped: Sequence[str] = ()) -> str:
+        """Return the id of the next span around a span that has none of the skipped types; empty if there is none."""
+        reached = {span_id}
+        while span_id := string(self._begun[span_id].parent_id) if span_id in self._begun else "":
+            if span_id in reached or span_id not in self._begun or self._begun[span_id].type not in skipped:
                 break
-            reached.add(name)
-        return name
+            reached.add(span_id)
+        return span_id
 
     def _wrappers(self) -> set[str]:
-        """Return the agents' spans that hold nothing but another one, as `collect` opens around its agents."""
-        inside: dict[str, list[Any]] = {}
+        """Return the spans of agents that contain only the span of another agent, as those of `collect` do."""
+        contents: dict[str, list[Any]] = {}  # the types of spans, and None for other events, by the span around them
         for event in self._sample.events:
             if event.event == "span_begin":
-                inside.setdefault(string(event.parent_id), []).append(event.type)
-            elif string(event.event) not in _SILENT:
-                inside.setdefault(string(event.span_id), []).append(None)
-        return {name for name, types in inside.items() if types == ["agent"]}
+                contents.setdefault(string(event.parent_id), []).append(event.type)
+            elif string(event.event) not in _SKIPPED_EVENTS:
+                contents.setdefault(string(event.span_id), []).append(None)
+        return {span_id for span_id, types in contents.items() if types == ["agent"]}
 
     def _span(self, span_id: str, parent: str, kind: Kind, name: str, event: _Event) -> Span:
+        """Add and return the span of an event."""
         begin, end = instant(event.timestamp), instant(event.completed)
         span = Span(span_id, parent, kind, name, self._file, self._line, start=begin, end=end)
         self._spans.append(span)
         return span
 
-    def _read(self) -> None:
-        wrappers, tools = self._wrappers(), set(self._calls.values())
+    def _read_events(self) -> None:
+        """Add the root span, and the spans of all events."""
+        wrappers, tools = self._wrappers(), set(self._call_spans.values())
         root = Span("sample", "", Kind.CHAIN, string(self._sample.id), self._file, self._line)
         limit = mapping(self._sample.limit)
         root.is_error = bool(self._sample.error or limit)
@@ -254,39 +268,41 @@ class _SampleReader:
                 root.error_type = f"{string(limit.get('type'))}_limit"
         self._spans.append(root)
         for index, event in enumerate(self._sample.events):
-            kind, around = event.event, string(event.span_id)
+            kind, parent = event.event, string(event.span_id) or root.id
             if kind == "span_begin":
-                name = string(event.id)
-                if name and name not in tools and event.type != "handoff":
-                    is_agent = event.type == "agent" and name not in wrappers
-                    parent = self._above(name, ("handoff",)) or root.id
-                    span = self._span(name, parent, Kind.AGENT if is_agent else Kind.CHAIN, string(event.name), event)
-                    span.is_named, span.end = is_agent, self._ends.get(name)
+                span_id = string(event.id)
+                if span_id and span_id not in tools and event.type != "handoff":
+                    is_agent = event.type == "agent" and span_id not in wrappers
+                    span_kind = Kind.AGENT if is_agent else Kind.CHAIN
+                    parent = self._enclosing(span_id, ("handoff",)) or root.id
+                    span = self._span(span_id, parent, span_kind, string(event.name), event)
+                    span.is_named, span.end = is_agent, self._ends.get(span_id)
             elif kind == "model":
-                self._take_answer(index, event, around or root.id)
+                self._take_answer(index, event, parent)
             elif kind == "tool":
-                self._take_call(index, event, around or root.id)
+                self._take_call(index, event, parent)
             elif kind == "approval":
                 approver = string(event.approver) or "approval"
-                guard = self._span(f"#{index}", around or root.id, Kind.GUARDRAIL, approver, event)
+                guard = self._span(f"#{index}", parent, Kind.GUARDRAIL, approver, event)
                 guard.end = guard.start
-                guard.is_triggered, guard.more = string(event.decision) in _REFUSED, {}
+                guard.is_triggered = string(event.decision) in _REFUSED
+                guard.more = {}
                 if event.decision in tuple(GateDecision):
                     guard.more["decision"] = GateDecision(event.decision)
                 if approver in _APPROVERS:
                     guard.more["decided_by"] = _APPROVERS[approver]
             elif kind == "input":
-                person = self._span(f"#{index}", around or root.id, Kind.PERSON, "", event)
-                person.end, person.output = person.start, self._reference(parts.decoded(event.input))
-            elif string(kind) in _SILENT:
+                person = self._span(f"#{index}", parent, Kind.PERSON, "", event)
+                person.end, person.output = person.start, self._reference(json_parts.decoded(event.input))
+            elif string(kind) in _SKIPPED_EVENTS:
                 self._run.report.skip(str(kind))
             else:
                 self._run.report.note_unknown(masked(f"event {str(kind)[:100]}"))
-        moments = [moment for span in self._spans[1:] for moment in (span.start, span.end) if moment]
-        root.start, root.end = min(moments, default=None), max(moments, default=None)
+        times = [time for span in self._spans[1:] for time in (span.start, span.end) if time]
+        root.start, root.end = min(times, default=None), max(times, default=None)
 
-    def _take_answer(self, index: int, event: _Event, around: str) -> None:
-        answer = self._span(string(event.uuid) or f"#{index}", around, Kind.INFERENCE, "", event)
+    def _take_answer(self, index: int, event: _Event, parent: str) -> None:
+        answer = self._span(string(event.uuid) or f"#{index}", parent, Kind.INFERENCE, "", event)
         output = mapping(event.output)
         choice = mapping(next(iter(items(output.get("choices"))), None))
         message = mapping(choice.get("message"))
@@ -308,11 +324,11 @@ class _SampleReader:
         else:
             answer.usage = _counts(output.get("usage"))
         if answer.usage is not None:
-            self._total += (answer.usage.input or 0) + (answer.usage.output or 0)
+            self._token_sum += (answer.usage.input or 0) + (answer.usage.output or 0)
 
-    def _take_call(self, index: int, event: _Event, around: str) -> None:
-        name = self._calls.get(index) or string(event.uuid) or f"#{index}"
-        call = self._span(name, around, Kind.TOOL, string(event.function), event)
+    def _take_call(self, index: int, event: _Event, parent: str) -> None:
+        name = self._call_spans.get(index) or string(event.uuid) or f"#{index}"
+        call = self._span(name, parent, Kind.TOOL, string(event.function), event)
         call.call_id = string(event.id)
         call.arguments, call.output = self._reference(event.arguments), self._reference(event.result)
         worked = _duration(event.working_time)
@@ -321,39 +337,44 @@ class _SampleReader:
             call.is_error, call.error_type = True, string(mapping(event.error).get("type")) or "tool_error"
 
     def _reference(self, content: Any) -> str:
-        """Return the reference to a content, whose long texts are among the attachments."""
-        return self._privacy.reference(self._resolved(content) if self._privacy.keep_content else content)
+        """Return the reference to a content. To be kept, it needs its long texts, which are attachments."""
+        if self._privacy.keep_content:
+            content = self._with_attachments(content)
+        return self._privacy.reference(content)
 
-    def _resolved(self, content: Any) -> Any:
+    def _with_attachments(self, content: Any) -> Any:
         if isinstance(content, str) and content.startswith(_ATTACHMENT):
             return self._attachments.get(content.removeprefix(_ATTACHMENT), content)
         if isinstance(content, list):  # the parts of a message, each an object
             return [
-                {**part, "text": self._resolved(part.get("text"))} if isinstance(part, dict) else part
+                {**part, "text": self._with_attachments(part.get("text"))} if isinstance(part, dict) else part
                 for part in content
             ]
         if isinstance(content, dict):  # arguments
-            return {name: self._resolved(part) if isinstance(part, str) else part for name, part in content.items()}
+            return {
+                name: self._with_attachments(part) if isinstance(part, str) else part for name, part in content.items()
+            }
         return content
 
 
 def _counts(usage: Any) -> Usage | None:
-    """Return token counts, the input with the tokens from and to caches."""
+    """Return token counts; None if there are none. The input includes cached tokens."""
     if not isinstance(usage, Mapping):
         return None
-    names = ("input_tokens", "output_tokens", "input_tokens_cache_read", "input_tokens_cache_write", "reasoning_tokens")
-    prompt, output, cached_read, written, reasoning = (count(usage.get(name)) for name in names)
-    cached = (cached_read or 0) + (written or 0)
-    if prompt is not None and count(usage.get("total_tokens")) != prompt + (output or 0):
-        prompt += cached
-    return Usage(prompt, output, cached_read, written, reasoning, count(usage.get("total_tokens")))
+    input_tokens, output = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+    cache_read = count(usage.get("input_tokens_cache_read"))
+    cache_write = count(usage.get("input_tokens_cache_write"))
+    reasoning, total = count(usage.get("reasoning_tokens")), count(usage.get("total_tokens"))
+    if input_tokens is not None and total != input_tokens + (output or 0):  # the stated input excludes cached tokens
+        input_tokens += (cache_read or 0) + (cache_write or 0)
+    return Usage(input_tokens, output, cache_read, cache_write, reasoning, total)
 
 
 def _duration(value: Any) -> float | None:
-    """Return a number of seconds; None for any other value."""
+    """Return a duration in seconds; None for any other value."""
     return round(float(value), 6) if type(value) in (int, float) and 0 <= value < 1e12 else None
 
 
 def _label(value: Any) -> str:
-    """Return the id of a sample or an epoch, a number or a text, as text."""
+    """Return the id of a sample, or an epoch, as text; empty for any other value than a number or a text."""
     return str(value) if type(value) in (int, str) else ""

@@ -1,8 +1,8 @@
 """LangSmith: run trees of LangChain and LangGraph, as `Run` objects or as their client sends them.
 
-Runs are one on each line, an array, the answer to a query (`{"runs": [...]}`), nested (`child_runs`), or in requests
-`{"post": [...], "patch": [...]}`, in which the parts of one run have one id. Shapes: `langsmith/schemas.py` of
-langsmith 0.14.
+A file has one run on each line, an array of runs, the answer to a query (`{"runs": [...]}`), or requests
+`{"post": [...], "patch": [...]}`, in which the parts of a run have the same id. Runs may be nested (`child_runs`).
+Shapes: `langsmith/schemas.py` of langsmith 0.14.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,8 +27,8 @@ from orchtrace_corpus.trace.model.import_report import Drop
 from orchtrace_corpus.trace.model.trace import Trace
 
 _LISTS = ("post", "patch", "runs")
-_RUN_MARKS = {"trace_id", "dotted_order", "parent_run_id", "start_time"}
-"""Members of runs; a run has one of these."""
+_RUN_MEMBERS = {"trace_id", "dotted_order", "parent_run_id", "start_time"}
+"""Members by which runs are recognised. Each run has one of them."""
 
 _KINDS = {"llm": Kind.INFERENCE}
 _KINDS |= dict.fromkeys(("tool", "retriever", "embedding"), Kind.TOOL)
@@ -43,7 +43,7 @@ class _Extra(Struct):
 
 
 class _Run(Struct):
-    """A run, a part of one, or a request of several; contents are decoded if needed."""
+    """A run, a part of a run, or a request with several of them. Contents are decoded when they are needed."""
 
     id: Any = None
     name: Any = None
@@ -70,29 +70,29 @@ class _Run(Struct):
 
     @property
     def trace(self) -> str:
-        """Return the id of its trace, which is that of the root."""
+        """Return the id of the trace, which is the id of the root run."""
         if string(self.trace_id):
             return string(self.trace_id)
-        order = string(self.dotted_order).partition(".")[0]
-        if "Z" in order:
-            return order.partition("Z")[2]
+        root = string(self.dotted_order).partition(".")[0]  # a time that ends in Z, and the id
+        if "Z" in root:
+            return root.partition("Z")[2]
         return "" if self.parent_run_id else string(self.id)
 
     @property
     def parent(self) -> str:
-        """Return the id of its parent; older clients give only the dotted order."""
+        """Return the id of the parent; empty for a root. Older clients state it only in the dotted order."""
         if string(self.parent_run_id):
             return string(self.parent_run_id)
-        above = string(self.dotted_order).split(".")[:-1]
-        return above[-1].partition("Z")[2] if above else ""
+        ancestors = string(self.dotted_order).split(".")[:-1]
+        return ancestors[-1].partition("Z")[2] if ancestors else ""
 
 
 def recognises(beginning: Head) -> bool:
-    """Return True if a file begins with runs, or with a request or an answer of runs."""
+    """Return True if a file begins with runs, or with a request or an answer that has runs."""
     if beginning.rows:
         return any(map(_holds_runs, beginning.rows[:5]))
     names = beginning.outline
-    return "run_type" in names and bool(_RUN_MARKS & names)
+    return "run_type" in names and bool(_RUN_MEMBERS & names)
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -105,52 +105,54 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
             if run is not None and run.child_runs:
                 for child in _descendants(run):
                     runs.add(child, file.name, line)
-    for parts in runs.untyped.values():
+    for parts in runs.untyped_parts.values():
         for _, file_name, line in parts:
             collector.report.drop(Drop.PART_OF_ABSENT_RUN, file_name, line)
     yield from collector.traces("langsmith", "langchain")
 
 
 def _is_run(value: Mapping[str, Any]) -> bool:
-    return isinstance(value.get("run_type"), str) and bool(_RUN_MARKS & value.keys())
+    return isinstance(value.get("run_type"), str) and bool(_RUN_MEMBERS & value.keys())
 
 
 def _holds_runs(row: Mapping[str, Any]) -> bool:
+    """Return True for a run, a request or an answer."""
     parts = [mapping(part) for name in _LISTS for part in items(row.get(name))]
     return _is_run(row) or any(_is_run(part) or "dotted_order" in part for part in parts)
 
 
 def _descendants(run: _Run) -> Iterator[_Run | None]:
-    """Yield the runs inside a run; None for one that does not fit."""
+    """Yield the runs inside a run; None for a value that is no run."""
     waiting = [(run, raw) for raw in reversed(run.child_runs or ())]
     while waiting:
-        above, raw = waiting.pop()
+        parent, raw = waiting.pop()
         child = decoded(raw, _Run)
         if child is not None:
-            child.trace_id = child.trace_id or above.trace
-            child.parent_run_id = child.parent_run_id or above.id
+            child.trace_id = child.trace_id or parent.trace
+            child.parent_run_id = child.parent_run_id or parent.id
             waiting += [(child, child_run) for child_run in reversed(child.child_runs or ())]
         yield child
 
 
 _OPTIONAL = tuple(zip(reversed(Span.__struct_fields__), reversed(Span.__struct_defaults__), strict=False))
-"""The fields of a span that a part of a run need not have, with their defaults."""
+"""The fields of a span that have defaults, with these. A part of a run may lack the values of these fields."""
 
 
 class _Runs:
-    """The spans of runs while their parts are read: a later part overrides an earlier one, but clears no field.
+    """The spans of runs, made of their parts. A later part overrides the values of an earlier one, but clears none.
 
-    Parts before the one that has the type of the run wait for it, and are then read behind it.
+    Parts that come before the part with the type of the run wait for it, and are added after it.
     """
 
     def __init__(self, privacy: Privacy, collector: SpanCollector) -> None:
-        self.untyped: dict[tuple[str, str], list[tuple[_Run, str, int]]] = {}  # parts that wait, by trace and run
+        # these tables are by the ids of trace and run
+        self.untyped_parts: dict[tuple[str, str], list[tuple[_Run, str, int]]] = {}  # with file and line
         self._privacy, self._collector = privacy, collector
         self._spans: dict[tuple[str, str], Span] = {}
         self._types: dict[tuple[str, str], str] = {}
 
     def add(self, run: _Run | None, file: str, line: int) -> None:
-        """Add a run, or a part of one."""
+        """Add a run or a part of a run."""
         if run is None or not string(run.id):
             self._collector.report.drop(Drop.NO_RUN, file, line)
             return
@@ -160,11 +162,11 @@ class _Runs:
         if isinstance(run.run_type, str):
             self._types.setdefault(key, run.run_type)
         if key not in self._types:
-            self.untyped.setdefault(key, []).append((run, file, line))
+            self.untyped_parts.setdefault(key, []).append((run, file, line))
             return
         self._add_part(key, run, file, line)
-        for part in self.untyped.pop(key, ()):
-            self._add_part(key, *part)
+        for part, part_file, part_line in self.untyped_parts.pop(key, ()):
+            self._add_part(key, part, part_file, part_line)
 
     def _add_part(self, key: tuple[str, str], run: _Run, file: str, line: int) -> None:
         span = _span(run, self._types[key], file, line, self._privacy)
@@ -173,7 +175,8 @@ class _Runs:
             for name, default in _OPTIONAL:
                 if getattr(span, name) != default:
                     setattr(earlier, name, getattr(span, name))
-            earlier.parent, earlier.name = earlier.parent or span.parent, earlier.name or span.name
+            earlier.parent = earlier.parent or span.parent
+            earlier.name = earlier.name or span.name
             return
         self._spans[key] = span
         bundle = self._collector.bundle(key[0])
@@ -186,20 +189,21 @@ class _Runs:
 
 
 def _scores(stats: Any) -> dict[str, float]:
-    """Return the scores that people or evaluators gave the run: the mean of each, by its name."""
-    means = {masked(name): mapping(each).get("avg") for name, each in mapping(stats).items()}
-    return {
-        name: float(mean)
-        for name, mean in means.items()
-        if (type(mean) is float and isfinite(mean)) or (type(mean) is int and abs(mean) < 2**53)
-    }
+    """Return the means of the scores that people or evaluators gave the run, by name."""
+    scores = {}
+    for name, statistics in mapping(stats).items():
+        mean = mapping(statistics).get("avg")
+        if (type(mean) is float and isfinite(mean)) or (type(mean) is int and abs(mean) < 2**53):
+            scores[masked(name)] = float(mean)
+    return scores
 
 
 def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> Span:
     kind, extra = _KINDS.get(run_type, Kind.CHAIN), run.extra or _Extra()
     metadata = mapping(extra.metadata)
-    start, end, agent = instant(run.start_time), instant(run.end_time), string(metadata.get("lc_agent_name"))
-    span = Span(string(run.id), run.parent, kind, string(run.name), file, line, "", start, end, False, agent)
+    span = Span(string(run.id), run.parent, kind, string(run.name), file, line)
+    span.start, span.end = instant(run.start_time), instant(run.end_time)
+    span.agent = string(metadata.get("lc_agent_name"))
     span.task = spans.langgraph_task(metadata)
     if run.error and not string(run.error).startswith(spans.PARENT_COMMAND):
         span.is_error, span.error_type = True, spans.error_kind(run.error) or "other"
@@ -208,7 +212,7 @@ def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> S
         span.unknown = f"run of type {masked(run_type)[:50]}"
     if kind is Kind.CHAIN:
         output = bytes(run.outputs) if span.task else b""
-        if b'"output"' in output or b'"goto"' in output:  # without either, decoding is not worth it
+        if b'"output"' in output or b'"goto"' in output:  # else the output has no routes and is not decoded
             span.routes = spans.langgraph_routes(decoded(output))
         span.usage = _total_usage(run, metadata)
         return span
@@ -218,11 +222,12 @@ def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> S
         answers = _answers(outputs)
         span.usage = _model_usage(run, outputs, answers, metadata)
         span.model = _model(answers, metadata, extra)
-        span.calls = tuple(
-            Call(string(call.get("id")), string(call.get("name")), privacy.reference(call.get("args")))
-            for message in chain.from_iterable(answers)
-            for call in map(mapping, items(message.get("tool_calls")))
-        )
+        calls = []
+        for message in chain.from_iterable(answers):
+            for call in map(mapping, items(message.get("tool_calls"))):
+                arguments = privacy.reference(call.get("args"))
+                calls.append(Call(string(call.get("id")), string(call.get("name")), arguments))
+        span.calls = tuple(calls)
     else:
         span.usage = _total_usage(run, metadata)
         answer = _unwrapped(mapping(outputs).get("output"))
@@ -232,7 +237,7 @@ def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> S
 
 
 _Answers = list[list[Mapping[str, Any]]]
-"""The messages with which a model answered, by prompt: several candidates of one prompt are one list."""
+"""The messages with which a model answered: for each prompt a list of its candidates."""
 
 
 def _answers(outputs: Any) -> _Answers:
@@ -244,20 +249,20 @@ def _answers(outputs: Any) -> _Answers:
 
 
 def _unwrapped(message: Any) -> Mapping[str, Any]:
-    """Return a message without the `kwargs` around it that a serialised one has."""
+    """Return a message. A serialised message is the member `kwargs` of an object."""
     return mapping(mapping(message).get("kwargs")) or mapping(message)
 
 
 def _model_usage(run: _Run, outputs: Any, answers: _Answers, metadata: Mapping[str, Any]) -> Usage | None:
-    """Return the usage of a model call: of its messages, else of its metadata, its provider or the server."""
-    by_prompt = []
+    """Return the usage of a model call that its messages state, else its metadata, the provider or the server."""
+    usages_of_prompts = []
     for candidates in answers:
-        # providers count a prompt once and write the count to each candidate; LangChain's tracer adds them up
+        # a provider states one usage for all candidates, and writes it to each of them; so equal usages count once
         usages = {_usage(mapping(message.get("usage_metadata"))) for message in candidates} - {None}
         if usages:
-            by_prompt.append(_sum([usage for usage in usages if usage is not None]))
-    if by_prompt:
-        return _sum(by_prompt)
+            usages_of_prompts.append(_sum([usage for usage in usages if usage is not None]))
+    if usages_of_prompts:
+        return _sum(usages_of_prompts)
     outputs = mapping(outputs)
     provider = mapping(outputs.get("llm_output")).get("token_usage")
     for stated in (outputs.get("usage_metadata"), metadata.get("usage_metadata"), provider, asdict(run)):
@@ -267,7 +272,7 @@ def _model_usage(run: _Run, outputs: Any, answers: _Answers, metadata: Mapping[s
 
 
 def _total_usage(run: _Run, metadata: Mapping[str, Any]) -> Usage | None:
-    """Return the usage of a run that is no model call: the sum of the server, or that of its program."""
+    """Return the usage of a run that is no model call: a total, stated by its program or else by the server."""
     if "usage_metadata" not in metadata and run.prompt_tokens is None and run.total_tokens is None:
         return None
     return _usage(mapping(metadata.get("usage_metadata"))) or _usage(asdict(run))
@@ -280,17 +285,21 @@ def _usage(usage: Mapping[str, Any]) -> Usage | None:
 
 
 def _sum(usages: Sequence[Usage]) -> Usage:
-    """Return the sum of counts, kind by kind; None for a kind of which all are unknown."""
+    """Return the sum of usages, kind by kind. A kind without a known count stays unknown."""
     if len(usages) == 1:
         return usages[0]
-    columns = ([count for count in counts if count is not None] for counts in zip(*usages, strict=True))
-    return Usage(*(sum(counts) if counts else None for counts in columns))
+    totals = []
+    for counts in zip(*usages, strict=True):
+        known = [count for count in counts if count is not None]
+        totals.append(sum(known) if known else None)
+    return Usage(*totals)
 
 
 def _model(answers: _Answers, metadata: Mapping[str, Any], extra: _Extra) -> str:
+    """Return the model that answered, or else the model that was asked; empty if unknown."""
     for message in chain.from_iterable(answers):
-        answered = mapping(message.get("response_metadata"))
-        if name := string(answered.get("model_name")) or string(answered.get("model")):
+        response = mapping(message.get("response_metadata"))
+        if name := string(response.get("model_name")) or string(response.get("model")):
             return name
-    asked = mapping(extra.invocation_params)
-    return string(metadata.get("ls_model_name")) or string(asked.get("model")) or string(asked.get("model_name"))
+    request = mapping(extra.invocation_params)
+    return string(metadata.get("ls_model_name")) or string(request.get("model")) or string(request.get("model_name"))

@@ -1,7 +1,7 @@
-"""OpenTelemetry spans of agents, models and tools, as OTLP JSON, with attributes in any of their dialects.
+"""OpenTelemetry spans of agents, models and tools, as OTLP JSON.
 
-The GenAI semantic conventions (`gen_ai.*`) have changed names; OpenInference (`openinference.span.kind`, `llm.*`) and
-OpenLLMetry (`traceloop.*`) have their own. A span that has several dialects states the same value several times.
+Their attributes have several dialects: the GenAI semantic conventions (`gen_ai.*`), which have changed names,
+OpenInference (`openinference.span.kind`, `llm.*`) and OpenLLMetry (`traceloop.*`). A span may use several of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,29 +26,29 @@ from orchtrace_corpus.trace.importers.spans.span import CHAIN, Call, Kind, Span,
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Trace
 
-_BY_OPENINFERENCE = {"LLM": Kind.INFERENCE, "AGENT": Kind.AGENT, "GUARDRAIL": Kind.GUARDRAIL}
-_BY_OPENINFERENCE |= dict.fromkeys(("TOOL", "RETRIEVER", "RERANKER", "EMBEDDING"), Kind.TOOL)
-_BY_OPENINFERENCE |= dict.fromkeys(("CHAIN", "EVALUATOR", "PROMPT", "UNKNOWN"), Kind.CHAIN)
+_OPENINFERENCE_KINDS = {"LLM": Kind.INFERENCE, "AGENT": Kind.AGENT, "GUARDRAIL": Kind.GUARDRAIL}
+_OPENINFERENCE_KINDS |= dict.fromkeys(("TOOL", "RETRIEVER", "RERANKER", "EMBEDDING"), Kind.TOOL)
+_OPENINFERENCE_KINDS |= dict.fromkeys(("CHAIN", "EVALUATOR", "PROMPT", "UNKNOWN"), Kind.CHAIN)
 
-_BY_OPERATION = {"invoke_agent": Kind.AGENT, "invoke_workflow": Kind.CHAIN, "create_agent": Kind.CHAIN}
-_BY_OPERATION |= dict.fromkeys(("chat", "generate_content", "text_completion", "plan"), Kind.INFERENCE)
-_BY_OPERATION |= dict.fromkeys(("execute_tool", "embeddings", "retrieval"), Kind.TOOL)
+_OPERATION_KINDS = {"invoke_agent": Kind.AGENT, "invoke_workflow": Kind.CHAIN, "create_agent": Kind.CHAIN}
+_OPERATION_KINDS |= dict.fromkeys(("chat", "generate_content", "text_completion", "plan"), Kind.INFERENCE)
+_OPERATION_KINDS |= dict.fromkeys(("execute_tool", "embeddings", "retrieval"), Kind.TOOL)
 
-_BY_TRACELOOP = {"agent": Kind.AGENT, "tool": Kind.TOOL, "task": Kind.CHAIN, "workflow": Kind.CHAIN}
+_TRACELOOP_KINDS = {"agent": Kind.AGENT, "tool": Kind.TOOL, "task": Kind.CHAIN, "workflow": Kind.CHAIN}
 
 _DIALECTS = ("openinference.span.kind", "traceloop.span.kind", "llm.request.type", "gen_ai.operation.name")
 """The attribute of each dialect that states the kind of a span."""
 
-_AGENT = ("agent.name", "gen_ai.agent.name", "agent_name")
-_TOOL = ("tool.name", "gen_ai.tool.name", "traceloop.entity.name")
-_MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
-_CALL_ID = ("gen_ai.tool.call.id", "tool_call.id", "tool.id")
+_AGENT_NAMES = ("agent.name", "gen_ai.agent.name", "agent_name")
+_TOOL_NAMES = ("tool.name", "gen_ai.tool.name", "traceloop.entity.name")
+_MODEL_NAMES = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
+_CALL_IDS = ("gen_ai.tool.call.id", "tool_call.id", "tool.id")
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "input.value", "traceloop.entity.input")
-_OUTPUT = ("gen_ai.tool.call.result", "gen_ai.output.messages", "output.value", "traceloop.entity.output")
-_ANSWER = (*_OUTPUT, "gen_ai.completion.0.content")
-_CONTENTS = frozenset({*_ARGUMENTS, *_ANSWER})
-_ERROR = ("error.type", "exception.type")
-_TARGET = ("gen_ai.transfer.target.name", "gen_ai.agent.handoff.target.name")
+_OUTPUTS = ("gen_ai.tool.call.result", "gen_ai.output.messages", "output.value", "traceloop.entity.output")
+_ANSWERS = (*_OUTPUTS, "gen_ai.completion.0.content")
+_CONTENTS = frozenset({*_ARGUMENTS, *_ANSWERS})
+_ERROR_TYPES = ("error.type", "exception.type")
+_TARGETS = ("gen_ai.transfer.target.name", "gen_ai.agent.handoff.target.name")
 
 _GENAI_USAGE = {
     "input": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
@@ -67,159 +67,163 @@ _OPENINFERENCE_USAGE = {
     "total": ("llm.token_count.total",),
 }
 
-_OF_GENAI = frozenset(chain.from_iterable(_GENAI_USAGE.values()))
-_OF_OPENINFERENCE = frozenset(chain.from_iterable(_OPENINFERENCE_USAGE.values()))
+_GENAI_ATTRIBUTES = frozenset(chain.from_iterable(_GENAI_USAGE.values()))
+_OPENINFERENCE_ATTRIBUTES = frozenset(chain.from_iterable(_OPENINFERENCE_USAGE.values()))
 
-_HANDOFF = "handoff to "
-_MOST_DIGITS = 20
-_NESTED = frozenset({"arrayValue", "array_value", "kvlistValue", "kvlist_value"})
-_FLAT = ("llm.output_messages.", "gen_ai.completion.")
-_FLAT_CALLS = tuple(zip(_FLAT, (".tool_call.", ".tool_calls."), strict=True))
+_HANDOFF = "handoff to "  # the beginning of the name of a handoff's span
+_MAX_DIGITS = 20
+_NESTED = frozenset({"arrayValue", "array_value", "kvlistValue", "kvlist_value"})  # types of values with values inside
+_CALL_PREFIXES = ("llm.output_messages.", "gen_ai.completion.")
+_CALL_PATTERNS = tuple(zip(_CALL_PREFIXES, (".tool_call.", ".tool_calls."), strict=True))
+"""Beginning and middle of the names of attributes that have one part of a tool call each, as `_flat_calls` reads."""
 
-_READ = frozenset(
+_ATTRIBUTES = frozenset(
     {"openinference.span.kind", "gen_ai.operation.name", "gen_ai.transfer.mode", "traceloop.span.kind"}
     | {"llm.request.type", "metadata", "graph.node.parent_id", "virtual_parent.genai", "service.name"}
-    | {*_ERROR, *_AGENT, *_TOOL, *_MODEL, *_CALL_ID, *_ARGUMENTS, *_ANSWER, *_TARGET}
-    | _OF_GENAI
-    | _OF_OPENINFERENCE
+    | {*_ERROR_TYPES, *_AGENT_NAMES, *_TOOL_NAMES, *_MODEL_NAMES, *_CALL_IDS, *_ARGUMENTS, *_ANSWERS, *_TARGETS}
+    | _GENAI_ATTRIBUTES
+    | _OPENINFERENCE_ATTRIBUTES
 )
-"""The attributes that are read; all others are skipped undecoded."""
+"""The attributes that are read. Other attributes are not decoded."""
 
 
 class _Attribute(Struct):
-    """An attribute as OTLP has it, its value undecoded."""
+    """An attribute with its undecoded value."""
 
     key: str
     value: Raw = NOTHING
 
 
-def _describe(
-    span: Span, known: dict[str, Any], status: Mapping[str, Any], events: Raw, privacy: Privacy, report: ImportReport
-) -> None:
-    """Complete a span, which has its ids, name, place and times, from its attributes."""
+def _complete(span: Span, attributes: dict[str, Any], logged: "_Span", privacy: Privacy, report: ImportReport) -> None:
+    """Set the fields of a span that depend on its attributes and status; the others are set already."""
     title = span.name
-    span.kind, span.unknown = _kind(known, title)
-    span.agent = agent = first_text(known, _AGENT)
-    span.usage = _usage(known, span, report)
-    span.is_error, span.error_type = _error(status, events, known)
+    span.kind, span.unknown = _kind_of(attributes, title)
+    span.agent = agent = first_text(attributes, _AGENT_NAMES)
+    span.usage = _usage(attributes, span, report)
+    span.is_error, span.error_type = _error(mapping(logged.status), logged.events, attributes)
     span.is_interrupted = span.error_type.endswith("Interrupt")
-    metadata_text = known.get("metadata")
+    metadata_text = attributes.get("metadata")
     if isinstance(metadata_text, str) and ("langgraph_" in metadata_text or "lc_agent_name" in metadata_text):
         metadata = mapping(decoded(metadata_text))
         span.task = spans.langgraph_task(metadata)
         span.agent = agent or string(metadata.get("lc_agent_name"))
-        span.routes = _routes(_content(known, "output.value")) if span.task and span.kind is Kind.CHAIN else ()
+        span.routes = _routes(_content(attributes, "output.value")) if span.task and span.kind is Kind.CHAIN else ()
     if span.kind is Kind.INFERENCE:
-        span.library = span.library or next((name for name in _DIALECTS if name in known), "")
-        span.model = first_text(known, _MODEL)
-        span.calls = _calls(known, privacy)
-        span.output = _reference(known, _ANSWER, privacy)
+        span.library = span.library or next((name for name in _DIALECTS if name in attributes), "")
+        span.model = first_text(attributes, _MODEL_NAMES)
+        span.calls = _calls(attributes, privacy)
+        span.output = _reference(attributes, _ANSWERS, privacy)
     elif span.kind is Kind.TOOL:
-        span.name = first_text(known, _TOOL) or title.removeprefix("execute_tool ")
-        span.call_id = first_text(known, _CALL_ID)
-        span.arguments = _reference(known, _ARGUMENTS, privacy)
-        span.output = _reference(known, _OUTPUT, privacy)
+        span.name = first_text(attributes, _TOOL_NAMES) or title.removeprefix("execute_tool ")
+        span.call_id = first_text(attributes, _CALL_IDS)
+        span.arguments = _reference(attributes, _ARGUMENTS, privacy)
+        span.output = _reference(attributes, _OUTPUTS, privacy)
     elif span.kind is Kind.AGENT:
-        span.name = agent or string(known.get("traceloop.entity.name")) or title.removeprefix("invoke_agent ")
+        span.name = agent or string(attributes.get("traceloop.entity.name")) or title.removeprefix("invoke_agent ")
         span.is_named = bool(agent)
-        span.follows = string(known.get("graph.node.parent_id"))
-        span.model = first_text(known, _MODEL)
+        span.follows = string(attributes.get("graph.node.parent_id"))
+        span.model = first_text(attributes, _MODEL_NAMES)
     elif span.kind is Kind.CHAIN:
-        span.name = title.removeprefix("custom ")  # in the title of spans that programs add themselves
+        span.name = title.removeprefix("custom ")  # spans that programs add themselves have this prefix
     elif span.kind is Kind.HANDOFF:
-        span.target = first_text(known, _TARGET) or title.removeprefix(_HANDOFF)
+        span.target = first_text(attributes, _TARGETS) or title.removeprefix(_HANDOFF)
 
 
-def _reference(known: dict[str, Any], names: tuple[str, ...], privacy: Privacy) -> str:
+def _reference(attributes: dict[str, Any], names: tuple[str, ...], privacy: Privacy) -> str:
+    """Return the reference to the content of the first of these attributes; empty if there is none."""
     for name in names:
-        if name in known:
-            return privacy.reference(_content(known, name))
+        if name in attributes:
+            return privacy.reference(_content(attributes, name))
     return ""
 
 
-def _usage(known: Mapping[str, Any], span: Span, report: ImportReport) -> Usage | None:
-    """Return the token counts by the conventions of GenAI, else by those of OpenInference."""
+def _usage(attributes: Mapping[str, Any], span: Span, report: ImportReport) -> Usage | None:
+    """Return the token counts that are stated in attributes of GenAI, or else of OpenInference."""
     usages = []
-    for names, kinds in ((_OF_GENAI, _GENAI_USAGE), (_OF_OPENINFERENCE, _OPENINFERENCE_USAGE)):
-        if not names.isdisjoint(known) and (usage := _counts(known, kinds)) is not None:
+    for names, kinds in ((_GENAI_ATTRIBUTES, _GENAI_USAGE), (_OPENINFERENCE_ATTRIBUTES, _OPENINFERENCE_USAGE)):
+        if not names.isdisjoint(attributes) and (usage := _counts(attributes, kinds)) is not None:
             usages.append(usage)
     if len(usages) > 1 and usages[0][:2] != usages[1][:2]:
         report.note(Problem.CONVENTIONS_DISAGREE, span.where)
     return usages[0] if usages else None
 
 
-def _calls(known: dict[str, Any], privacy: Privacy) -> tuple[Call, ...]:
+def _calls(attributes: dict[str, Any], privacy: Privacy) -> tuple[Call, ...]:
     """Return the tool calls of a model's answer, from the first dialect that has any."""
-    calls = tuple(_flat_calls(known, privacy))
-    for answer in ("gen_ai.output.messages", "output.value"):
-        calls = calls or calls_of(_content(known, answer), privacy)
-    return calls
+    return (
+        tuple(_flat_calls(attributes, privacy))
+        or calls_of(_content(attributes, "gen_ai.output.messages"), privacy)
+        or calls_of(_content(attributes, "output.value"), privacy)
+    )
 
 
-def _plain(attributes: list[_Attribute] | None) -> dict[str, Any]:
-    """Return the values of the attributes that are read, by name; contents, which may be large, stay undecoded."""
+def _decoded_attributes(attributes: list[_Attribute] | None) -> dict[str, Any]:
+    """Return the values of the attributes that are read, by name. Contents stay undecoded, as they may be large."""
     values: dict[str, Any] = {}
     for attribute in attributes or ():
         name = attribute.key
         if name in _CONTENTS:
             values[name] = attribute.value
-        elif name in _READ or (name.startswith(_FLAT) and (".tool_call." in name or ".tool_calls." in name)):
+            continue
+        is_call_part = name.startswith(_CALL_PREFIXES) and (".tool_call." in name or ".tool_calls." in name)
+        if is_call_part or name in _ATTRIBUTES:
             values[name] = _value(decoded(attribute.value))
     return values
 
 
-def _content(known: dict[str, Any], name: str) -> Any:
-    """Return the content of an attribute, which is decoded on first use."""
-    value = known.get(name)
+def _content(attributes: dict[str, Any], name: str) -> Any:
+    """Return the content of an attribute, decoded on first use; None if there is no such attribute."""
+    value = attributes.get(name)
     if isinstance(value, Raw):
-        value = known[name] = _value(decoded(value))
+        value = attributes[name] = _value(decoded(value))
     return value
 
 
 def _value(value: Any) -> Any:
-    """Return the plain value of an `AnyValue`, an object whose only member is named by its type."""
-    for kind, content in value.items() if type(value) is dict else ():
-        if kind not in _NESTED:
-            return content
-        inner = items(mapping(content).get("values"))
-        if kind.startswith("array"):
-            return [_value(element) for element in inner]
-        return {string(member.get("key")): _value(member.get("value")) for member in map(mapping, inner)}
-    return None
+    """Return the value in an `AnyValue`, an object whose only member has the name of the type."""
+    if type(value) is not dict or not value:
+        return None
+    type_name, content = next(iter(value.items()))
+    if type_name not in _NESTED:
+        return content
+    inner = items(mapping(content).get("values"))
+    if type_name.startswith("array"):
+        return [_value(element) for element in inner]
+    return {string(member.get("key")): _value(member.get("value")) for member in map(mapping, inner)}
 
 
-def _kind(known: Mapping[str, Any], title: str) -> tuple[Kind, str]:
-    """Return the kind of a span, and its kind in the log if that is unknown."""
-    if first_text(known, _TARGET):
-        is_call = known.get("gen_ai.transfer.mode") == "return_to_caller"
+def _kind_of(attributes: Mapping[str, Any], title: str) -> tuple[Kind, str]:
+    """Return the kind of a span, and a description of its kind in the log if the importer does not know it."""
+    if first_text(attributes, _TARGETS):
+        is_call = attributes.get("gen_ai.transfer.mode") == "return_to_caller"
         return (Kind.TOOL if is_call else Kind.HANDOFF), ""
-    if own_kind := string(known.get("openinference.span.kind")):
-        kind = _BY_OPENINFERENCE.get(own_kind.upper())
+    if own_kind := string(attributes.get("openinference.span.kind")):
+        kind = _OPENINFERENCE_KINDS.get(own_kind.upper())
         if kind is None:
             return Kind.CHAIN, f"span of kind {masked(own_kind)[:50]}"
-        is_handoff = kind is Kind.TOOL and title.startswith(_HANDOFF) and not first_text(known, _TOOL)
+        is_handoff = kind is Kind.TOOL and title.startswith(_HANDOFF) and not first_text(attributes, _TOOL_NAMES)
         return (Kind.HANDOFF if is_handoff else kind), ""
-    if operation := string(known.get("gen_ai.operation.name")):
-        kind = _BY_OPERATION.get(operation)
-        return (kind, "") if kind is not None else (Kind.CHAIN, f"operation {masked(operation)[:50]}")
-    if (entity := known.get("traceloop.span.kind")) in _BY_TRACELOOP:
-        return _BY_TRACELOOP[entity], ""
-    if known.get("gen_ai.tool.call.id") or known.get("gen_ai.tool.name"):
+    if operation := string(attributes.get("gen_ai.operation.name")):
+        kind = _OPERATION_KINDS.get(operation)
+        return (Kind.CHAIN, f"operation {masked(operation)[:50]}") if kind is None else (kind, "")
+    if (entity_kind := attributes.get("traceloop.span.kind")) in _TRACELOOP_KINDS:
+        return _TRACELOOP_KINDS[entity_kind], ""
+    if attributes.get("gen_ai.tool.call.id") or attributes.get("gen_ai.tool.name"):
         return Kind.TOOL, ""
-    if known.get("agent_name"):
+    if attributes.get("agent_name"):
         return Kind.AGENT, ""
-    is_model = known.get("gen_ai.request.model") or known.get("llm.request.type")
+    is_model = attributes.get("gen_ai.request.model") or attributes.get("llm.request.type")
     return (Kind.INFERENCE if is_model else Kind.CHAIN), ""
 
 
-def _counts(known: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> Usage | None:
-    """Return the counts under the names of one convention; None if there is none."""
+def _counts(attributes: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> Usage | None:
+    """Return the counts in the attributes of one convention, given the names of each count; None if it has none."""
     counts: dict[str, int] = {}
-    for kind, attributes in names.items():
-        for attribute in attributes:
-            if (value := known.get(attribute)) is None:
+    for kind, attribute_names in names.items():
+        for attribute in attribute_names:
+            if (value := attributes.get(attribute)) is None:
                 continue
-            if type(value) is str and value.isascii() and value.isdigit() and len(value) < _MOST_DIGITS:
+            if type(value) is str and value.isascii() and value.isdigit() and len(value) < _MAX_DIGITS:
                 value = int(value)  # Protobuf writes numbers of 64 bits as text in JSON
             if (tokens := count(value)) is not None:
                 counts[kind] = tokens
@@ -227,9 +231,9 @@ def _counts(known: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> U
     return Usage(**counts) if counts else None
 
 
-def _error(status: Mapping[str, Any], events: Raw, known: Mapping[str, Any]) -> tuple[bool, str]:
-    """Return True if a span failed, and the kind of error."""
-    error_type = first_text(known, _ERROR)
+def _error(status: Mapping[str, Any], events: Raw, attributes: Mapping[str, Any]) -> tuple[bool, str]:
+    """Return True and the kind of error if a span failed, else False and an empty text."""
+    error_type = first_text(attributes, _ERROR_TYPES)
     if not error_type and status.get("code") not in (2, "2", "STATUS_CODE_ERROR", "ERROR"):
         return False, ""
     for event in items(decoded(events)):
@@ -241,38 +245,39 @@ def _error(status: Mapping[str, Any], events: Raw, known: Mapping[str, Any]) -> 
 
 
 def _routes(output: Any) -> tuple[str, ...]:
-    """Return the nodes that run next, by the output of a LangGraph task as text."""
+    """Return the nodes that a LangGraph task chose to run next, by its output as text."""
     if not isinstance(output, str):
         return ()
-    if output.startswith("{"):
-        return spans.langgraph_routes(decoded(output)) if '"goto"' in output or '"output"' in output else ()
-    return spans.langgraph_routes({"output": output})
+    if not output.startswith("{"):
+        return spans.langgraph_routes({"output": output})
+    return spans.langgraph_routes(decoded(output)) if '"goto"' in output or '"output"' in output else ()
 
 
-def _flat_calls(known: Mapping[str, Any], privacy: Privacy) -> Iterator[Call]:
-    """Yield calls with an attribute for each part: `llm.output_messages.0.message.tool_calls.0.tool_call.id`."""
-    calls: dict[str, dict[str, Any]] = {}
-    for name, value in known.items():
-        for beginning, middle in _FLAT_CALLS if name.startswith(_FLAT) else ():
+def _flat_calls(attributes: Mapping[str, Any], privacy: Privacy) -> Iterator[Call]:
+    """Yield calls that have an attribute for each part: `llm.output_messages.0.message.tool_calls.0.tool_call.id`."""
+    parts_by_call: dict[str, dict[str, Any]] = {}
+    for name, value in attributes.items():
+        for beginning, middle in _CALL_PATTERNS if name.startswith(_CALL_PREFIXES) else ():
             if name.startswith(beginning) and middle in name:
                 call, _, part = name.rpartition(middle)
-                if middle == ".tool_calls.":
+                if middle == ".tool_calls.":  # the index of the call comes after it
                     index, _, part = part.partition(".")
                     call = f"{call}.{index}"
-                calls.setdefault(call, {})[part.removeprefix("function.")] = value
-    for parts in calls.values():
+                parts_by_call.setdefault(call, {})[part.removeprefix("function.")] = value
+    for parts in parts_by_call.values():
         if parts.get("name"):
             yield Call(string(parts.get("id")), string(parts["name"]), privacy.reference(parts.get("arguments")))
 
 
+# member names of OTLP: as JSON has them, as Protobuf has them, and older ones
 _RESOURCES = ("resourceSpans", "resource_spans", "batches")
 _SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans")
-_SPAN = {"spanId", "span_id"}
-_LONGEST_ID = 32
-_START = {"startTimeUnixNano", "start_time_unix_nano"}
+_SPAN_IDS = {"spanId", "span_id"}
+_MAX_ID_LENGTH = 32
+_START_TIMES = {"startTimeUnixNano", "start_time_unix_nano"}
 
 
-class _Attributed(Struct):
+class _Resource(Struct):
     attributes: list[_Attribute] | None = None
 
 
@@ -299,16 +304,16 @@ class _ScopeSpans(Struct):
 
 
 class _ResourceSpans(Struct, rename="camel"):
-    resource: _Attributed | None = None
+    resource: _Resource | None = None
     scope_spans: list[_ScopeSpans] | None = None
 
     def __post_init__(self) -> None:
         if self.scope_spans is None:
-            raise ValueError("no spans, or under an old name")
+            raise ValueError("no spans, or under an old name")  # then the request is read by `_spans_of_part`
 
 
 class _Request(_Span, rename="camel"):
-    """A request of several spans, or a span."""
+    """A request, which has spans in `resource_spans`, or a span."""
 
     resource_spans: list[_ResourceSpans] | None = None
 
@@ -318,136 +323,143 @@ class _Request(_Span, rename="camel"):
 
 
 class _Program(NamedTuple):
+    """The program that wrote a span, as far as the log names it."""
+
     system: str = ""
     version: str = ""
     library: str = ""
 
 
-_Placed = tuple[_Span | None, int, _Program]
-"""A span with its line and program; None for a record that is no span."""
+_LocatedSpan = tuple[_Span | None, int, _Program]
+"""A span with its line and program; None in place of a span for a record that is no span."""
 
 
 def recognises(beginning: Head) -> bool:
     """Return True if a file begins with requests of spans, or with spans."""
     names = beginning.outline
-    return bool(names.intersection(_RESOURCES)) or bool(names & _SPAN and names & _START)
+    is_span = bool(names & _SPAN_IDS and names & _START_TIMES)
+    return is_span or not names.isdisjoint(_RESOURCES)
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
     """Yield the traces of the files."""
     collector = SpanCollector(files, privacy)
     for file in files:
-        for request, at in read_records(file, collector.report, _Request):
-            for span, line, program in _spans(request, at):
-                _gather(span, file.name, line, program, privacy, collector)
+        for record, record_line in read_records(file, collector.report, _Request):
+            for span, line, program in _spans(record, record_line):
+                _add_span(span, file.name, line, program, privacy, collector)
     yield from collector.traces("otlp", "opentelemetry")
 
 
-def _spans(value: Any, line: int) -> Iterator[_Placed]:
-    """Yield the spans of a record."""
-    if not isinstance(value, _Request):
-        yield from _spans_of_another_shape(value)
-    elif value.resource_spans is None:
-        yield value, line, _Program()
+def _spans(record: Any, line: int) -> Iterator[_LocatedSpan]:
+    """Yield the spans of a record, which is a request or a `Part`."""
+    if not isinstance(record, _Request):
+        yield from _spans_of_part(record)
+    elif record.resource_spans is None:
+        yield record, line, _Program()
     else:
-        for resource in value.resource_spans:
+        for resource in record.resource_spans:
             for scope in resource.scope_spans or ():
                 program = _program(resource.resource, scope.scope)
                 for span in scope.spans or ():
                     yield span, line, program
 
 
-def _spans_of_another_shape(top: Part) -> Iterator[_Placed]:
-    """Yield the spans of a document, and of a request that has Protobuf's names or does not fit."""
+def _spans_of_part(top: Part) -> Iterator[_LocatedSpan]:
+    """Yield the spans of a document, or of a record that is no `_Request`, such as one with Protobuf's names."""
     for part in top.elements() if top.is_array else (top,):
         members = part.members()
         name = next((name for name in _RESOURCES if name in members and members[name].is_array), "")
         if not name:
-            yield _fitted(part), part.line, _Program()
+            yield _decode_span(part), part.line, _Program()
             continue
-        for resource in members[name].elements():
-            of_resource = resource.members()
-            source = _attributed(of_resource["resource"]) if "resource" in of_resource else None
-            inside = next((name for name in _SCOPES if name in of_resource), "")
-            for scope in of_resource[inside].elements() if inside else ():
-                of_scope = scope.members()
-                program = _program(source, of_scope["scope"].value(_Scope) if "scope" in of_scope else None)
-                for span in of_scope["spans"].elements() if "spans" in of_scope else ():
-                    yield _fitted(span), span.line, program
+        for resource_spans in members[name].elements():
+            resource_members = resource_spans.members()
+            resource = _decode_resource(resource_members["resource"]) if "resource" in resource_members else None
+            scopes = next((resource_members[name] for name in _SCOPES if name in resource_members), None)
+            for scope_spans in scopes.elements() if scopes is not None else ():
+                scope_members = scope_spans.members()
+                scope = scope_members["scope"].value(_Scope) if "scope" in scope_members else None
+                program = _program(resource, scope)
+                for span in scope_members["spans"].elements() if "spans" in scope_members else ():
+                    yield _decode_span(span), span.line, program
 
 
-def _fitted(part: Part) -> _Span | None:
-    """Return a span, also one with Protobuf's names, or with an object of attributes."""
+def _decode_span(part: Part) -> _Span | None:
+    """Return a span. It may have Protobuf's names, or an object as its attributes."""
     span: _Span | None = part.value(_Span)
     if span is None or span.span_id is None:
-        names = dict(zip(_Span.__struct_fields__, _Span.__struct_encode_fields__, strict=True))
-        renamed = {names.get(name, name): value for name, value in mapping(part.value()).items()}
+        json_names = dict(zip(_Span.__struct_fields__, _Span.__struct_encode_fields__, strict=True))
+        renamed = {json_names.get(name, name): value for name, value in mapping(part.value()).items()}
         span = decoded(encoded(_with_attribute_list(renamed)), _Span)
     return span
 
 
-def _attributed(part: Part) -> _Attributed | None:
-    attributed: _Attributed | None = part.value(_Attributed)
-    return attributed or decoded(encoded(_with_attribute_list(part.value())), _Attributed)
+def _decode_resource(part: Part) -> _Resource | None:
+    resource: _Resource | None = part.value(_Resource)
+    return resource or decoded(encoded(_with_attribute_list(part.value())), _Resource)
 
 
-def _program(resource: _Attributed | None, scope: _Scope | None) -> _Program:
-    """Return the program, named by its service, else by its instrumentation."""
-    service = string(_plain(resource.attributes).get("service.name")) if resource else ""
-    name, version = (string(scope.name), string(scope.version)) if scope else ("", "")
-    return _Program(name if service.startswith("unknown_service") else service, version, name)
+def _program(resource: _Resource | None, scope: _Scope | None) -> _Program:
+    """Return the program that a resource and an instrumentation scope name."""
+    scope = scope or _Scope()
+    library = string(scope.name)
+    service = string(_decoded_attributes(resource.attributes).get("service.name")) if resource else ""
+    system = library if service.startswith("unknown_service") else service
+    return _Program(system, string(scope.version), library)
 
 
 def _with_attribute_list(value: Any) -> Any:
-    """Return an object with its attributes as a list, as OTLP has them."""
+    """Return a JSON object with its attributes as a list of keys and values, as OTLP has them."""
     attributes = mapping(value).get("attributes")
     if isinstance(attributes, dict):
         return {**value, "attributes": [{"key": name, "value": {"": content}} for name, content in attributes.items()]}
     return value
 
 
-def _gather(
+def _add_span(
     span: _Span | None, file: str, line: int, program: _Program, privacy: Privacy, collector: SpanCollector
 ) -> None:
-    name = _identifier(span.span_id) if span else ""
-    if span is None or not name:
+    """Add a span to the bundle of its trace."""
+    span_id = _identifier(span.span_id) if span else ""
+    if span is None or not span_id:
         collector.report.drop(Drop.NO_SPAN, file, line)
         return
     bundle = collector.bundle(_identifier(span.trace_id))
     if not bundle.system:
         bundle.system, bundle.version = program.system, program.version
-    known = _plain(span.attributes)
-    logged = _identifier(span.parent_span_id)
-    # the next GenAI span above, in files of Visual Studio
-    virtual = _identifier(known["virtual_parent.genai"]) if "virtual_parent.genai" in known else ""
+    attributes = _decoded_attributes(span.attributes)
+    parent = _identifier(span.parent_span_id)
+    genai_parent = _identifier(attributes.get("virtual_parent.genai"))  # the next GenAI span above, by Visual Studio
     start, end = _moment(span.start_time_unix_nano), _moment(span.end_time_unix_nano)
-    read = Span(name, virtual or logged, CHAIN, string(span.name), file, line, logged, start, end)
-    read.library = program.library
-    _describe(read, known, mapping(span.status), span.events, privacy, collector.report)
-    bundle.spans.append(read)
+    new = Span(span_id, genai_parent or parent, CHAIN, string(span.name), file, line, parent, start, end)
+    new.library = program.library
+    _complete(new, attributes, span, privacy, collector.report)
+    bundle.spans.append(new)
 
 
 def _identifier(value: Any) -> str:
-    """Return an id in hexadecimal; empty for none, which may be written as zeros."""
+    """Return an id in hexadecimal digits; empty for no id, which may be written as zeros."""
     if not isinstance(value, str):
         return ""
-    return _in_hex(value) if len(value) <= _LONGEST_ID else value
+    return _hexadecimal(value) if len(value) <= _MAX_ID_LENGTH else value
 
 
 @lru_cache(maxsize=1_000)  # many spans have the same trace or parent
-def _in_hex(text: str) -> str:
+def _hexadecimal(text: str) -> str:
     if len(text) in (16, 32):
         text = text.lower()
     elif len(text) in (11, 12, 22, 24):
         from base64 import b64decode
 
+        digits = text.rstrip("=")
         with suppress(ValueError):
-            text = b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4), validate=True).hex()
+            text = b64decode(digits + "=" * (-len(digits) % 4), validate=True).hex()
     return text if text.strip("0") else ""
 
 
 def _moment(value: Any) -> float | None:
-    """Return a time in seconds, given in nanoseconds since 1970 as a number or a text."""
+    """Convert nanoseconds since 1970, a number or a text, to seconds; return None for any other value."""
     if type(value) is str and value.isascii() and value.isdigit() and len(value) < 25:
         value = int(value)
     return instant(value, 1e9) if type(value) is not str else None
