@@ -1,11 +1,11 @@
-"""Orchestration traces from Python: imported, checked, measured, diagnosed, replayed, labelled, credited, rewarded.
+"""Import, check, measure, diagnose, replay, label, credit, reward and compare orchestration traces from Python.
 
     from orchtrace_corpus import trace
-    for one in trace.load("data/traces"):
-        print(one.trace_id, trace.measure(one, ["span"])["span"].value)
+    for run in trace.load("data/traces"):
+        print(run.trace_id, trace.measure(run, ["span"])["span"].value)
 
 docs/trace_walkthrough.md goes through one trace. The functions are those of `orchtrace_corpus.trace.api`, which is
-imported when the first of them is used: the paper pool never needs it.
+imported when the first of them is used, because programs that only use the paper pool do not need it.
 """
 
 from orchtrace_corpus.base.annotations import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from orchtrace_corpus.trace import codes as codes
 if TYPE_CHECKING:
     from orchtrace_corpus.trace.api import *  # noqa: F403 - what __getattr__ returns
 
-_NAMES = frozenset(
+_API_NAMES = frozenset(
     "DEFINITIONS AgentSpan Assignment Breakdown Choices Definition Diagnosis Difference Entry Event Finding Grouping "
     "Imported InvalidTraceError Label Measure Method Origin Profile Reward Spec State Summary Term Total Totals Trace "
     "TraceView agent_tree as_data as_atif as_published as_text assign compare compute_reward concurrency_profile "
@@ -24,7 +24,7 @@ _NAMES = frozenset(
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _NAMES:
+    if name not in _API_NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
@@ -32,4 +32,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_NAMES})
+    return sorted({*globals(), *_API_NAMES})

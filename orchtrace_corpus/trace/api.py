@@ -1,12 +1,12 @@
-"""Traces from Python: imported, checked, measured, diagnosed, replayed, labelled, credited, rewarded, compared.
+"""Import, check, measure, diagnose, replay, label, credit, reward and compare traces from Python.
 
     from orchtrace_corpus import trace
-    for one in trace.load("data/traces"):
-        print(one.trace_id, trace.measure(one, ["span"])["span"].value)
+    for run in trace.load("data/traces"):
+        print(run.trace_id, trace.measure(run, ["span"])["span"].value)
 
-docs/trace_walkthrough.md goes through one trace with it. Pictures are made by `orchtrace_corpus.trace.render.graph`.
-Who asks several things of one trace passes a `TraceView` of it, so that its graph is constructed once.
-This module imports msgspec; those who look at the paper pool never need it.
+docs/trace_walkthrough.md goes through one trace with it. `orchtrace_corpus.trace.render.graph` draws traces. Functions
+take a `Trace` or a `TraceView`. With a view, several calls construct the graph of the trace only once.
+This module imports msgspec, which takes long. Programs that only use the paper pool never import it.
 """
 
 import os
@@ -36,9 +36,9 @@ from orchtrace_corpus.trace.measures.definitions import (
     measure,
 )
 from orchtrace_corpus.trace.measures.ledger import Entry, ledger
-from orchtrace_corpus.trace.model import json_text as write
+from orchtrace_corpus.trace.model import json_text
 from orchtrace_corpus.trace.model.decode import Document, decode, documents
-from orchtrace_corpus.trace.model.store import InvalidTraceError, sound, trace_files
+from orchtrace_corpus.trace.model.store import InvalidTraceError, require_valid, trace_files
 from orchtrace_corpus.trace.model.trace import Event, Trace
 from orchtrace_corpus.trace.rewards import Reward, Spec, Term
 from orchtrace_corpus.trace.rewards import compute as compute_reward
@@ -60,57 +60,63 @@ __all__ += ["Reward", "Spec", "Term", "compute_reward", "load_reward"]
 def import_logs(
     paths: str | Sequence[str], form: str = "", *, salt: str = "", keep_content: bool = False
 ) -> Iterator[Imported]:
-    """The traces of logs, one session in memory at a time; a session that cannot be read does not stop the rest.
+    """Yield the traces of logs, one session in memory at a time. An error in one session does not stop the rest.
 
-    Each trace is one that `validate` finds no error in.
+    `validate` finds no error in these traces.
 
     Args:
-        paths: Files or folders of logs; all files of a session at once.
-        form: Their format; else each file's is recognised.
-        salt: Makes the hashes of contents; the same salt gives the same hashes, none gives others each time.
-        keep_content: Whether contents are kept in full instead.
+        paths: Files or folders of logs. All files of a session must be among them.
+        form: The format of all files; if empty, the format of each file is recognised.
+        salt: A secret that goes into the hashes of contents. The same salt gives the same hashes; without a salt, they
+            differ each time.
+        keep_content: True to keep contents instead of their hashes.
 
     Raises:
         CommandUseError: There is no such format.
         DataFileError: There is no log there.
     """
     privacy = Privacy(salt.encode("utf-8", "replace") if salt else os.urandom(16), keep_content)
-    for one in importers.import_sessions(importers.sessions(paths, form), privacy):
-        error = one.trace and rules.import_error(one.trace)
-        yield one._replace(trace=None, error=error) if error else one
+    for imported in importers.import_sessions(importers.sessions(paths, form), privacy):
+        error = None
+        if imported.trace is not None:
+            error = rules.import_error(imported.trace)
+        yield imported._replace(trace=None, error=error) if error else imported
 
 
 def load(path: str | os.PathLike[str]) -> Iterator[Trace]:
-    """The traces of a file, or of a folder and those below it, one after another.
+    """Yield the traces of a file, or of a folder and its subfolders.
 
     Args:
-        path: JSON, or JSON Lines with a trace on each line; or a folder of such files.
+        path: A file of JSON, or of JSON Lines with a trace on each line, or a folder of such files.
 
     Raises:
-        DataFileError: A file cannot be read, or not as JSON; or there is no trace in the folder.
-        InvalidTraceError: A trace has errors. `validate` returns them as values.
+        DataFileError: A file cannot be read or is not JSON, or the folder has no trace.
+        InvalidTraceError: A trace has errors. `validate` returns them instead.
     """
     for document in _documents(path):
-        yield _sound(document)
+        yield _valid_trace(document)
 
 
 def parse_trace(data: str | bytes) -> Trace:
-    """A trace from JSON text.
+    """Return a trace from JSON text.
 
     Raises:
-        DataFileError: It is not JSON.
-        InvalidTraceError: It has errors.
+        DataFileError: The text is not JSON.
+        InvalidTraceError: The trace has errors.
     """
-    return _sound(Document(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data, "trace"))
+    if isinstance(data, str):
+        data = data.encode("utf-8", "surrogatepass")
+    return _valid_trace(Document(data, "trace"))
 
 
 def validate(given: Trace | str | os.PathLike[str]) -> tuple[Finding, ...]:
-    """Every problem of a trace, or of the traces of a file or folder and of the names that they share.
+    """Return the errors and warnings of a trace, or of the traces of a file or folder.
 
-    Warnings are included. Places in a `Trace` are those of the text that `as_text` writes of it.
+    A warning names each id that two traces of a folder share. For a `Trace`, places refer to the text that `as_text`
+    makes of it.
 
     Raises:
-        DataFileError: A file cannot be read, or there is no trace in the folder.
+        DataFileError: A file cannot be read, or the folder has no trace.
     """
     if isinstance(given, Trace):
         return rules.check(decode(Document(as_text(as_data(given)).encode(), given.trace_id)))
@@ -118,29 +124,30 @@ def validate(given: Trace | str | os.PathLike[str]) -> tuple[Finding, ...]:
 
 
 read_traces, validate_traces = load, validate
-"""The same by their first names."""
+"""`load` and `validate` under their earlier names."""
 
 
 def agent_tree(trace: Trace | TraceView) -> list[AgentSpan]:
-    """The agents of a trace: those that nobody spawned by their first act, each followed by those that it spawned.
+    """Return the agents of a trace, each followed by the agents that it spawned.
 
-    `depth` says how many are above an agent; times are in the unit of the trace's clock, without waits for people.
+    Agents that nobody spawned are sorted by their first event. `depth` is the number of ancestors of an agent. Times
+    are in the unit of the trace's clock, without waits for people.
 
     Raises:
-        CycleError: The edges go round in a circle; `read_traces` and `parse_trace` refuse such a trace.
+        CycleError: The edges form a cycle. `load` and `parse_trace` refuse such a trace.
     """
     return TraceView.of(trace).agents
 
 
 def as_data(trace: Trace) -> dict[str, Any]:
-    """The trace as JSON has it, in plain values; further properties that its events had are not kept in a `Trace`."""
+    """Return a trace as a JSON object in plain values. Additional fields of events are lost in a `Trace`."""
     return dict(to_builtins(trace))
 
 
 def as_published(trace: Trace) -> dict[str, Any]:
-    """The trace in plain values, in the form of the schema published with arXiv 2605.02801.
+    """Return a trace in plain values, in the form of the schema published with arXiv 2605.02801.
 
-    Fields, figures and events that the published schema lacks go, and times are in seconds: see docs/traces.md.
+    Fields, figures and events that the published schema lacks are left out, and times are in seconds: docs/traces.md.
 
     Raises:
         CommandUseError: A total that the published schema requires is unknown, or no event is left.
@@ -149,18 +156,18 @@ def as_published(trace: Trace) -> dict[str, Any]:
 
 
 def as_atif(trace: Trace) -> dict[str, Any]:
-    """The trace in plain values as an ATIF trajectory, version 1.7, with those of sub-agents embedded.
+    """Return a trace in plain values as an ATIF trajectory, version 1.7, with the trajectories of sub-agents inside.
 
-    What ATIF has no field for is kept in `extra`, from which `import_logs` restores the trace: see docs/importers.md.
+    `extra` keeps what ATIF has no field for. `import_logs` restores the trace from it: docs/importers.md.
     """
-    from orchtrace_corpus.trace.exporters import atif  # which brings the importer that restores it
+    from orchtrace_corpus.trace.exporters import atif  # its import is slow, because it imports an importer
 
     return atif.as_atif(as_data(trace))
 
 
 def as_text(data: Mapping[str, Any]) -> str:
     """Return the result of `as_data`, `as_published` or `as_atif` as JSON, with an event or an edge on each line."""
-    return write.text(data)
+    return json_text.text(data)
 
 
 def _documents(path: str | os.PathLike[str]) -> Iterator[Document]:
@@ -168,6 +175,6 @@ def _documents(path: str | os.PathLike[str]) -> Iterator[Document]:
         yield from documents(file)
 
 
-def _sound(document: Document) -> Trace:
+def _valid_trace(document: Document) -> Trace:
     decoded = decode(document)
-    return sound(decoded, rules.check(decoded))
+    return require_valid(decoded, rules.check(decoded))

@@ -119,7 +119,7 @@ def test_every_name_of_the_interface_is_there_and_documented() -> None:
 
 
 def test_the_package_offers_the_names_of_the_interface_and_imports_them_when_they_are_used() -> None:
-    assert set(api.__all__) == package._NAMES
+    assert set(api.__all__) == package._API_NAMES
     for name in api.__all__:
         assert getattr(package, name) is getattr(api, name)
         assert name in dir(package)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from orchtrace_corpus.trace.model.trace import Trace
 
-_NAMES = frozenset(("trace_id", "task_id"))
-_QUOTED = tuple(f'"{name}"' for name in _NAMES)
+_TRACE_MEMBERS = frozenset(("trace_id", "task_id"))
+_QUOTED_MEMBERS = tuple(f'"{name}"' for name in _TRACE_MEMBERS)
 _HEAD_BYTES = 256 * 1024
 _BUFFER_BYTES = 1 << 20  # a line may be a large trace
 LINES = (".jsonl", ".ndjson")
@@ -107,12 +107,12 @@ def documents(path: str) -> Iterator[Document]:
     Raises:
         DataFileError: The file cannot be read.
     """
-    shown = printable(path, limit=300)
+    printable_path = printable(path, limit=300)
     try:
         with open_regular(path, _BUFFER_BYTES) as file:
-            yield from documents_in(file, shown, is_lines=path.lower().endswith(LINES))
+            yield from documents_in(file, printable_path, is_lines=path.lower().endswith(LINES))
     except OSError as error:
-        raise DataFileError(f"cannot read {shown}: {error.strerror}") from error
+        raise DataFileError(f"cannot read {printable_path}: {error.strerror}") from error
 
 
 def documents_in(file: BinaryIO, path: str, *, is_lines: bool = False) -> Iterator[Document]:
@@ -123,23 +123,23 @@ def documents_in(file: BinaryIO, path: str, *, is_lines: bool = False) -> Iterat
         path: The name of the file, for messages.
         is_lines: True if the file is JSON Lines even if its first line is not valid JSON.
     """
-    first_line, first = 1, file.readline()
-    while first and not first.strip():
-        first_line, first = first_line + 1, file.readline()
+    line_number, first = 1, file.readline()
+    while first and not first.strip():  # blank lines
+        line_number, first = line_number + 1, file.readline()
     second = file.readline()
     if second and not is_lines and not _is_document(first):
-        yield Document(first + second + file.read(), path, first_line)
+        yield Document(first + second + file.read(), path, line_number)
         return
-    yield Document(first, path, first_line)
-    following = chain((second,), file) if second else file
-    for line, data in enumerate(following, first_line + 1):
+    yield Document(first, path, line_number)
+    other_lines = chain((second,), file) if second else file
+    for other_number, data in enumerate(other_lines, line_number + 1):
         if not data.isspace():
-            yield Document(data, path, line)
+            yield Document(data, path, other_number)
 
 
 def may_hold_traces(beginning: str) -> bool:
     """Return True if the beginning of a file contains the fields `trace_id` and `task_id`, as those of traces do."""
-    return all(map(beginning.__contains__, _QUOTED))
+    return all(map(beginning.__contains__, _QUOTED_MEMBERS))
 
 
 def holds_traces(path: str) -> bool:
@@ -155,10 +155,11 @@ def holds_traces(path: str) -> bool:
             first = file.readline()
             while first.isspace():
                 first = file.readline()
-            members = _members_decoder().decode(first if _is_document(first) else first + file.read())
+            document = first if _is_document(first) else first + file.read()
+            members = _members_decoder().decode(document)
     except (OSError, DataFileError, ValueError, RecursionError):
         return False
-    return members.keys() >= _NAMES
+    return members.keys() >= _TRACE_MEMBERS
 
 
 def name_of(document: Document) -> str:

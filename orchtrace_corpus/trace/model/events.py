@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from orchtrace_corpus.trace.model.trace import Tokens, Trace
 
 CLOSING_TOOLS = frozenset(("complete_task", "submit"))
-"""The tools with which agents hand in their result in Gemini CLI and Inspect: several such calls repeat no work."""
+"""The tools by which agents submit their result in Gemini CLI and Inspect. Repeated calls of them repeat no work."""
 
 
 def total(tokens: "Tokens") -> float:
@@ -18,7 +18,7 @@ def total(tokens: "Tokens") -> float:
 
 
 def roles_of(trace: "Trace") -> Mapping[str, str]:
-    """Return the role of each agent that has one: declared, or else the first given at its spawn or its own events."""
+    """Return the role of each agent that has one: the declared role, or else the first role in its spawn and events."""
     roles: dict[str, str] = {}
     with_role = [event for event in trace.events if event.role]
     for event in sorted(with_role, key=lambda event: (event.t, event.seq or 0)):
@@ -29,9 +29,9 @@ def roles_of(trace: "Trace") -> Mapping[str, str]:
 
 
 def acting_tools(trace: "Trace") -> frozenset[str]:
-    """Return the tools that are named as agents: declared as tools, or acting only in results of a tool of that name.
+    """Return the agents that are tools: declared as tools, or agents only of the results of a tool of the same name.
 
-    `browser.search` in the example of the survey (arXiv 2605.02801) is such a tool.
+    `browser.search` in the example of the survey (arXiv 2605.02801) is such an agent.
     """
     declared = frozenset(agent.id for agent in trace.agents if agent.kind is AgentKind.TOOL)
     tools = {event.tool for event in trace.events if event.tool}

@@ -142,7 +142,7 @@ class LedgerLine(StrEnum):
 
 
 _UNKNOWN_OF_ANSWERS = frozenset({LedgerLine.NO_USAGE, LedgerLine.NO_NUMBER, LedgerLine.SILENT_CALL, LedgerLine.ZERO})
-"""The lines of unknown usage whose answer is in the trace, as an event without tokens."""
+"""The lines of unknown usage of answers that the trace has as events without tokens."""
 
 _SUMS = frozenset(
     {LedgerLine.RESULT_CONTEXT, LedgerLine.WORKFLOW_TOTAL, LedgerLine.INHERITED_TOTAL, LedgerLine.EQUAL_TOTAL}
@@ -185,7 +185,7 @@ def unknown_total(missing: Mapping[Missing, int], unread: int) -> str:
 
 
 class Occurrences(Struct):
-    """The number of times that something occurred, and the places of some of them."""
+    """The number of times that something occurred, and the first places."""
 
     number: int = 0
     for_example: list[str] = []
@@ -228,13 +228,13 @@ class Entry(NamedTuple):
 
     Attributes:
         outcome: An `Outcome`, or a word of another program.
-        what: A description of the usage records; empty if the name is only an outcome.
+        description: What the usage records are; empty if the name of the line is only an outcome.
         records: The number of usage records.
         tokens: Their tokens by kind, or only a `total` if the log does not divide them.
     """
 
     outcome: str
-    what: str
+    description: str
     records: int
     tokens: dict[str, float]
 
@@ -287,7 +287,7 @@ class ImportReport(Struct):
         self.enter_all(line, tokens, records)
 
     def enter_all(self, line: LedgerLine, tokens: Mapping[str, float], records: int = 1) -> None:
-        """Do the same as `enter`, with the tokens as a mapping."""
+        """Do the same as `enter`, with the tokens by kind in a mapping."""
         entry = self.token_ledger.get(line)
         if entry is None:
             entry = self.token_ledger[line] = Line()
@@ -299,14 +299,14 @@ class ImportReport(Struct):
     @property
     def unread(self) -> int:
         """Return the number of unreadable lines."""
-        unread = (Drop.CUT_OFF, Drop.NO_JSON, Drop.TOO_LONG)
-        return sum(self.dropped[drop].number for drop in unread if drop in self.dropped)
+        reasons = (Drop.CUT_OFF, Drop.NO_JSON, Drop.TOO_LONG)
+        return sum(self.dropped[reason].number for reason in reasons if reason in self.dropped)
 
     def entries(self) -> Iterator[Entry]:
         """Yield the lines of the token ledger. The name of a line is an outcome, a colon and a description."""
         for name, line in self.token_ledger.items():
-            outcome, _, what = name.partition(": ")
-            yield Entry(outcome, what, line.records, line.tokens)
+            outcome, _, description = name.partition(": ")
+            yield Entry(outcome, description, line.records, line.tokens)
 
     def repeated(self) -> list[Line]:
         """Return the ledger lines of usage that the log states again, without lines that are totals of other usage."""
@@ -315,20 +315,22 @@ class ImportReport(Struct):
 
     def missing(self) -> dict[str, int]:
         """Return the number of records with unknown tokens, by the description of their ledger line."""
-        return {
-            entry.what: entry.records for entry in self.entries() if entry.outcome == Outcome.UNKNOWN and entry.records
-        }
+        entries = [entry for entry in self.entries() if entry.outcome == Outcome.UNKNOWN and entry.records]
+        return {entry.description: entry.records for entry in entries}
 
     def missing_elsewhere(self) -> bool:
         """Return True if there is unknown usage that has no event in the trace."""
-        lines = self.token_ledger.items()
-        return any(
-            line.records for name, line in lines if name.startswith(Outcome.UNKNOWN) and name not in _UNKNOWN_OF_ANSWERS
-        )
+        for name, line in self.token_ledger.items():
+            if name.startswith(Outcome.UNKNOWN) and name not in _UNKNOWN_OF_ANSWERS and line.records:
+                return True
+        return False
 
     def unsure(self) -> list[str]:
         """Return the descriptions of ledger lines whose tokens are counted but may be too low."""
-        return [LedgerLine.PLACEHOLDER.partition(": ")[2]] if LedgerLine.PLACEHOLDER in self.token_ledger else []
+        if LedgerLine.PLACEHOLDER not in self.token_ledger:
+            return []
+        _, _, description = LedgerLine.PLACEHOLDER.partition(": ")
+        return [description]
 
     def as_data(self) -> dict[str, Any]:
         """Return the report in the form in which traces store it."""
@@ -336,8 +338,9 @@ class ImportReport(Struct):
         del data["prices"]
         if not self.context_windows:
             del data["context_windows"]
-        kinds = {name: dict(sorted(data[name].items())) for name in ("skipped", "unknown_kinds")}
-        return {**data, **kinds}
+        for name in ("skipped", "unknown_kinds"):
+            data[name] = dict(sorted(data[name].items()))
+        return data
 
 
 def _count(counts: dict[str, int], kind: str) -> None:
@@ -347,11 +350,11 @@ def _count(counts: dict[str, int], kind: str) -> None:
     counts[kind] = counts.get(kind, 0) + 1
 
 
-def _note(occurrences: dict[str, Occurrences], name: str, place: str) -> None:
-    entry = occurrences.setdefault(name, Occurrences())
-    entry.number += 1
-    if len(entry.for_example) < _MAX_EXAMPLES:
-        entry.for_example.append(place)
+def _note(occurrences_by_name: dict[str, Occurrences], name: str, place: str) -> None:
+    occurrences = occurrences_by_name.setdefault(name, Occurrences())
+    occurrences.number += 1
+    if len(occurrences.for_example) < _MAX_EXAMPLES:
+        occurrences.for_example.append(place)
 
 
 def report_of(trace: Trace) -> ImportReport | None:
@@ -364,9 +367,10 @@ def report_of(trace: Trace) -> ImportReport | None:
 
 def has_all_tokens(trace: Trace) -> bool:
     """Return True if the events have all tokens that the run spent, according to the trace and its import report."""
-    is_stated = trace.costs.get("tokens") is not None
-    if not is_stated or not trace.import_report:  # the usual case: saves decoding the report
-        return is_stated
+    if trace.costs.get("tokens") is None:
+        return False
+    if not trace.import_report:
+        return True
     report = report_of(trace) or ImportReport()
     return not report.missing() and not report.unsure()
 

@@ -1,6 +1,6 @@
-"""Read traces as plain JSON values, and write them as text: with an event on each line for diffs, or on one line.
+"""Read traces as plain JSON values, and write them as text, with an event on each line or all on one line.
 
-Numbers are doubles; a number that is too large for a double keeps its text.
+Numbers are doubles. A number that is too large for a double keeps its text.
 """
 
 import json
@@ -15,7 +15,7 @@ from orchtrace_corpus.base.findings import escape_controls
 
 _LISTS = ("events", "edges", "agents", "steps", "subagent_trajectories")
 _SURROGATE = "\ud800"
-"""A lone surrogate, which no text of a trace can contain: it marks a number to be written as it was read."""
+"""A lone surrogate, which no text of a trace can contain. It marks a number that is written as it was read."""
 
 
 class Oversized:
@@ -71,10 +71,12 @@ def one_line(trace: Mapping[str, Any]) -> str:
 
 
 def _line(value: Any) -> str:
-    def mark(oversized: Oversized) -> str:
+    """Return a value as JSON on one line, with oversized numbers as they were read."""
+
+    def marked_text(oversized: Oversized) -> str:
         return f"{_SURROGATE}{oversized.word}"
 
-    line = json.dumps(value, ensure_ascii=False, allow_nan=False, default=mark)
+    line = json.dumps(value, ensure_ascii=False, allow_nan=False, default=marked_text)
     if _SURROGATE in line:
         line = re.sub(f'"{_SURROGATE}([^"]*)"', r"\1", line)
     return line

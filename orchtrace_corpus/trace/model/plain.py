@@ -1,7 +1,9 @@
 """Read small traces without msgspec, whose import takes longer than checking all example traces of a corpus.
 
-Only the members that the examples use are supported. A trace with another member, or with an error, is left to
-`decode`, which reports the errors. A test compares both readers on mutated traces.
+Only the members that the examples use are supported. `decode` reads every other trace, and reports errors. A test
+compares both readers on mutated traces.
+
+Each function from `_text` to `_object` returns a JSON value as the trace has it, or raises ValueError if it is invalid.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,9 +32,10 @@ if TYPE_CHECKING:
 MAX_BYTES = 100_000
 """The size of the largest file that is read here; for larger files, msgspec is faster even with its import."""
 
-_LARGEST = 1e300
-_MAX_WHOLE = 2**53 - 1
+_LARGEST = 1e300  # larger numbers are left to `decode`
+_MAX_WHOLE = 2**53 - 1  # the largest integer that all JSON readers keep exact
 _ATTRIBUTES = {"from": "sender", "to": "target", "$schema": "schema"}
+"""The attributes of a trace, event or edge whose names differ from the JSON members."""
 
 
 def _text(value: Any) -> str:
@@ -87,16 +90,20 @@ def _figures(value: Any) -> dict[str, float | None]:
 
 def _costs(value: Any) -> dict[str, float | None]:
     costs = _figures(value)
-    is_known = all(name in costs for name in NULLABLE_COSTS)
-    is_stated = all(amount is not None or name in NULLABLE_COSTS for name, amount in costs.items())
-    if is_known and is_stated and all((costs.get(name) or 0) >= 0 for name in KNOWN_COSTS):
-        return costs
-    raise ValueError
+    for name in NULLABLE_COSTS:
+        if name not in costs:
+            raise ValueError
+    for name, amount in costs.items():
+        if amount is None and name not in NULLABLE_COSTS:
+            raise ValueError
+        if amount is not None and amount < 0 and name in KNOWN_COSTS:
+            raise ValueError
+    return costs
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
-    if len(members) == len(pairs):
+    if len(members) == len(pairs):  # no name is repeated
         return members
     raise ValueError
 
@@ -108,18 +115,18 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 class _Shape(NamedTuple):
-    """The readers of an object's members by name, the required members, and the attributes of absent members."""
+    """The members of a kind of JSON object."""
 
-    readers: Mapping[str, Callable[[Any], Any]]
-    required: frozenset[str]
-    absent: Mapping[str, Any]
+    readers: Mapping[str, Callable[[Any], Any]]  # the functions that read the members, by member
+    required: frozenset[str]  # the members that each object has
+    defaults: Mapping[str, Any]  # the values of attributes whose members are absent, by attribute
 
     def read(self, value: Any) -> SimpleNamespace:
         """Return the attributes of an object; raise `ValueError` or `KeyError` if it is wrong or not supported here."""
         members = _object(value)
         if not members.keys() >= self.required:
             raise ValueError
-        attributes = dict(self.absent)
+        attributes = dict(self.defaults)
         for name, member in members.items():
             attributes[_ATTRIBUTES.get(name, name)] = self.readers[name](member)
         return SimpleNamespace(**attributes)
@@ -204,7 +211,7 @@ _TRACE = _Shape(
 
 
 def read_plain(data: bytes) -> "Trace | None":
-    """Return the trace of a small file, with None for unset members; None if `decode` has to read the file."""
+    """Return the trace of a small file, in which unset members are None; None if `decode` has to read the file."""
     if len(data) > MAX_BYTES or data[:1] != b"{" or b"\\u" in data:  # an escape may be a lone surrogate
         return None
     try:

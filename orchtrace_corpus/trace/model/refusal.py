@@ -20,23 +20,29 @@ from orchtrace_corpus.base.json_syntax import Kind, exceeds_depth, first_fault
 from orchtrace_corpus.trace.model.json_text import Oversized, has_oversized, loads
 from orchtrace_corpus.trace.model.trace import Edge, Event
 
-MOST_PROBLEMS = 100
-"""The number of wrong events, and of wrong edges, that are described: in a log of another format, all are wrong."""
+_MAX_PROBLEMS = 100
+"""The most wrong events, and the most wrong edges, that are described. In a file of another format, all are wrong."""
 
 
-class _Named(msgspec.Struct):
+class _TraceId(msgspec.Struct):
     trace_id: str = ""
 
 
-_PARTS: dict[str, type[Event | Edge]] = {"events": Event, "edges": Edge}
-_FAULTS = {
+_ITEM_TYPES: dict[str, type[Event | Edge]] = {"events": Event, "edges": Edge}
+_MESSAGES = {
     Kind.SYNTAX: ("T101", "not JSON: {}"),
     Kind.EMPTY: ("T102", "nothing in the file; a trace is a JSON object"),
     Kind.EXTRA_DATA: ("T101", "not JSON: the trace has ended before this; in JSON Lines each trace stands on one line"),
     Kind.NOT_FINITE: ("T104", "{}; write null for unknown"),
 }
-_TYPES = {"object": "an object", "array": "a list", "string": "text", "number": "a number", "integer": "a whole number"}
-_TYPES |= {"boolean": "true or false", "null": "null"}
+_TYPE_NAMES = {
+    "object": "an object",
+    "array": "a list",
+    "string": "text",
+    "number": "a number",
+    "integer": "a whole number",
+}
+_TYPE_NAMES |= {"boolean": "true or false", "null": "null"}
 _PLACEHOLDERS = {"events": [{"id": "-", "t": 0, "type": "message", "agent": "-"}], "edges": list[Any]()}
 
 
@@ -53,16 +59,16 @@ def explain(data: bytes, places: Places, refusal: Exception) -> tuple[Finding, .
     if not isinstance(refusal, msgspec.ValidationError) or exceeds_depth(data):
         return (_syntax_finding(data, places, refusal),)
     try:
-        msgspec.json.decode(data, type=msgspec.Raw)  # decoding stopped at a wrong value: the rest may not be JSON
-        findings = sorted(_problems(data, places), key=lambda finding: finding.location)
+        msgspec.json.decode(data, type=msgspec.Raw)  # raises an error if what follows the wrong value is not JSON
+        findings = sorted(_schema_errors(data, places), key=lambda finding: finding.location)
         if not findings:
-            findings = [_as_refused(refusal, data, places)]
-        record = ""
+            findings = [_refusal_finding(refusal, data, places)]
+        trace_id = ""
         with suppress(msgspec.ValidationError):
-            record = msgspec.json.decode(data, type=_Named).trace_id
+            trace_id = msgspec.json.decode(data, type=_TraceId).trace_id
     except (msgspec.DecodeError, RecursionError) as error:
         return (_syntax_finding(data, places, error),)
-    return tuple(finding._replace(record=record) for finding in findings)
+    return tuple(finding._replace(record=trace_id) for finding in findings)
 
 
 def _syntax_finding(data: bytes, places: Places, refusal: Exception) -> Finding:
@@ -70,7 +76,7 @@ def _syntax_finding(data: bytes, places: Places, refusal: Exception) -> Finding:
     fault = first_fault(data.decode(), first_line=start.line)
     if fault is None:
         return Finding("T101", f"not JSON: {printable(str(refusal), limit=200)}", start)
-    code, message = _FAULTS.get(fault.kind, ("T101", "{}"))
+    code, message = _MESSAGES.get(fault.kind, ("T101", "{}"))
     return Finding(code, message.format(fault.message), Location(start.path, fault.line, fault.column))
 
 
@@ -83,7 +89,7 @@ def schema() -> dict[str, Any]:
 
 @cache
 def _validator(part: str) -> Any:
-    """Return a validator of an event or an edge; of a whole trace for an empty name."""
+    """Return the validator of a part of the schema, `event` or `edge`, or of a whole trace for an empty name."""
     from jsonschema import Draft202012Validator, ValidationError, validators
 
     def required(_: Any, names: list[str], value: Any, __: Any) -> Iterator[ValidationError]:
@@ -93,25 +99,26 @@ def _validator(part: str) -> Any:
                 if name not in value:
                     yield ValidationError("", validator_value=name)
 
-    whole = schema()
     extend: Any = validators.extend  # untyped
     validator = extend(Draft202012Validator, {"required": required})
-    return validator({"$ref": f"#/$defs/{part}", "$defs": whole["$defs"]} if part else whole)
+    if not part:
+        return validator(schema())
+    return validator({"$ref": f"#/$defs/{part}", "$defs": schema()["$defs"]})
 
 
-def _problems(data: bytes, places: Places) -> Iterator[Finding]:
-    """Yield the errors of a well-formed document by the schema."""
+def _schema_errors(data: bytes, places: Places) -> Iterator[Finding]:
+    """Yield the violations of the schema in a document that is JSON."""
     try:
         members = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except msgspec.ValidationError:
         yield Finding("T112", "a trace is an object, in braces", places.locate(()))
         return
-    small = {
-        name: _PLACEHOLDERS[name] if name in _PLACEHOLDERS and _is_list(raw) else loads(bytes(raw))
-        for name, raw in members.items()
-    }
-    yield from _schema_findings("", small, (), places)
-    for name, shape in _PARTS.items():
+    small_trace = {}  # with few events and edges, because checking a trace by the schema is slow
+    for name, raw in members.items():
+        has_items = name in _PLACEHOLDERS and _is_list(raw)
+        small_trace[name] = _PLACEHOLDERS[name] if has_items else loads(bytes(raw))
+    yield from _schema_findings("", small_trace, (), places)
+    for name, shape in _ITEM_TYPES.items():
         if name in members and _is_list(members[name]):
             items = msgspec.json.decode(members[name], type=list[msgspec.Raw])
             if name == "events" and not items:
@@ -126,57 +133,63 @@ def _is_list(raw: msgspec.Raw) -> bool:
 def _wrong_items(
     name: str, items: list[msgspec.Raw], decoder: msgspec.json.Decoder[Any], places: Places
 ) -> Iterator[Finding]:
-    wrong = 0
+    """Yield the errors of events or edges, as `name` says."""
+    wrong_count = 0
     for index, item in enumerate(items):
         try:
             decoder.decode(item)
         except msgspec.ValidationError:
-            wrong += 1
-            if wrong <= MOST_PROBLEMS:
+            wrong_count += 1
+            if wrong_count <= _MAX_PROBLEMS:
                 yield from _schema_findings(name.removesuffix("s"), loads(bytes(item)), (name, index), places)
-    if wrong > MOST_PROBLEMS:
-        message = f"{wrong} of {len(items)} {name} are wrong; the first {MOST_PROBLEMS} are described"
+    if wrong_count > _MAX_PROBLEMS:
+        message = f"{wrong_count} of {len(items)} {name} are wrong; the first {_MAX_PROBLEMS} are described"
         yield Finding("T112", message, places.locate((name,)))
 
 
 def _schema_findings(part: str, value: Any, path: Path, places: Places) -> Iterator[Finding]:
-    """Yield the errors of a value, in the order of the text."""
+    """Yield the errors of the value at a path, sorted by the path of the wrong value; `part` is as in `_validator`."""
     for error in sorted(_validator(part).iter_errors(value), key=lambda error: list(map(str, error.absolute_path))):
-        inner = (*path, *error.absolute_path)
-        code, message, step = describe(error)
-        where = (*inner, step) if step else inner
-        yield Finding(code, f"{json_path(inner)}: {message}", places.locate(where))
+        error_path = (*path, *error.absolute_path)
+        code, message, member = describe(error)
+        location = places.locate((*error_path, member) if member else error_path)
+        yield Finding(code, f"{json_path(error_path)}: {message}", location)
 
 
-def _as_refused(error: msgspec.ValidationError, data: bytes, places: Places) -> Finding:
-    """Return an error that the schema does not report: an oversized number, or a wrong value of a repeated name.
+def _refusal_finding(error: msgspec.ValidationError, data: bytes, places: Places) -> Finding:
+    """Return the error of a decoder that the schema does not report: an oversized number, or a repeated name.
 
-    JSON does not define the meaning of a repeated name. The last value counts, but all values must be valid.
+    JSON does not define the meaning of a repeated name. The last of its values counts, but all must be valid.
     """
     sentence, _, place = str(error).partition(" - at `$")
     steps = re.findall(r"\[\d+\]|[^.\[\]`]+", place)
-    path = tuple(int(step[1:-1]) if step[:1] == "[" else step for step in steps)
-    code, hint = ("T104", "") if _is_oversized(data, path) else ("T115", "; is the name given twice?")
+    path = tuple(int(step[1:-1]) if step.startswith("[") else step for step in steps)
+    if _is_oversized(data, path):
+        code, hint = "T104", ""
+    else:
+        code, hint = "T115", "; is the name given twice?"
     return Finding(code, f"{json_path(path)}: {sentence[:1].lower()}{sentence[1:]}{hint}", places.locate(path))
 
 
 def _is_oversized(data: bytes, path: Path) -> bool:
-    """Return True if a value at a path has an oversized number; a path with a repeated name has several values.
+    """Return True if a value at a path has an oversized number.
 
-    If a step of the path does not exist in the document, the step is skipped.
+    A path with a repeated name has several values. A step that does not exist in the document is skipped.
     """
-    values: list[tuple[int, bytes | memoryview]] = [(len(data) - len(data.lstrip()), data)]
+    values: list[tuple[int, bytes | memoryview]] = [(len(data) - len(data.lstrip()), data)]  # position and text
     for step in path:
-        parts = (part for begin, text in values for part in children(data, begin, text))
-        values = [(begin, text) for name, begin, text in parts if name == step] or values
+        inner_values: list[tuple[int, bytes | memoryview]] = []
+        for begin, text in values:
+            inner_values += [(start, inner) for name, start, inner in children(data, begin, text) if name == step]
+        values = inner_values or values
     return any(has_oversized(bytes(text)) for _, text in values)
 
 
 def describe(error: Any) -> tuple[str, str, str]:
-    """Return the code and the message of an error, and the member of the value that it concerns, or an empty text.
+    """Return the code and the message of an error, and the unknown member of the value, if that is the error.
 
     Args:
-        error: A `jsonschema.ValidationError`; for `required`, its `validator_value` is the missing name.
+        error: A `jsonschema.ValidationError`. For `required`, its `validator_value` is the missing name.
     """
     keyword, expected, value = error.validator, error.validator_value, error.instance
     if isinstance(value, Oversized):
@@ -185,7 +198,7 @@ def describe(error: Any) -> tuple[str, str, str]:
         return "T111", f"missing field {quote(expected)}", ""
     if keyword == "type":
         types = [expected] if isinstance(expected, str) else expected
-        names = " or ".join(_TYPES[name] for name in types)
+        names = " or ".join(_TYPE_NAMES[name] for name in types)
         return "T112", f"expected {names}, got {_describe_value(value)}", ""
     if keyword == "additionalProperties":
         known = list(error.schema["properties"])

@@ -1,4 +1,4 @@
-"""Find the files of traces in folders, and raise errors for traces that are invalid."""
+"""Find the trace files in folders, and raise errors for invalid traces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".json", *LINES)
 """The suffixes of trace files in a folder."""
 
-_NOT_JSON = "T10"
+_NOT_JSON = "T10"  # the beginning of the codes of files that are not JSON
 _SHOWN_FINDINGS = 5
 _HINT = "See corpus trace validate for all that is wrong; fix it, or leave the file out."
 
@@ -52,8 +52,8 @@ def trace_files(path: str) -> Iterator[str]:
         raise DataFileError(f"no trace in {quote_path(path)}", f"Traces end in {', '.join(SUFFIXES)}.")
 
 
-def sound(decoded: Decoded, findings: Sequence[Finding]) -> Trace:
-    """Return the trace of a decoded document whose findings have no errors.
+def require_valid(decoded: Decoded, findings: Sequence[Finding]) -> Trace:
+    """Return the trace of a decoded document, given its findings, if it has no errors.
 
     Raises:
         DataFileError: The document is not JSON.
@@ -66,11 +66,10 @@ def sound(decoded: Decoded, findings: Sequence[Finding]) -> Trace:
 
 def refusal(findings: Sequence[Finding]) -> CorpusError:
     """Return the error for an invalid trace: `DataFileError` if it is not JSON, else `InvalidTraceError`."""
-    shown = [str(finding) for finding in findings[:_SHOWN_FINDINGS]]
-    more = len(findings) - len(shown)
-    if more:
-        shown.append(f"… and {more} more")
+    lines = [str(finding) for finding in findings[:_SHOWN_FINDINGS]]
+    if len(findings) > len(lines):
+        lines.append(f"… and {len(findings) - len(lines)} more")
     if is_unreadable(findings):
-        return DataFileError("\n".join(("this is not JSON, so there is no trace in it:", *shown)), _HINT)
-    message = "\n".join(("the trace has errors, so nothing derived from it would be true:", *shown))
+        return DataFileError("\n".join(("this is not JSON, so there is no trace in it:", *lines)), _HINT)
+    message = "\n".join(("the trace has errors, so nothing derived from it would be true:", *lines))
     return InvalidTraceError(message, _HINT)

@@ -57,7 +57,7 @@ class Decision(StrEnum):
 
 
 class Unit(StrEnum):
-    """The unit of a trace's times; `STEP` counts steps, which have no duration."""
+    """The unit of a trace's times. `STEP` is for a trace without times: its times count steps."""
 
     SECOND = "s"
     MILLISECOND = "ms"
@@ -71,17 +71,17 @@ SECONDS = {Unit.SECOND: 1.0, Unit.MILLISECOND: 1e-3, Unit.MICROSECOND: 1e-6, Uni
 
 
 class TokenBasis(StrEnum):
-    """The reliability of an event's tokens."""
+    """The basis of an event's tokens."""
 
     REPORTED = "reported"
-    DEDUPLICATED = "deduplicated"
-    CUMULATIVE_DELTA = "cumulative_delta"
-    PLACEHOLDER = "placeholder"
+    DEDUPLICATED = "deduplicated"  # reported on several rows of the log
+    CUMULATIVE_DELTA = "cumulative_delta"  # the difference of two totals
+    PLACEHOLDER = "placeholder"  # may be too low, or the tokens of several answers
     UNKNOWN = "unknown"
 
 
 class Status(StrEnum):
-    """The end of an event."""
+    """How an event ended."""
 
     OK = "ok"
     ERROR = "error"
@@ -110,7 +110,7 @@ class DecidedBy(StrEnum):
 
 
 class AgentKind(StrEnum):
-    """The actor behind an agent's name."""
+    """What an agent is."""
 
     MODEL = "model"
     HUMAN = "human"
@@ -119,7 +119,7 @@ class AgentKind(StrEnum):
 
 
 class Excluded(StrEnum):
-    """Time that a stated duration leaves out."""
+    """The time that a stated duration excludes: waits for people, or sleep of the machine."""
 
     PEOPLE = "people"
     SLEEP = "sleep"
@@ -135,11 +135,11 @@ BASELINE_FIGURES = ("tokens", "wall_clock_s", "turns", "success", "error_rate")
 """The fields of a baseline that are numbers."""
 
 NULLABLE_COSTS = ("tokens", "wall_clock_s")
-"""Totals that each trace must state; null if unknown."""
+"""Totals that each trace must state. They are null if unknown."""
 
 KNOWN_COSTS = (*NULLABLE_COSTS, "tool_calls", "messages")
-"""Totals that the schema defines; a trace may have further ones."""
+"""Totals that the schema defines. A trace may have other totals, too."""
 
 
 PARTS = frozenset(("reasoning", "cache_write_1h"))
-"""The kinds of tokens that are part of another kind, and are therefore not added to sums."""
+"""The kinds of tokens that are part of another kind, so that sums leave them out."""

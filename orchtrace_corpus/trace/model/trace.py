@@ -155,7 +155,7 @@ class Clock(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The meaning of the times of a trace. An edge may go back in time by at most `skew`."""
 
     unit: Unit = Unit.SECOND
-    epoch: str | None = None
+    epoch: str | None = None  # the date and time at which the times are 0
     skew: Amount = 0.0
 
 

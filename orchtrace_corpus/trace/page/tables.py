@@ -363,7 +363,7 @@ class Tables:
         rows = []
         if report:
             rows = [
-                (printable(line.what or line.outcome, limit=160), _words(line.outcome), _count(line.records),
+                (printable(line.description or line.outcome, limit=160), _words(line.outcome), _count(line.records),
                  *(_number(line.tokens.get(kind)) for kind in KINDS), _number(line.tokens.get("total")))
                 for line in report.entries()
             ]  # fmt: skip

@@ -64,8 +64,8 @@ class Tally:
                 if drop.for_example:
                     self._examples.setdefault(kind, drop.for_example[0])
         for entry in report.entries():
-            row = Row(entry.what or entry.outcome, entry.records, entry.tokens, outcome=entry.outcome)
-            _add(self._ledger, (entry.outcome, entry.what), row)
+            row = Row(entry.description or entry.outcome, entry.records, entry.tokens, outcome=entry.outcome)
+            _add(self._ledger, (entry.outcome, entry.description), row)
         if reason := trace.reasons.get("costs.tokens"):
             self._unknown_totals[reason] += 1
         if report.prices is not None:
