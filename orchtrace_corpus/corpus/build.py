@@ -115,7 +115,7 @@ def figure_documents(root: str, source: "Source", names: Sequence[str] = ()) -> 
     from orchtrace_corpus.corpus.render.figures import plan
     from orchtrace_corpus.corpus.render.figures.pictures import draw
 
-    figures = plan.chosen(names, plan.figures_of(source))
+    figures = plan.select_figures(names, plan.figures_of(source))
     captions = {figure: plan.caption(figure, source) for figure in figures}
     pictures = [document(root, figure.path, draw(figure, source, captions[figure])) for figure in figures]
     if names:

@@ -332,7 +332,7 @@ class _Regions:
         contested = plan.contested_values(self.pool, self.contested)
         source = plan.Source(self.pool, self.summary, observations, contested)
         lines = []
-        for figure in plan.chosen(names, plan.figures_of(source)):
+        for figure in plan.select_figures(names, plan.figures_of(source)):
             caption = plan.caption(figure, source)
             text = markdown_text(f"{caption.title}. {caption.text}")
             lines.append(f"![{text}]({link_url(figure.path)})\n")

@@ -25,11 +25,11 @@ from orchtrace_corpus.corpus.render.figures.pictures import draw
 from orchtrace_corpus.corpus.render.figures.plan import (
     FigureKind,
     Source,
-    called,
     caption,
-    chosen,
     contested_values,
     figures_of,
+    select_figures,
+    value_label,
 )
 from tests.base.test_drawing import HOSTILE
 from tests.conftest import ROOT, TOY, run_corpus
@@ -184,7 +184,7 @@ def test_the_heat_map_shows_the_cross_tabulation(corpus: str, request: pytest.Fi
     shown = rows(parse(drawn(source)[figure.name]))
 
     heads, *body, totals = shown
-    assert heads == [called(column, crosstab.columns.terms) for column in crosstab.column_values]
+    assert heads == [value_label(column, crosstab.columns.terms) for column in crosstab.column_values]
     by_row = source.counts(crosstab.rows.name).counts
     assert [numbers(row) for row in body] == [
         [*(crosstab.count_in(row, column) for column in crosstab.column_values), by_row[row]]
@@ -245,7 +245,11 @@ def test_the_flow_shows_what_is_recorded_and_says_what_is_not(real_source: Sourc
         ["Records audited", str(retained + excluded)],
         [
             *("Excluded", str(excluded)),
-            *(part for value, n in stages.counts.items() for part in (called(value, stages.attribute.terms), str(n))),
+            *(
+                part
+                for value, n in stages.counts.items()
+                for part in (value_label(value, stages.attribute.terms), str(n))
+            ),
         ],
         ["Retained", str(retained)],
     ]
@@ -526,7 +530,7 @@ def test_the_readme_shows_figures_with_their_numbers_in_words(root: Path, toy_so
     text = (root / "README.md").read_text(encoding="utf-8")
 
     for name in ("style-by-size", "care"):
-        [figure] = chosen([name], figures_of(toy_source))
+        [figure] = select_figures([name], figures_of(toy_source))
         said = caption(figure, toy_source)
         assert f"![{markdown_text(f'{said.title}. {said.text}')}](docs/figures/{name}.svg)\n" in text
     assert "4 papers by Style and Size: 4 of 7 cells are empty, 3 hold 1 or 2 papers." in text

@@ -11,40 +11,43 @@ def tables(
 ) -> list[Table]:
     """Return a table of coefficients, with remarks on the sheets, and one of disagreements if there are any.
 
-    `left_out` is the number of cells that are omitted, since their code is unknown to the taxonomy.
+    `left_out` is the number of cells that are left out, since the taxonomy does not have their code.
     """
     rows: list[tuple[Cell, ...]] = []
     for agreement in agreements:
         coefficients = (*_cells(agreement.kappa), *_cells(agreement.alpha))
-        rows.append((agreement.name, agreement.cells, _rounded(agreement.observed), *coefficients))
+        rows.append((agreement.name, agreement.cells, _round(agreement.observed), *coefficients))
     columns = ("field", "cells", "observed", "kappa", "kappa interval", "alpha", "alpha interval")
-    shown = [Table("agreement", "Agreement", columns, tuple(rows), (*remarks, *_notes(agreements, left_out)))]
+    tables = [Table("agreement", "Agreement", columns, tuple(rows), (*remarks, *_notes(agreements, left_out)))]
     rows = [(key, column, *map(codes.get, readers)) for key, column, codes in _disagreements(agreements)]
     if rows:
-        shown.append(Table("disagreements", "Disagreements", ("key", "field", *readers), tuple(rows)))
-    return shown
+        tables.append(Table("disagreements", "Disagreements", ("key", "field", *readers), tuple(rows)))
+    return tables
 
 
 def document(
     agreements: Sequence[Agreement], readers: Sequence[str], left_out: int = 0, remarks: Sequence[str] = ()
 ) -> str:
-    """Return the same as JSON, with figures that are not rounded."""
+    """Return the coefficients, which are not rounded here, and the disagreements as JSON."""
     mappings = []
     for agreement in agreements:
-        head = {"field": agreement.name, "cells": agreement.cells, "observed": agreement.observed}
-        estimates = (agreement.kappa, agreement.alpha)
-        kappa, alpha = (estimate._asdict() | {"reason": estimate.reason or None} for estimate in estimates)
-        mappings.append({**head, "kappa": kappa, "alpha": alpha})
-    listed = _disagreements(agreements)
-    disagreements = [{"key": key, "field": column, "readings": dict(codes)} for key, column, codes in listed]
+        mapping: dict[str, object] = {"field": agreement.name, "cells": agreement.cells, "observed": agreement.observed}
+        for name, estimate in (("kappa", agreement.kappa), ("alpha", agreement.alpha)):
+            mapping[name] = estimate._asdict() | {"reason": estimate.reason or None}
+        mappings.append(mapping)
+    disagreements = []
+    for key, column, codes in _disagreements(agreements):
+        disagreements.append({"key": key, "field": column, "readings": dict(codes)})
     head = {"readers": list(readers), "remarks": list(remarks), "confidence": CONFIDENCE, "left_out": left_out}
     return envelope("audit", {**head, "agreement": mappings, "disagreements": disagreements})
 
 
 def _disagreements(agreements: Sequence[Agreement]) -> list[Disagreement]:
-    """Return the disagreements by column, without those of a whole facet, which repeat those of its columns."""
-    pairs = ((agreement.name, disagreement) for agreement in agreements for disagreement in agreement.disagreements)
-    return [disagreement for name, disagreement in pairs if disagreement.column == name]
+    """Return the disagreements on columns; those on a whole facet repeat them."""
+    disagreements = []
+    for agreement in agreements:
+        disagreements += [each for each in agreement.disagreements if each.column == agreement.name]
+    return disagreements
 
 
 def _notes(agreements: Sequence[Agreement], left_out: int) -> tuple[str, ...]:
@@ -60,11 +63,13 @@ def _notes(agreements: Sequence[Agreement], left_out: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _rounded(value: float | None) -> float | None:
+def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
 
 
 def _cells(estimate: Estimate) -> tuple[float | None, str | None]:
     """Return a coefficient and its interval."""
-    low, high = estimate.low, estimate.high
-    return _rounded(estimate.value), None if low is None or high is None else f"{low:.2f} to {high:.2f}"
+    interval = None
+    if estimate.low is not None and estimate.high is not None:
+        interval = f"{estimate.low:.2f} to {estimate.high:.2f}"
+    return _round(estimate.value), interval

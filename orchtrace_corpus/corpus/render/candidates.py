@@ -24,7 +24,7 @@ _LABEL_WIDTH = 12
 def listing(
     candidates: Sequence[Candidate], columns: Sequence[Attribute], title: str = "", places: "Sequence[Place]" = ()
 ) -> Table:
-    """Return candidates as rows and attributes as columns; with places in the likely order, their scores and words."""
+    """Return candidates as rows and attributes as columns; `places` in the likely order add scores and words."""
     rows = [tuple(records_render.column_value(candidate, column) for column in columns) for candidate in candidates]
     names = tuple(column.name for column in columns)
     if places:
@@ -44,33 +44,38 @@ def screening_card(
 ) -> list[Line]:
     """Return what a person needs to decide on a candidate: its record, its abstract, similar records, and the rules.
 
-    Without a protocol, rules are not shown; `place` is its place in the likely order.
+    Without a protocol, rules are not shown. `place` is the candidate's place in the likely order.
     """
     available, paper = min(width or _PIPE_WIDTH, _PIPE_WIDTH), candidate.paper
     lines: list[Line] = [line(text, "heading") for text in wrap(paper.title, available)]
     authors = first_names_and_more(list(paper.authors), 6, " and {} more")
-    venue = " ".join(part for part in (paper.venue, str(paper.year or "")) if part)
+    venue = f"{paper.venue or ''} {paper.year or ''}".strip()
     entries = [("key", candidate.name), ("by", "; ".join(part for part in (authors, venue) if part))]
     entries += [("at", url) for url in paper.urls[:2]]
     entries += [("found by", ", ".join(candidate.found_by) or "a search by hand"), ("found", candidate.found)]
     if candidate.proposal is not Decision.UNREAD:
         entries.append(("proposed", f"{candidate.proposal}: {candidate.reason}"))
-    entries += [("summary", paper.summary)] if paper.summary else []
-    entries += [("reading", "; ".join(_reading(reading))) for reading in candidate.readings]
-    entries += [("likely", f"{place.score:.2f} by {_words_text(place)}")] if place else []
+    if paper.summary:
+        entries.append(("summary", paper.summary))
+    entries += [("reading", "; ".join(_reading_lines(reading))) for reading in candidate.readings]
+    if place:
+        entries.append(("likely", f"{place.score:.2f} by {_words_text(place)}"))
     entries.append(("abstract", abstract or "None is stored; corpus discover stores abstracts."))
-    for label, records in (("alike", neighbours.papers), ("excluded", neighbours.exclusions)):
-        for record, likeness in records:
+    for label, similar_records in (("alike", neighbours.papers), ("excluded", neighbours.exclusions)):
+        for index, (record, similarity) in enumerate(similar_records):
             if isinstance(record, Exclusion):
                 verdict = record.reason
             else:
-                facets = {facet.field: facet for facet in taxonomy.papers if facet.field in record.tags}
-                texts = {name: records_render.tag_text(record.tags[name], facet) for name, facet in facets.items()}
-                verdict = "; ".join(f"{name} {text}" for name, text in texts.items())
-            entries.append((label, f"{likeness:.2f} {record.name}: {record.title}. {verdict}"))
-            label = ""
-    lines += [part for label, text in entries for part in entry(label, text, _LABEL_WIDTH, available)]
-    return lines + (rule_lines(protocol, width) if protocol else [])
+                facets = [facet for facet in taxonomy.papers if facet.field in record.tags]
+                tags = [f"{each.field} {records_render.tag_text(record.tags[each.field], each)}" for each in facets]
+                verdict = "; ".join(tags)
+            text = f"{similarity:.2f} {record.name}: {record.title}. {verdict}"
+            entries.append((label if index == 0 else "", text))
+    for label, text in entries:
+        lines += entry(label, text, _LABEL_WIDTH, available)
+    if protocol:
+        lines += rule_lines(protocol, width)
+    return lines
 
 
 def rule_lines(protocol: "Protocol", width: int | None) -> list[Line]:
@@ -84,7 +89,7 @@ def rule_lines(protocol: "Protocol", width: int | None) -> list[Line]:
 
 
 def _words_text(place: "Place") -> str:
-    """Return the words that decide a place in the likely order: a plus for inclusion, a minus against it."""
+    """Return the words that explain a place in the likely order: `+` if they speak for inclusion, else `-`."""
     return ", ".join(f"{'+' if share > 0 else '-'}{word}" for word, share in place.words)
 
 
@@ -96,27 +101,27 @@ def cards(
     disputes: Sequence[Dispute] = (),
 ) -> list[Line]:
     """Return records and candidates for the terminal, separated by blank lines."""
-    shown = [records_render.card(record, taxonomy, width, disputes) for record in records]
+    blocks = [records_render.card(record, taxonomy, width, disputes) for record in records]
     for candidate in candidates:
         head = (Span(candidate.name, "key"), Span(f" (candidate: {candidate.proposal})", "warning"))
-        tagged = [(facet.field, _tag(candidate, facet)) for facet in taxonomy.papers]
-        entries, evidence = list(_entries(candidate, taxonomy)), candidate.paper.evidence
-        parts = [("evidence", tuple(records_render.evidence_texts(item))) for item in evidence]
-        parts += [("reading", tuple(_reading(reading))) for reading in candidate.readings]
-        shown.append(records_render.laid_out(head, candidate.paper.title, entries, tagged, parts, width))
-    return separated(shown)
+        tags = [(facet.field, _tag_text(candidate, facet)) for facet in taxonomy.papers]
+        entries = list(_field_entries(candidate, taxonomy))
+        parts = [("evidence", tuple(records_render.evidence_texts(item))) for item in candidate.paper.evidence]
+        parts += [("reading", tuple(_reading_lines(reading))) for reading in candidate.readings]
+        blocks.append(records_render.layout_card(head, candidate.paper.title, entries, tags, parts, width))
+    return separated(blocks)
 
 
 def cards_markdown(
     records: Sequence[Record], candidates: Sequence[Candidate], taxonomy: Taxonomy, disputes: Sequence[Dispute] = ()
 ) -> str:
-    """Return the same as Markdown sections."""
+    """Return records and candidates as Markdown sections."""
     sections = [records_render.card_markdown(record, taxonomy, disputes) for record in records]
     for candidate in candidates:
-        entries = [("candidate", candidate.proposal.value), *_entries(candidate, taxonomy)]
-        entries += [(facet.field, _tag(candidate, facet)) for facet in taxonomy.papers]
+        entries = [("candidate", candidate.proposal.value), *_field_entries(candidate, taxonomy)]
+        entries += [(facet.field, _tag_text(candidate, facet)) for facet in taxonomy.papers]
         entries += [("evidence", ". ".join(records_render.evidence_texts(item))) for item in candidate.paper.evidence]
-        entries += [("reading", "; ".join(_reading(reading))) for reading in candidate.readings]
+        entries += [("reading", "; ".join(_reading_lines(reading))) for reading in candidate.readings]
         items = records_render.markdown_items(entries, taxonomy.paper_fields)
         sections.append(records_render.markdown_section(candidate.paper.title, candidate.name, items))
     return "\n".join(sections)
@@ -125,13 +130,13 @@ def cards_markdown(
 def cards_data(
     records: Sequence[Record], candidates: Sequence[Candidate], disputes: Sequence[Dispute] = ()
 ) -> list[dict[str, Any]]:
-    """Return the same for programs, each with its kind: `paper`, `exclusion` or `candidate`."""
-    whole = [records_render.whole_mapping(record, disputes) for record in records]
-    return [*whole, *map(_mapping, candidates)]
+    """Return records and candidates as mappings, each with its kind: `paper`, `exclusion` or `candidate`."""
+    mappings = [records_render.whole_mapping(record, disputes) for record in records]
+    return [*mappings, *(_mapping(candidate) for candidate in candidates)]
 
 
 def cards_table(records: Sequence[Record], candidates: Sequence[Candidate], disputes: Sequence[Dispute]) -> Table:
-    """Return the same with a row for each value: record, field and value."""
+    """Return records and candidates with a row for each value: record, field and value."""
     rows: list[tuple[Cell, ...]] = []
     for record, mapping in zip((*records, *candidates), cards_data(records, candidates, disputes), strict=True):
         values = records_render.flat_values(mapping)
@@ -141,19 +146,22 @@ def cards_table(records: Sequence[Record], candidates: Sequence[Candidate], disp
 
 def _mapping(candidate: Candidate) -> dict[str, Any]:
     """Return a candidate as plain mappings, lists and texts, with the names of its open tags."""
-    paper = {name: value for name, value in records_render.as_mapping(candidate.paper).items() if value not in ([], "")}
+    paper = records_render.as_mapping(candidate.paper)
+    mapping: dict[str, Any] = {"kind": "candidate"}
+    mapping |= {name: value for name, value in paper.items() if value not in ([], "")}
+    mapping |= {"proposal": candidate.proposal.value, "reason": candidate.reason, "found": candidate.found}
+    mapping |= candidate.screening
     readings = []
     for reading in candidate.readings:
         fields = {name: value for name, value in reading._asdict().items() if value}
-        fields |= {"copy": "yes"} if reading.copy else {}
+        if reading.copy:
+            fields["copy"] = "yes"
         readings.append({name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()})
-    own = {"proposal": candidate.proposal.value, "reason": candidate.reason, "found": candidate.found}
-    awaiting = {"open": sorted(candidate.open_tags), "readings": readings}
-    return {"kind": "candidate", **paper, **own, **candidate.screening, **awaiting}
+    return mapping | {"open": sorted(candidate.open_tags), "readings": readings}
 
 
-def _entries(candidate: Candidate, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a candidate besides its tags and its readings."""
+def _field_entries(candidate: Candidate, taxonomy: Taxonomy) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a candidate, without its tags and its readings, as names and texts."""
     yield from records_render.field_entries(candidate.paper, taxonomy)
     if candidate.reason:
         yield "reason", candidate.reason
@@ -165,32 +173,36 @@ def _entries(candidate: Candidate, taxonomy: Taxonomy) -> Iterator[tuple[str, st
             yield facet.field, records_render.tag_text(candidate.screening[facet.field], facet)
 
 
-def _tag(candidate: Candidate, facet: Facet) -> str:
-    """Return a tag in words; an open one with its readings."""
+def _tag_text(candidate: Candidate, facet: Facet) -> str:
+    """Return a tag in words, or the readings of an open tag."""
     tag = candidate.tags.get(facet.field)
     if facet.kind is not Kind.LEVELS:
-        return records_render.tag_text(tag, facet) if tag is not None else _open(candidate, facet.field) or "(absent)"
+        if tag is None:
+            return _open_text(candidate, facet.field) or "(absent)"
+        return records_render.tag_text(tag, facet)
     levels = tag if isinstance(tag, dict) else {}
     texts = []
     for term in facet.terms:
         level = levels.get(term.id, NOT_ARISING)
         if candidate.is_open(term.id):
-            level = _open(candidate, term.id) or "(open)"
+            level = _open_text(candidate, term.id) or "(open)"
         texts.append(f"{term.code} {term.id} {level}".strip())
     return ", ".join(texts)
 
 
-def _open(candidate: Candidate, tag: str) -> str:
-    read = "; ".join(f"{value} by {reader}" for value, reader in candidate.values_with_readers(tag))
-    return f"(open: {read})" if read else ""
+def _open_text(candidate: Candidate, tag: str) -> str:
+    """Return the readings of an open tag; empty if there is none."""
+    readings = "; ".join(f"{value} by {reader}" for value, reader in candidate.values_with_readers(tag))
+    return f"(open: {readings})" if readings else ""
 
 
-def _reading(reading: SourceReading) -> Iterator[str]:
-    """Yield the lines of a reading."""
-    proposes = f", {reading.inclusion}" if reading.inclusion else ""
-    yield f"{reading.by}{proposes}: {reading.level}{' (a copy)' * reading.copy}, {reading.confidence} confidence"
+def _reading_lines(reading: SourceReading) -> Iterator[str]:
+    proposal = f", {reading.inclusion}" if reading.inclusion else ""
+    copy = " (a copy)" if reading.copy else ""
+    yield f"{reading.by}{proposal}: {reading.level}{copy}, {reading.confidence} confidence"
     if reading.tags:
         yield ", ".join(f"{tag} {value}" for tag, value in reading.tags.items())
     yield reading.note
-    if places := [*reading.sources, *([reading.location] if reading.location else [])]:
+    places = [place for place in (*reading.sources, reading.location) if place]
+    if places:
         yield ", ".join(places)

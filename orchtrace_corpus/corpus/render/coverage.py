@@ -16,7 +16,7 @@ from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, SOURCES_NOUN
 _PIPE_WIDTH = 80
 _MAX_GAPS = 8
 _IMPOSSIBLE = "x"
-_AWAITED = "those with both tags, ? by a reading of an open tag"
+_CANDIDATES_NOTE = "those with both tags, ? by a reading of an open tag"
 _SUM = "sum"
 
 
@@ -30,106 +30,119 @@ def page(coverage: Coverage, width: int | None, glyphs: Glyphs = UNICODE, note: 
     crosstab = coverage.crosstab
     available = width or _PIPE_WIDTH
     title = f"{_coverage_title(coverage)}, {coverage.noun.counted(crosstab.total)}"
-    turned = f"corpus gaps {crosstab.columns.name} {crosstab.rows.name}"
-    too_wide = f"(the matrix is wider than {available} columns; try: {turned})"
-    matrix = _matrix(coverage, available, glyphs) or [line(text, "muted") for text in wrap(too_wide, available)]
+    matrix = _matrix(coverage, available, glyphs)
+    if not matrix:
+        transposed = f"corpus gaps {crosstab.columns.name} {crosstab.rows.name}"
+        too_wide = f"(the matrix is wider than {available} columns; try: {transposed})"
+        matrix = [line(text, "muted") for text in wrap(too_wide, available)]
     sizes = [line(text, "heading") for text in wrap(summary(coverage), available)]
     for text in _reasons(coverage):
         sizes += [line(part) for part in wrap(text, available, rest="  ")]
     if coverage.candidates is None:
-        shown = [gap for gap in coverage.gaps if round(gap.expected, 1) > gap.papers][:_MAX_GAPS]
+        listed = [gap for gap in coverage.gaps if round(gap.expected, 1) > gap.papers][:_MAX_GAPS]
     else:
-        shown = [gap for gap in coverage.gaps if gap[:2] in coverage.candidates]
+        listed = [gap for gap in coverage.gaps if (gap.row, gap.column) in coverage.candidates]
     gaps: list[Line] = []
-    if shown:
-        table = _gaps_table(coverage, [gap._replace(nearest=gap.nearest[:2]) for gap in shown])
+    if listed:
+        table = _gaps_table(coverage, [gap._replace(nearest=gap.nearest[:2]) for gap in listed])
         gaps += [line(text, "heading") for text in wrap(table.title, available)]
         gaps += table_lines(table._replace(title=""), width, glyphs)
     lines = layout.separated([[line(title, "heading")], matrix, sizes, gaps])
-    return [*lines, *(line(text, "muted") for text in wrap(note, available) if note)]
+    if note:
+        lines += [line(text, "muted") for text in wrap(note, available)]
+    return lines
 
 
 def summary(coverage: Coverage) -> str:
     """Return how many cells can arise, and how many of them are empty or sparse."""
     possible = coverage.size - len(coverage.impossible)
     empty = f"{len(coverage.empty)} of {pluralize(possible, 'cell')} are empty"
-    sparse = f"{len(coverage.sparse)} sparse (1{f' to {coverage.sparse_limit}' * (coverage.sparse_limit > 1)})"
-    cannot = f"; {len(coverage.impossible)} more cannot arise" if coverage.impossible else ""
-    return f"{empty}, {sparse}{cannot}"
+    sparse_counts = f"1 to {coverage.sparse_limit}" if coverage.sparse_limit > 1 else "1"
+    text = f"{empty}, {len(coverage.sparse)} sparse ({sparse_counts})"
+    return f"{text}; {len(coverage.impossible)} more cannot arise" if coverage.impossible else text
 
 
 def _reasons(coverage: Coverage) -> list[str]:
-    """Return the terms that no paper has at all, and why some cells cannot arise."""
-    axes, (rows, columns) = (coverage.crosstab.rows, coverage.crosstab.columns), coverage.unused
-    unused = [f"{axis.name} {', '.join(terms)}" for axis, terms in zip(axes, (rows, columns), strict=True) if terms]
-    number = sum(row in rows or column in columns for row, column in coverage.empty)
-    texts = [f"No {coverage.noun.one} at all: {'; '.join(unused)} ({number} of the empty cells)"] if unused else []
-    return [*texts, *(f"Cannot arise: {reason}" for reason in coverage.reasons)]
+    """Return sentences on the terms that no paper has at all, and on why some cells cannot arise."""
+    unused_rows, unused_columns = coverage.unused
+    unused = []
+    if unused_rows:
+        unused.append(f"{coverage.crosstab.rows.name} {', '.join(unused_rows)}")
+    if unused_columns:
+        unused.append(f"{coverage.crosstab.columns.name} {', '.join(unused_columns)}")
+    sentences = []
+    if unused:
+        count = sum(row in unused_rows or column in unused_columns for row, column in coverage.empty)
+        sentences.append(f"No {coverage.noun.one} at all: {'; '.join(unused)} ({count} of the empty cells)")
+    return [*sentences, *(f"Cannot arise: {reason}" for reason in coverage.reasons)]
 
 
 def _gaps_table(coverage: Coverage, gaps: Sequence[Gap]) -> Table:
-    crosstab = coverage.crosstab
-    last, meaning = "candidates", _AWAITED
-    if coverage.candidates is None:
-        last, meaning = "nearest", f"{coverage.noun.many} of the closest cells"
-    columns = (crosstab.rows.name, crosstab.columns.name, coverage.noun.many, "expected", last)
-    keys = (gap.nearest if coverage.candidates is None else coverage.candidates.get(gap[:2], ()) for gap in gaps)
-    rows = tuple((*gap[:3], round(gap.expected, 1), ", ".join(named)) for gap, named in zip(gaps, keys, strict=True))
+    """Return gaps with the candidates that would fill them, or with the nearest papers if no candidates are given."""
+    crosstab, candidates = coverage.crosstab, coverage.candidates
+    last_column, meaning = "candidates", _CANDIDATES_NOTE
+    if candidates is None:
+        last_column, meaning = "nearest", f"{coverage.noun.many} of the closest cells"
+    columns = (crosstab.rows.name, crosstab.columns.name, coverage.noun.many, "expected", last_column)
+    rows = []
+    for gap in gaps:
+        keys = gap.nearest if candidates is None else candidates.get((gap.row, gap.column), ())
+        rows.append((gap.row, gap.column, gap.papers, round(gap.expected, 1), ", ".join(keys)))
+    notes = [f"expected: if both tags were independent; {last_column}: {meaning}."]
     others = len(coverage.gaps) - len(gaps)
-    more = (f"{others:,} more empty or sparse cells; --format csv lists all",) * bool(others)
-    notes = (f"expected: if both tags were independent; {last}: {meaning}.", *more)
+    if others:
+        notes.append(f"{others:,} more empty or sparse cells; --format csv lists all")
     title = "Furthest below the number expected from the sums of rows and columns"
-    return Table("gaps", title, columns, rows, notes, wrapped=last)
+    return Table("gaps", title, columns, tuple(rows), tuple(notes), wrapped=last_column)
 
 
 def table(coverage: Coverage) -> Table:
-    """Return every cell of the matrix as a row; of gaps, with the expected count and the nearest papers."""
+    """Return every cell of the matrix as a row; gaps have the expected count and the nearest papers."""
     crosstab = coverage.crosstab
     gaps = {(gap.row, gap.column): gap for gap in coverage.gaps}
     states = dict.fromkeys(coverage.empty, "empty")
     states |= dict.fromkeys(coverage.sparse, "sparse") | dict.fromkeys(coverage.impossible, "impossible")
     columns = [crosstab.rows.name, crosstab.columns.name, "count", "state", "expected", "nearest"]
-    rows: list[tuple[Cell, ...]] = []
+    if coverage.candidates is not None:
+        columns.append("candidates")
+    rows = []
     for pair in product(crosstab.row_values, crosstab.column_values):
         gap = gaps.get(pair)
-        expected: tuple[Cell, ...] = (round(gap.expected, 2), gap.nearest) if gap else (None, ())
         state = states.get(pair, "covered") if NO_CELLS.isdisjoint(pair) else "not applicable"
-        candidates = () if coverage.candidates is None else (coverage.candidates.get(pair, ()),)
-        rows.append((*pair, crosstab.count_in(*pair), state, *expected, *candidates))
-    columns += [] if coverage.candidates is None else ["candidates"]
+        row: list[Cell] = [*pair, crosstab.count_in(*pair), state]
+        row += (round(gap.expected, 2), gap.nearest) if gap else (None, ())
+        if coverage.candidates is not None:
+            row.append(coverage.candidates.get(pair, ()))
+        rows.append(tuple(row))
     return Table("cells", _coverage_title(coverage), tuple(columns), tuple(rows))
 
 
 def document(coverage: Coverage) -> tuple[Table, Table]:
     """Return the matrix and its gaps for a document."""
     crosstab = coverage.crosstab
-    rows = tuple(
-        (_head(pairs[0][0]), *(_mark(_number(pair, crosstab), pair, coverage) for pair in pairs))
-        for pairs in _pairs(crosstab)
-    )
+    columns = _in_order(crosstab.column_values)
+    rows = []
+    for row in _in_order(crosstab.row_values):
+        cells = [_mark(_cell_count((row, column), crosstab), (row, column), coverage) for column in columns]
+        rows.append((_heading(row), *cells))
     notes = (f"{summary(coverage)}.", *(f"{text.removesuffix('.')}." for text in _reasons(coverage)))
     notes += tuple(f"{text}." for text in _legend(coverage))
-    columns = (crosstab.rows.name, *map(_head, _in_order(crosstab.column_values)))
-    matrix = Table(crosstab_name(crosstab), _coverage_title(coverage), columns, rows, notes)
+    headings = (crosstab.rows.name, *map(_heading, columns))
+    matrix = Table(crosstab_name(crosstab), _coverage_title(coverage), headings, tuple(rows), notes)
     return matrix, _gaps_table(coverage, coverage.gaps)
 
 
 _Pair: TypeAlias = tuple[str | None, str | None]
-"""A cell of the matrix: its row and its column, None for the sum."""
+"""The row and the column of a cell of the matrix; None for a sum."""
 
 
 def _in_order(values: Sequence[str]) -> list[str | None]:
-    """Return the values, None for their sum, then the values that do not apply, which the sum omits."""
-    aside = [value for value in values if value in NO_CELLS]
-    return [*(value for value in values if value not in aside), None, *aside]
+    """Return the values in the order of the matrix: None stands for their sum, and what it omits comes after it."""
+    omitted = [value for value in values if value in NO_CELLS]
+    return [*(value for value in values if value not in omitted), None, *omitted]
 
 
-def _pairs(crosstab: Crosstab) -> list[list[_Pair]]:
-    columns = _in_order(crosstab.column_values)
-    return [[(row, column) for column in columns] for row in _in_order(crosstab.row_values)]
-
-
-def _number(pair: _Pair, crosstab: Crosstab) -> int:
+def _cell_count(pair: _Pair, crosstab: Crosstab) -> int:
     """Return the number of papers in a cell, or in the cells of a sum."""
     row, column = pair
     rows = [row] if row is not None else [value for value in crosstab.row_values if value not in NO_CELLS]
@@ -137,93 +150,103 @@ def _number(pair: _Pair, crosstab: Crosstab) -> int:
     return sum(crosstab.count_in(row, column) for row in rows for column in columns)
 
 
-def _head(value: str | None) -> str:
+def _heading(value: str | None) -> str:
     return _SUM if value is None else value or ABSENT_LABEL
 
 
 def _mark(cell: Cell, pair: _Pair, coverage: Coverage) -> Cell:
-    """Return the text of a cell: the sign that it cannot arise, or its number, marked if candidates would fill it."""
+    """Return the text of a cell: a cross if it cannot arise, or its count, marked if candidates would fill it."""
     if pair in coverage.impossible:
         return _IMPOSSIBLE
-    named = (coverage.candidates or {}).get(pair, ()) if pair in coverage.empty else ()
-    return f"{cell}{'?' if named[0].endswith('?') else '+'}" if named else cell
+    if pair not in coverage.empty or coverage.candidates is None or pair not in coverage.candidates:
+        return cell
+    first = coverage.candidates[pair][0]  # without a question mark, if any candidate has none
+    return f"{cell}?" if first.endswith("?") else f"{cell}+"
 
 
 def _legend(coverage: Coverage) -> list[str]:
     """Return the meaning of the marks of the matrix, and the values that its sums omit."""
     crosstab = coverage.crosstab
-    aside = [value for value in (NOT_APPLICABLE, ABSENT) if value in {*crosstab.row_values, *crosstab.column_values}]
-    marks = [f"{_IMPOSSIBLE}: cannot arise"] * bool(coverage.impossible)
-    marks += ["+ and ?: candidates would fill it, or could"] * bool(coverage.candidates)
-    return [*marks, *([f"sums without {' and '.join(map(_head, aside))}"] if aside else [])]
+    omitted = [value for value in (NOT_APPLICABLE, ABSENT) if value in (*crosstab.row_values, *crosstab.column_values)]
+    legend = []
+    if coverage.impossible:
+        legend.append(f"{_IMPOSSIBLE}: cannot arise")
+    if coverage.candidates:
+        legend.append("+ and ?: candidates would fill it, or could")
+    if omitted:
+        legend.append(f"sums without {' and '.join(map(_heading, omitted))}")
+    return legend
 
 
 def json(coverage: Coverage) -> str:
-    """Return the matrix and its gaps for programs."""
+    """Return the matrix and its gaps as JSON."""
     crosstab = coverage.crosstab
-    without, candidates = {*coverage.empty, *coverage.impossible}, coverage.candidates or {}
-    awaiting = [{"row": row, "column": column, "keys": keys} for (row, column), keys in candidates.items()]
-    return envelope(
-        "gaps",
-        {
-            "rows": crosstab.rows.name,
-            "columns": crosstab.columns.name,
-            "reading": coverage.reading.value,
-            "papers": crosstab.total,
-            "cells": cells(crosstab),
-            "row_totals": crosstab.row_totals,
-            "column_totals": crosstab.column_totals,
-            "sparse_limit": coverage.sparse_limit,
-            "empty": [cell for row in _pairs(crosstab) for cell in row if cell in without],
-            "sparse": coverage.sparse,
-            "impossible": coverage.impossible,
-            "gaps": [gap._replace(expected=round(gap.expected, 2))._asdict() for gap in coverage.gaps],
-            **({} if coverage.candidates is None else {"candidates": awaiting}),
-        },
-    )
+    without_papers = {*coverage.empty, *coverage.impossible}
+    pairs = product(_in_order(crosstab.row_values), _in_order(crosstab.column_values))
+    data: dict[str, object] = {
+        "rows": crosstab.rows.name,
+        "columns": crosstab.columns.name,
+        "reading": coverage.reading.value,
+        "papers": crosstab.total,
+        "cells": cells(crosstab),
+        "row_totals": crosstab.row_totals,
+        "column_totals": crosstab.column_totals,
+        "sparse_limit": coverage.sparse_limit,
+        "empty": [pair for pair in pairs if pair in without_papers],
+        "sparse": coverage.sparse,
+        "impossible": coverage.impossible,
+        "gaps": [gap._replace(expected=round(gap.expected, 2))._asdict() for gap in coverage.gaps],
+    }
+    if coverage.candidates is not None:
+        candidates = coverage.candidates.items()
+        data["candidates"] = [{"row": row, "column": column, "keys": keys} for (row, column), keys in candidates]
+    return envelope("gaps", data)
 
 
 def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
-    """Return the heat map with its legend; empty if it is too wide, even with numbers as heads of columns."""
+    """Return the heat map with its legend; empty if it is too wide, even with numbers as headings of columns."""
     crosstab = coverage.crosstab
     columns = _in_order(crosstab.column_values)
-    heads = labels = [_head(column) for column in columns]
-    label_width = max(display_width(_head(row)) for row in _in_order(crosstab.row_values))
-    largest = crosstab.largest
+    labels = [_heading(column) for column in columns]
+    headings = labels
+    label_width = max(display_width(_heading(row)) for row in _in_order(crosstab.row_values))
     narrowest = max(4, len(str(sum(crosstab.cells.values()))))
-    is_numbered = label_width + sum(max(display_width(head), narrowest) + 1 for head in heads) > width
+    is_numbered = label_width + sum(max(display_width(label), narrowest) + 1 for label in labels) > width
     if is_numbered:
         numbers = count(1)
-        heads = [_SUM if column is None else f"({next(numbers)})" for column in columns]
-    widths = [max(display_width(head), narrowest) for head in heads]
+        headings = [_SUM if column is None else f"({next(numbers)})" for column in columns]
+    widths = [max(display_width(heading), narrowest) for heading in headings]
     if label_width + sum(widths) + len(widths) > width:
         return []
-    head = " ".join(pad(text, width, right=True) for text, width in zip(heads, widths, strict=True))
-    shades = ("", "", *reversed(glyphs.shades))
-    used = set()
-    lines: list[Line] = [line(f"{pad('', label_width)} {head}", "muted")]
-    for pairs in _pairs(crosstab):
-        spans = [Span(pad(_head(pairs[0][0]), label_width))]
-        for pair, cell_width in zip(pairs, widths, strict=True):
-            number, style, shade = _number(pair, crosstab), "muted", ""  # shades are for terminals without colour
-            if None not in pair and NO_CELLS.isdisjoint(pair):
-                style = f"heat{heat(number, largest)}"
-                shade = shades[heat(number, largest)] if number > coverage.sparse_limit else ""
-            used.add(shade)
-            empty = "0" if None in pair else glyphs.empty
-            text = f"{shade}{number}" if number else str(_mark(empty, pair, coverage))
+    heading_line = " ".join(pad(text, width, right=True) for text, width in zip(headings, widths, strict=True))
+    lines: list[Line] = [line(f"{pad('', label_width)} {heading_line}", "muted")]
+    shades = ("", "", *reversed(glyphs.shades))  # by quarter, for terminals without colour
+    has_shades = False
+    for row in _in_order(crosstab.row_values):
+        spans = [Span(pad(_heading(row), label_width))]
+        for column, cell_width in zip(columns, widths, strict=True):
+            pair = (row, column)
+            papers = _cell_count(pair, crosstab)
+            is_sum = None in pair
+            style, shade = "muted", ""
+            if not is_sum and NO_CELLS.isdisjoint(pair):
+                quarter = heat(papers, crosstab.largest)
+                style = f"heat{quarter}"
+                if papers > coverage.sparse_limit:
+                    shade = shades[quarter]
+            has_shades = has_shades or shade != ""
+            text = f"{shade}{papers}" if papers else str(_mark("0" if is_sum else glyphs.empty, pair, coverage))
             spans += [Span(" "), Span(pad(text, cell_width, right=True), style)]
         lines.append(tuple(spans))
     legend = _legend(coverage)
-    if used - {""}:
+    if has_shades:
         legend.insert(0, f"{''.join(reversed(glyphs.shades))}: second to fourth quarter of the largest count")
     if sum(crosstab.cells.values()) > crosstab.total:
         legend.append(f"{coverage.noun.with_article} with several tags counts under each")
     if legend:
         lines += [line(text, "muted") for text in wrap(f"({'; '.join(legend)})", width)]
     if is_numbered:
-        meanings = " ".join(
-            f"{head}{layout.NO_BREAK}{label}" for head, label in zip(heads, labels, strict=True) if label != _SUM
-        )
+        pairs = [(heading, label) for heading, label in zip(headings, labels, strict=True) if label != _SUM]
+        meanings = " ".join(f"{heading}{layout.NO_BREAK}{label}" for heading, label in pairs)
         lines += [line(), *(line(text, "muted") for text in wrap(meanings, width))]
     return lines

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from orchtrace_corpus.corpus.model.disputes import Change, Dispute
 
 _PIPE_WIDTH = 100
-_HEADINGS = ("key", "id", "title")
-"""The fields in the head of a card."""
+_HEAD_FIELDS = ("key", "id", "title")
+"""The fields in the head of a card, which are not listed again below it."""
 _RELAXABLE = frozenset(field.name for field in field_table.PAPER_FIELDS if field.is_relaxable)
 """The required fields that a taxonomy can make optional."""
 _ADDRESS = re.compile(r"https?://[^\s<>\\]+").fullmatch
@@ -51,43 +51,49 @@ def captioned(tables: Iterable[Table], query: "Query", caption: str = "") -> lis
 
 
 def with_published(table: Table, keys: Sequence[str], changes: Iterable["Change"]) -> Table:
-    """Return a listing by the reading of the sources with the published tags next to those that differ."""
+    """Add the published tags to a listing by the reading of the sources, next to the tags that differ.
+
+    The rows are the papers with the `keys`.
+    """
     texts = {(change.paper, change.tag): f"{change.sources} (published: {change.published})" for change in changes}
-    rows = tuple(
-        tuple(texts.get((key, name), cell) for name, cell in zip(table.columns, row, strict=True))
-        for key, row in zip(keys, table.rows, strict=True)
-    )
-    return table._replace(rows=rows)
+    rows = []
+    for key, row in zip(keys, table.rows, strict=True):
+        rows.append(tuple(texts.get((key, name), cell) for name, cell in zip(table.columns, row, strict=True)))
+    return table._replace(rows=tuple(rows))
 
 
 def listing(
     name: str, records: Sequence[Record], columns: Sequence[Attribute], title: str = "", marked: Collection[str] = ()
 ) -> Table:
     """Return records as rows and attributes as columns; contested values of `marked` columns have a question mark."""
-    rows, contested = [], set()
+    rows = []
+    notes: tuple[str, ...] = ()
     for record in records:
-        tags = {tag for tag in getattr(record, CONTESTED, ()) if tag in marked}
+        contested = {tag for tag in getattr(record, CONTESTED, ()) if tag in marked}
+        if contested:
+            notes = (_MARK_NOTE,)
         cells = [(column.name, column_value(record, column)) for column in columns]
-        rows.append(tuple(f"{cell or 'none'}?" if name in tags else cell for name, cell in cells))
-        contested |= tags
-    notes = (_MARK_NOTE,) * bool(contested)
+        rows.append(tuple(f"{cell or 'none'}?" if name in contested else cell for name, cell in cells))
     return Table(name, title, tuple(column.name for column in columns), tuple(rows), notes)
 
 
-def with_matches(table: Table, hits: "Sequence[Hit[Any]]", place: int) -> Table:
-    """Insert columns into a listing: where words were found, and the missing words if there are any."""
+def with_matches(table: Table, hits: "Sequence[Hit[Any]]", position: int) -> Table:
+    """Insert columns into a listing: the parts in which words were found, and the missing words if there are any."""
     columns = {"matched": list(map(_match_text, hits))}
     if any(hit.missing for hit in hits):
         columns["missing"] = [", ".join(hit.missing) for hit in hits]
-    inserted = zip(*columns.values(), strict=True)
-    rows = tuple((*row[:place], *texts, *row[place:]) for row, texts in zip(table.rows, inserted, strict=True))
-    are_marked = any(match.field in getattr(hit.record, CONTESTED, ()) for hit in hits for match in hit.matches)
-    names = (*table.columns[:place], *columns, *table.columns[place:])
-    return table._replace(columns=names, rows=rows, notes=(*table.notes, *(_MARK_NOTE,) * are_marked))
+    rows = []
+    for row, texts in zip(table.rows, zip(*columns.values(), strict=True), strict=True):
+        rows.append((*row[:position], *texts, *row[position:]))
+    names = (*table.columns[:position], *columns, *table.columns[position:])
+    notes = table.notes
+    if any(match.field in getattr(hit.record, CONTESTED, ()) for hit in hits for match in hit.matches):
+        notes = (*notes, _MARK_NOTE)
+    return table._replace(columns=names, rows=tuple(rows), notes=notes)
 
 
 def _match_text(hit: "Hit[Any]") -> str:
-    """Return where the words of a search were found, such as `title, stop implicit?` if that tag is contested."""
+    """Return the parts in which words were found, such as `title, stop implicit?`; `?` if the tag is contested."""
     parts_by_name: dict[str, set[SearchPart]] = {}
     for match in hit.matches:
         name = f"{match.field} {match.value}".strip() or match.part.value
@@ -97,7 +103,8 @@ def _match_text(hit: "Hit[Any]") -> str:
     texts = []
     for name, parts in parts_by_name.items():
         indirect = [part.value for part in (SearchPart.SYNONYM, SearchPart.DEFINITION) if part in parts]
-        texts.append(f"{name} ({indirect[0]})" if len(indirect) == len(parts) else name)
+        has_only_indirect = len(indirect) == len(parts)
+        texts.append(f"{name} ({indirect[0]})" if has_only_indirect else name)
     return ", ".join(texts)
 
 
@@ -105,44 +112,47 @@ def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequen
     """Return one record for the terminal, with its tags, its evidence and the disputes about it."""
     from orchtrace_corpus.corpus.model.disputes import contested_tags  # not needed by listings
 
-    is_paper, about = isinstance(record, Paper), _disputes_about(record, disputes)
-    open_tags = {tag for _, tag in contested_tags(about)}
-    tagged = []
+    is_paper = isinstance(record, Paper)
+    paper_disputes = _disputes_about(record, disputes)
+    contested = {tag for _, tag in contested_tags(paper_disputes)}
+    tags = []
     for facet in taxonomy.papers if is_paper else taxonomy.exclusions:
         text = tag_text(record.tags.get(facet.field), facet)
-        names = [term.id for term in facet.terms if facet.kind is Kind.LEVELS and term.id in open_tags]
-        if facet.field in open_tags:
+        terms = [term.id for term in facet.terms if facet.kind is Kind.LEVELS and term.id in contested]
+        if facet.field in contested:
             text += " (contested)"
-        elif names:
-            text += f" (contested: {', '.join(names)})"
-        tagged.append((facet.field, text))
+        elif terms:
+            text += f" (contested: {', '.join(terms)})"
+        tags.append((facet.field, text))
     parts: list[tuple[str, Sequence[str]]] = []
     if isinstance(record, Paper):
         parts += [("evidence", evidence_texts(item)) for item in record.evidence]
-    for dispute in about:
-        parts.append(("dispute", (_readings(dispute), dispute.why, dispute.source, *map(str, dispute.arguments))))
+    for dispute in paper_disputes:
+        arguments = map(str, dispute.arguments)
+        parts.append(("dispute", (_readings_text(dispute), dispute.why, dispute.source, *arguments)))
     head = (Span(record.name, "key"), Span("" if is_paper else " (excluded)", "warning"))
-    return laid_out(head, record.title, field_entries(record, taxonomy), tagged, parts, width)
+    return layout_card(head, record.title, field_entries(record, taxonomy), tags, parts, width)
 
 
-def laid_out(
+def layout_card(
     head: Line,
     title: str,
     entries: Sequence[tuple[str, str]],
-    tagged: Sequence[tuple[str, str]],
+    tags: Sequence[tuple[str, str]],
     parts: Iterable[tuple[str, Sequence[str]]],
     width: int | None,
 ) -> list[Line]:
-    """Return a record for the terminal: entries, tags, then parts of several texts, all separated by blank lines."""
+    """Return a record for the terminal; blank lines separate fields, tags and parts, which have several texts each."""
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     lines = [head, *(line(text, "heading") for text in wrap(title, available))]
-    label_width = max(display_width(label) for label, _ in (*entries, *tagged)) + 2
+    label_width = max(display_width(label) for label, _ in (*entries, *tags)) + 2
 
-    def laid_out_entries(pairs: Iterable[tuple[str, str]]) -> list[Line]:
+    def entry_lines(pairs: Iterable[tuple[str, str]]) -> list[Line]:
         return [part for label, text in pairs for part in entry(label, text, label_width, available)]
 
-    blocks = [[*lines, *laid_out_entries(entries)], laid_out_entries(tagged)]
-    return separated([*blocks, *(laid_out_entries(zip_longest((name,), texts, fillvalue="")) for name, texts in parts)])
+    blocks = [[*lines, *entry_lines(entries)], entry_lines(tags)]
+    blocks += [entry_lines(zip_longest((name,), texts, fillvalue="")) for name, texts in parts]
+    return separated(blocks)
 
 
 def _disputes_about(record: Record, disputes: Sequence["Dispute"]) -> list["Dispute"]:
@@ -156,12 +166,14 @@ def card_markdown(record: Record, taxonomy: Taxonomy, disputes: Sequence["Disput
     for facet in taxonomy.papers if is_paper else taxonomy.exclusions:
         entries.append((facet.field, tag_text(record.tags.get(facet.field), facet)))
     items = markdown_items(entries, taxonomy.paper_fields if is_paper else field_table.EXCLUSION_FIELDS)
-    for item in record.evidence if isinstance(record, Paper) else ():
-        location = f", {markdown_text(item.location)}" if item.location else ""
-        note = markdown_text(f"{evidence_about(item)}: {item.note}")
-        items.append(f"- **evidence** for {note} <{item.source}>{location}")
+    if isinstance(record, Paper):
+        for item in record.evidence:
+            location = f", {markdown_text(item.location)}" if item.location else ""
+            note = markdown_text(f"{evidence_about(item)}: {item.note}")
+            items.append(f"- **evidence** for {note} <{item.source}>{location}")
     for dispute in _disputes_about(record, disputes):
-        items.append(f"- **dispute**: {markdown_text(f'{_readings(dispute)}. {dispute.why} ({dispute.source})')}")
+        text = f"{_readings_text(dispute)}. {dispute.why} ({dispute.source})"
+        items.append(f"- **dispute**: {markdown_text(text)}")
         items += [f"  - {markdown_text(str(argument))}" for argument in dispute.arguments]
     return markdown_section(record.title, record.name, items)
 
@@ -191,42 +203,43 @@ def as_mapping(record: Record) -> dict[str, Any]:
 
 
 def markdown_items(entries: Iterable[tuple[str, str]], record_fields: Iterable[RecordField]) -> list[str]:
-    """Return labels and texts as items of a list in Markdown; in fields of URLs these are links."""
-    linked = {field.name for field in record_fields if field.kind in (FieldKind.URL, FieldKind.URLS)}
+    """Return labels and texts as items of a list in Markdown; URLs in fields of URLs are links."""
+    url_fields = {field.name for field in record_fields if field.kind in (FieldKind.URL, FieldKind.URLS)}
     items = []
     for label, text in entries:
-        shown = markdown_text(text)
-        if label in linked:
-            shown = " ".join(f"<{word}>" if _ADDRESS(word) else markdown_text(word) for word in text.split())
-        items.append(f"- **{markdown_text(label)}**: {shown}")
+        markdown = markdown_text(text)
+        if label in url_fields:
+            markdown = " ".join(f"<{word}>" if _ADDRESS(word) else markdown_text(word) for word in text.split())
+        items.append(f"- **{markdown_text(label)}**: {markdown}")
     return items
 
 
 def whole_mapping(record: Record, disputes: Sequence["Dispute"] = ()) -> dict[str, Any]:
     """Return the record with its kind (`paper` or `exclusion`) and the disputes about it, if any."""
-    disputed = []
+    kind = "paper" if isinstance(record, Paper) else "exclusion"
+    mapping: dict[str, Any] = {"kind": kind, **as_mapping(record)}
     for dispute in _disputes_about(record, disputes):
         readings = [{"values": list(reading.values), "by": reading.by} for reading in dispute.readings]
-        written: dict[str, Any] = {"tag": dispute.tag, "stands": dispute.stands, "readings": readings}
-        written |= {"why": dispute.why, "source": dispute.source, "state": dispute.state.value}
+        fields: dict[str, Any] = {"tag": dispute.tag, "stands": dispute.stands, "readings": readings}
+        fields |= {"why": dispute.why, "source": dispute.source, "state": dispute.state.value}
         if dispute.agreed is not None:
-            written["agreed"] = dispute.agreed._asdict()
+            fields["agreed"] = dispute.agreed._asdict()
         if dispute.arguments:
-            from orchtrace_corpus.corpus.model.record_fields import argument_fields
+            from orchtrace_corpus.corpus.model.record_fields import argument_fields  # not needed by listings
 
-            written["arguments"] = argument_fields(dispute.arguments)
-        disputed.append(written)
-    kind = "paper" if isinstance(record, Paper) else "exclusion"
-    return {"kind": kind, **as_mapping(record)} | ({"disputes": disputed} if disputed else {})
+            fields["arguments"] = argument_fields(dispute.arguments)
+        mapping.setdefault("disputes", []).append(fields)
+    return mapping
 
 
-def _readings(dispute: "Dispute") -> str:
-    """Return the current value, the readings with their readers, and the value that they agree on, if any."""
+def _readings_text(dispute: "Dispute") -> str:
+    """Return the current value, the readings with their readers, and the value that the readers agree on, if any."""
     from orchtrace_corpus.corpus.model.disputes import contested_tags  # not needed by listings
 
+    agreed = dispute.agreed
     parts = [f"{dispute.state}, {dispute.tag}: {dispute.stands} stands"]
     parts += [f"{reading} by {reading.by}" for reading in dispute.readings]
-    if (agreed := dispute.agreed) is not None:
+    if agreed is not None:
         parts.append(f"agreed by {agreed.rule_text}: {agreed.value} ({agreed.source})")
     elif contested_tags((dispute,)):
         parts.append(f"not agreed on, so --reading sources keeps {dispute.stands}")
@@ -234,7 +247,7 @@ def _readings(dispute: "Dispute") -> str:
 
 
 def flat_values(value: Any, path: str = "") -> Iterator[tuple[str, Cell]]:
-    """Yield values with the path to each; a list of texts is one value, mappings in a list are numbered from 1."""
+    """Yield each value with its path; a list of texts is one value, and mappings in a list are numbered from 1."""
     if isinstance(value, dict):
         for name, part in value.items():
             yield from flat_values(part, f"{path}.{name}" if path else name)
@@ -246,7 +259,7 @@ def flat_values(value: Any, path: str = "") -> Iterator[tuple[str, Cell]]:
 
 
 def column_value(record: "Record | Candidate", column: Attribute) -> Cell:
-    """Return the value of a record in a column: a number, a list or a text; None without one."""
+    """Return the value of a record in a column: a number, a list or a text; None without a value."""
     if column.facet is not None and column.facet.kind is Kind.LEVELS and column.name == column.facet.field:
         tag = record.tags.get(column.name)
         return tuple(f"{term}={level}" for term, level in tag.items()) if isinstance(tag, dict) else None
@@ -261,16 +274,17 @@ def column_value(record: "Record | Candidate", column: Attribute) -> Cell:
 def field_entries(record: Record, taxonomy: Taxonomy) -> list[tuple[str, str]]:
     """Return the fields of a record that have a value, without its tags, as names and texts."""
     record_fields = taxonomy.paper_fields if isinstance(record, Paper) else field_table.EXCLUSION_FIELDS
-    shown = [field for field in record_fields if field.kind is not FieldKind.PARTS and field.name not in _HEADINGS]
-    shown.sort(key=lambda field: field.section is Section.BOOKKEEPING)
+    listed = [field for field in record_fields if field.kind is not FieldKind.PARTS and field.name not in _HEAD_FIELDS]
+    listed.sort(key=lambda field: field.section is Section.BOOKKEEPING)  # at the end
     entries = []
-    for field in shown:
+    for field in listed:
         value = record.value(field.name) if isinstance(record, Paper) else getattr(record, field.name)
         texts = field_table.value_texts(value)
         if field.kind is FieldKind.AUTHORS:
             texts = tuple(map(bare_author, texts))
+        separator = " " if field.kind is FieldKind.URLS else "; "
         if texts:
-            entries.append((field.name, (" " if field.kind is FieldKind.URLS else "; ").join(texts)))
+            entries.append((field.name, separator.join(texts)))
     if isinstance(record, Paper) and record.bibtex:
         entries.append(("bibtex", ", ".join(f"{name}: {latex}" for name, latex in record.bibtex.items())))
     return entries
@@ -287,14 +301,17 @@ def tag_text(tag: Tag | None, facet: Facet) -> str:
     return ", ".join(f"{_term_text(term, facet.terms)} {level}" for term, level in tag.items()) or "none arises"
 
 
-def _term_text(term: str, terms: Sequence[Term]) -> str:
-    code = next((known.code for known in terms if known.id == term), "")
-    return f"{code} {term}" if code else term
+def _term_text(name: str, terms: Sequence[Term]) -> str:
+    for term in terms:
+        if term.id == name and term.code:
+            return f"{term.code} {name}"
+    return name
 
 
 def evidence_texts(item: Evidence) -> tuple[str, str, str]:
-    """Return the subject and weight of an item, its note, and its source."""
-    return f"for {evidence_about(item)}", item.note, f"{item.source}, {item.location}" if item.location else item.source
+    """Return three lines on an item of evidence: its tags and weight, its note, and its source."""
+    source = f"{item.source}, {item.location}" if item.location else item.source
+    return f"for {evidence_about(item)}", item.note, source
 
 
 _VERDICTS = {
@@ -306,7 +323,10 @@ _VERDICTS = {
 
 
 def evidence_about(item: Evidence, labels: Mapping[str, str] = {}) -> str:
-    """Return the tags that an item is about, by their labels if given, with its level, confidence and verdict."""
-    weight = f"{item.level}, {item.confidence} confidence{', read in a copy' * bool(item.copy)}"
-    verdict = f"; {_VERDICTS[item.verdict]}" if item.verdict in _VERDICTS else ""
-    return f"{', '.join(labels.get(tag, tag) for tag in item.tags)} ({weight}{verdict})"
+    """Return the tags that an item is about, with its level, confidence and verdict; `labels` replace names of tags."""
+    weight = f"{item.level}, {item.confidence} confidence"
+    if item.copy:
+        weight += ", read in a copy"
+    if item.verdict in _VERDICTS:
+        weight += f"; {_VERDICTS[item.verdict]}"
+    return f"{', '.join(labels.get(tag, tag) for tag in item.tags)} ({weight})"

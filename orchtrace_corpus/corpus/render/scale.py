@@ -30,19 +30,22 @@ def amount(value: Amount | None) -> str:
 
 
 def status(observation: Observation) -> str:
-    """Return the status of an observation: `verified`, `reported`, or `unknown` where there is no number."""
+    """Return the status of an observation: `verified`, `reported`, or `unknown` if it has no number."""
     if observation.value is None:
         return "unknown"
     return "verified" if observation.verified else "reported"
 
 
 def extents(comparison: Comparison) -> tuple[str, str, str]:
-    """Return a quantity, its extent in use and its extent in experiments, in words."""
+    """Return a quantity, its range in systems in use, and its range in experiments, in words."""
     parts = []
     for observations in (comparison.deployments, comparison.academic):
         counts, limits, unknown = _divide(observations)
-        texts = [f"{amount(span(counts))} ({len(counts)} counted)"] if counts else []
-        texts += [f"limits of {amount(span(limits))} ({len(limits)} given)"] if limits else []
+        texts = []
+        if counts:
+            texts.append(f"{amount(span(counts))} ({len(counts)} counted)")
+        if limits:
+            texts.append(f"limits of {amount(span(limits))} ({len(limits)} given)")
         if unknown:
             texts.append(f"unknown of {unknown}" if texts else f"unknown ({unknown})")
         parts.append(", ".join(texts))
@@ -51,12 +54,13 @@ def extents(comparison: Comparison) -> tuple[str, str, str]:
 
 
 def overview(comparison: Comparison) -> str:
-    """Return the extents of a quantity in a sentence."""
-    return "{}: in use {}; in experiments {}.".format(*extents(comparison))
+    """Return the ranges of a quantity in a sentence."""
+    quantity, in_use, in_experiments = extents(comparison)
+    return f"{quantity}: in use {in_use}; in experiments {in_experiments}."
 
 
 def _divide(observations: Sequence[Observation]) -> tuple[list[Observation], list[Observation], int]:
-    """Return the counts, the limits, and how many observations have no number."""
+    """Return the observations that are counts, those that are limits, and the number of those without a number."""
     limits = [observation for observation in observations if observation.is_limit]
     counts = [observation for observation in observations if observation.value and not observation.is_limit]
     return counts, limits, len(observations) - len(counts) - len(limits)
@@ -64,26 +68,27 @@ def _divide(observations: Sequence[Observation]) -> tuple[list[Observation], lis
 
 _PIPE_WIDTH = 80
 _OTHERS = "others"
+"""The name of the table of quantities that cannot be compared; it is the last table."""
 
 
 def page(observations: Sequence[Observation], width: int | None, glyphs: Glyphs = UNICODE) -> list[Line]:
-    """Return the comparison with its boundary, then all numbers, which are not cut without a terminal."""
+    """Return the comparison with its boundary, then tables of all numbers; these are not cut if no width is given."""
     available = width or _PIPE_WIDTH
-    head = [line(part, "heading") for text in answers(observations) for part in wrap(text, available)]
+    head = [line(part, "heading") for text in sentences(observations) for part in wrap(text, available)]
     head += [line(part, "muted") for part in wrap(BOUNDARY, available)]
-    shown_tables = tables(observations)
-    if shown_tables and shown_tables[-1].name == _OTHERS:
-        shown_tables[-1] = _by_system(shown_tables[-1])
-    return separated([head, *(lines(table, width, glyphs) for table in shown_tables)])
+    scale_tables = tables(observations)
+    if scale_tables and scale_tables[-1].name == _OTHERS:
+        scale_tables[-1] = _by_system(scale_tables[-1])
+    return separated([head, *(lines(table, width, glyphs) for table in scale_tables)])
 
 
 def document(observations: Sequence[Observation]) -> str:
-    """Return the same in Markdown."""
-    texts = [f"{markdown_text(text)}\n" for text in (*answers(observations), BOUNDARY)]
+    """Return the comparison with its boundary, then tables of all numbers, in Markdown."""
+    texts = [f"{markdown_text(text)}\n" for text in (*sentences(observations), BOUNDARY)]
     return "\n".join((*texts, *map(markdown, tables(observations))))
 
 
-def answers(observations: Sequence[Observation]) -> list[str]:
+def sentences(observations: Sequence[Observation]) -> list[str]:
     """Return a sentence for each quantity that can be compared, or one that says that there is none."""
     return [overview(comparison) for comparison in compare(observations)] or ["No quantity is known of both groups."]
 
@@ -91,25 +96,26 @@ def answers(observations: Sequence[Observation]) -> list[str]:
 def tables(observations: Sequence[Observation]) -> list[Table]:
     """Return two tables for each quantity that can be compared, and one of all other quantities."""
     comparisons = compare(observations)
-    shown = []
-    for quantity, *groups in comparisons:
-        for group, compared in zip(("in use", "in experiments"), groups, strict=True):
-            name = f"{quantity} {group}"
-            rows = tuple(map(_row, compared))
-            shown.append(Table(name.replace(" ", "_"), name[:1].upper() + name[1:], ("system", *_COLUMNS), rows))
-    known = {comparison.quantity for comparison in comparisons}
-    others = [observation for observation in observations if observation.quantity not in known]
+    tables = []
+    for comparison in comparisons:
+        groups = (("in use", comparison.deployments), ("in experiments", comparison.academic))
+        for group, group_observations in groups:
+            name = f"{comparison.quantity} {group}"
+            rows = tuple(map(_row, group_observations))
+            tables.append(Table(name.replace(" ", "_"), name[:1].upper() + name[1:], ("system", *_COLUMNS), rows))
+    compared = {comparison.quantity for comparison in comparisons}
+    others = [observation for observation in observations if observation.quantity not in compared]
     if others:
         rows = tuple((observation.quantity, *_row(observation)) for observation in others)
-        title = "What is known of one group only" if shown else "What is known"
-        shown.append(Table(_OTHERS, title, ("quantity", "system", *_COLUMNS), rows, (), "quantity"))
-    if shown and any(observation.is_second_hand for observation in observations):
-        shown[-1] = shown[-1]._replace(notes=(*shown[-1].notes, _SECOND_HAND))
-    return shown
+        title = "What is known of one group only" if tables else "What is known"
+        tables.append(Table(_OTHERS, title, ("quantity", "system", *_COLUMNS), rows, wrapped="quantity"))
+    if tables and any(observation.is_second_hand for observation in observations):
+        tables[-1] = tables[-1]._replace(notes=(*tables[-1].notes, _SECOND_HAND))
+    return tables
 
 
 def _by_system(table: Table) -> Table:
-    """Return the table of other quantities with a line for each system, so that it fits into 80 columns."""
+    """Return the table of other quantities with the system in a row of its own, so that it fits into 80 columns."""
     rows: list[tuple[Cell, ...]] = []
     for system in dict.fromkeys(row[1] for row in table.rows):
         rows.append((system, *("" for _ in _COLUMNS)))
@@ -118,7 +124,7 @@ def _by_system(table: Table) -> Table:
 
 
 def data(observations: Sequence[Observation]) -> str:
-    """Return every observation, and the comparisons, for programs."""
+    """Return every observation and the comparisons as JSON."""
     return envelope(
         "scale",
         {
@@ -133,7 +139,7 @@ def data(observations: Sequence[Observation]) -> str:
 
 
 def all_table(observations: Sequence[Observation]) -> Table:
-    """Return every observation with all that is recorded of it, a row for each."""
+    """Return every observation with all of its fields, a row for each."""
     columns = "system group record quantity phase value bound low high unit status evidence second_hand sources"
     rows: list[tuple[Cell, ...]] = []
     for observation in observations:
@@ -161,7 +167,7 @@ def _row(observation: Observation) -> tuple[Cell, ...]:
 
 
 def _ends(value: Amount | None) -> tuple[float | None, float | None]:
-    """Return the ends of an amount, whole numbers as integers."""
+    """Return the lowest and the highest number of an amount, whole numbers as integers."""
     if value is None:
         return None, None
     low, high = (int(end) if end.is_integer() else end for end in (value.low, value.high))

@@ -1,7 +1,7 @@
 """JSON Schema (draft 2020-12) of the data files, and the issue form, made from the taxonomy.
 
-Editors read YAML with implicit types, so `year` is an integer here, but text for the reader of this package. Rules
-across records are those of `corpus check data`.
+Editors read YAML with implicit types, so `year` is an integer here, although this package reads it as text. A schema
+describes single records; `corpus check data` applies the rules that concern several.
 """
 
 import json
@@ -26,8 +26,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def data_schemas(rows: Sequence[DataFile], taxonomy: Taxonomy) -> list[str]:
     """Return the schemas of data files, as JSON.
 
-    `schemas.json` has the parts that no taxonomy changes. Its references, to `$defs` or to parts made here, are
-    replaced by the members of these parts.
+    `schemas.json` has the parts that do not depend on the taxonomy. References in it name a part of its `$defs` or a
+    part that is made here, and are replaced by the members of that part.
     """
     from orchtrace_corpus.corpus.model.candidates import READER_DECISIONS, Decision, open_facets, screening_facets
     from orchtrace_corpus.corpus.model.claim_file import Over, Strength
@@ -61,33 +61,34 @@ def data_schemas(rows: Sequence[DataFile], taxonomy: Taxonomy) -> list[str]:
         **templates["$defs"],
         **{name: {"enum": values} for name, values in choices.items()},
         "verdicts": _facet(VERDICT),
-        **{f"facets of {kind}": {facet.field: _facet(facet) for facet in those} for kind, those in facets.items()},
     }
-    of_papers = [field for field in taxonomy.paper_fields if field.in_candidates and field.name != "waive"]
+    for kind, kind_facets in facets.items():
+        definitions[f"facets of {kind}"] = {facet.field: _facet(facet) for facet in kind_facets}
+    paper_fields = [field for field in taxonomy.paper_fields if field.in_candidates and field.name != "waive"]
     definitions["fields of candidates"] = {
-        **_expanded(_properties(of_papers, "papers"), definitions),
+        **_expand(_properties(paper_fields, "papers"), definitions),
         **{facet.field: _facet(facet) for facet in (*open_facets(taxonomy), *screening_facets(taxonomy))},
     }
-    written = []
+    schemas = []
     for row in rows:
         template = templates.get(row.schema)
         if template is None and ":" in row.schema:
             template = table_template(import_named(row.schema))
         elif template is None:
             template = record_template(row.schema, taxonomy.paper_fields)
-        item = _expanded(template, definitions)
+        item = _expand(template, definitions)
         item["required"] = [*item["required"], *(facet.field for facet in facets.get(row.name, ()) if facet.required)]
         title = row.name if ":" in row.schema else row.schema
         head = {"$schema": DIALECT, "title": f"{taxonomy.title}: {title}"}
         schema = {**head, "type": "array", "items": item} if row.is_list else {**head, **item}
-        written.append(_laid_out(schema) + "\n")
-    return written
+        schemas.append(_to_json(schema) + "\n")
+    return schemas
 
 
 def record_template(name: str, paper_fields: Sequence[RecordField]) -> dict[str, Any]:
     """Return the schema of papers, exclusions or candidates, with a reference in place of tags.
 
-    Of candidates, the fields that papers have, too, are also a reference.
+    In the schema of candidates, a reference also stands for the fields that papers have.
     """
     if name != "candidates":
         return table_template(paper_fields if name == "papers" else field_table.EXCLUSION_FIELDS, name)
@@ -99,7 +100,7 @@ def record_template(name: str, paper_fields: Sequence[RecordField]) -> dict[str,
 
 
 def table_template(record_fields: Sequence[RecordField], tagged: str = "") -> dict[str, Any]:
-    """Return the schema of records with the fields of a table, and with the tags of the kind `tagged`, if any."""
+    """Return the schema of records with some fields, and with the tags of `tagged` records if it names a kind."""
     required = [field.name for field in record_fields if field.required]
     properties = _properties(record_fields, tagged)
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -127,7 +128,7 @@ _BY_NAME: dict[str, dict[str, Any]] = {
 
 
 def _properties(record_fields: Sequence[RecordField], tagged: str = "") -> dict[str, Any]:
-    """Return the schemas of fields by name; the facets of `tagged` records follow the fields of the head."""
+    """Return the schemas of fields by name; the facets of `tagged` records come after the fields of the head."""
     head: dict[str, Any] = {}
     others: dict[str, Any] = {}
     for field in record_fields:
@@ -140,48 +141,54 @@ def _properties(record_fields: Sequence[RecordField], tagged: str = "") -> dict[
     return {**head, **facets, **others}
 
 
-def _laid_out(value: Any, margin: str = "\n") -> str:
-    """Return a value as `json.dumps` with an indent of two, in a fraction of its time."""
+def _to_json(value: Any, margin: str = "\n") -> str:
+    """Return a value as `json.dumps` writes it with an indent of two, in a fraction of the time."""
     if type(value) is str:
         return encode_basestring(value)
-    within = f"{margin}  "
+    inner_margin = f"{margin}  "
     if isinstance(value, dict) and value:
-        members = [f"{within}{encode_basestring(name)}: {_laid_out(part, within)}" for name, part in value.items()]
-        return f"{{{','.join(members)}{margin}}}"
+        pairs = [(encode_basestring(name), _to_json(part, inner_margin)) for name, part in value.items()]
+        members = ",".join([f"{inner_margin}{name}: {part}" for name, part in pairs])
+        return f"{{{members}{margin}}}"
     if isinstance(value, list) and value:
-        return f"[{','.join([f'{within}{_laid_out(part, within)}' for part in value])}{margin}]"
+        items = ",".join([f"{inner_margin}{_to_json(part, inner_margin)}" for part in value])
+        return f"[{items}{margin}]"
     if type(value) in (bool, int):
         return str(value).lower()
     return json.dumps(value, ensure_ascii=False)
 
 
-def _expanded(part: Any, definitions: dict[str, Any]) -> Any:
-    """Return a part of a schema with the members of its definitions in place of references."""
+def _expand(part: Any, definitions: dict[str, Any]) -> Any:
+    """Return a part of a schema with the members of definitions in place of the references to them."""
     if isinstance(part, list):
-        return [_expanded(item, definitions) for item in part]
+        return [_expand(item, definitions) for item in part]
     if not isinstance(part, dict):
         return part
     expanded: dict[str, Any] = {}
     for name, value in part.items():
         if name == "$ref":
-            expanded |= _expanded(definitions[value], definitions)
+            expanded |= _expand(definitions[value], definitions)
         else:
-            expanded[name] = _expanded(value, definitions)
+            expanded[name] = _expand(value, definitions)
     return expanded
 
 
 def _facet(facet: Facet) -> dict[str, Any]:
-    na = [{"const": NOT_APPLICABLE, "title": "Not applicable", "description": "The facet does not apply."}]
-    described = {"description": f"{facet.label}. {facet.definition}"}
+    """Return the schema of a facet's tags."""
+    schema: dict[str, Any] = {"description": f"{facet.label}. {facet.definition}"}
     if facet.kind is Kind.SINGLE:
-        return {**described, "oneOf": _choices(facet.terms) + (na if facet.allows_na else [])}
+        choices = _choices(facet.terms)
+        if facet.allows_na:
+            description = "The facet does not apply."
+            choices.append({"const": NOT_APPLICABLE, "title": "Not applicable", "description": description})
+        return schema | {"oneOf": choices}
     if facet.kind is Kind.MANY:
         terms = {"type": "array", "items": {"oneOf": _choices(facet.terms)}, "minItems": 1, "uniqueItems": True}
-        none = [{"const": NOT_APPLICABLE}, {"const": [NOT_APPLICABLE]}] if facet.allows_na else []
-        return {**described, "anyOf": [terms, *none]}
+        not_applicable = [{"const": NOT_APPLICABLE}, {"const": [NOT_APPLICABLE]}] if facet.allows_na else []
+        return schema | {"anyOf": [terms, *not_applicable]}
     levels = {"oneOf": _choices(facet.levels)}
     properties = {term.id: {"description": f"{term.label}. {term.definition}", **levels} for term in facet.terms}
-    return {**described, "type": "object", "properties": properties, "additionalProperties": False}
+    return schema | {"type": "object", "properties": properties, "additionalProperties": False}
 
 
 def _choices(terms: tuple[Term, ...]) -> list[dict[str, str]]:
@@ -207,18 +214,19 @@ body:
 
 
 def _lines(question: Question) -> Iterator[str]:
+    """Yield the lines of a question in the form's YAML."""
     options, facet = question.options, question.facet
-    described = [question.about]
+    description = [question.about]
     if facet is not None:
         answers = facet.terms if question.term is None else facet.levels
-        described += [f"{answer.label}: {answer.definition}" for answer in answers]
-    typed = "textarea" if question.is_long else "input"
-    yield f"  - type: {'dropdown' if options else typed}"
+        description += [f"{answer.label}: {answer.definition}" for answer in answers]
+    input_type = "textarea" if question.is_long else "input"
+    yield f"  - type: {'dropdown' if options else input_type}"
     section = "evidence" if question.is_evidence else "paper"
     yield f"    id: {section}-{re.sub('[^A-Za-z0-9]+', '-', question.name)}"
     yield "    attributes:"
     yield f"      label: {scalar_text(question.label)}"
-    yield f"      description: {scalar_text(' '.join(described))}"
+    yield f"      description: {scalar_text(' '.join(description))}"
     if facet is not None and facet.kind is Kind.MANY:
         yield "      multiple: true"
     if options:

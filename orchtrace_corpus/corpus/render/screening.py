@@ -11,19 +11,24 @@ _COUNTS = ("found", "repeated", "known", "refused", "new", "screened")
 
 def tables(screening: Screening, *, turned: bool = False) -> list[Table]:
     """Return the flow of each run and of all runs, in columns if `turned`, and the exclusions by stage and reason."""
-    included, excluded, flows, whole, by_hand, stage = screening
+    included, excluded, flows, all_runs, by_hand, stage = screening
     unknown = (None,) * 5
     rows: list[tuple[Cell, ...]] = [("published", *unknown, included + excluded, excluded, included, 0, 0)]
     rows += [_row(flow, flow.name) for flow in flows]
-    rows += [_row(whole, "all runs")] if flows else []
-    rows += [_row(by_hand, by_hand.name)] if by_hand.new else []
-    heads, *numbers = zip(_COLUMNS, *rows, strict=True) if turned else (_COLUMNS, *rows)
-    shown = [Table("runs", "Screening", tuple(map(str, heads)), tuple(numbers))]
-    if since := total((whole, by_hand)).excluded:
+    if flows:
+        rows.append(_row(all_runs, "all runs"))
+    if by_hand.new:
+        rows.append(_row(by_hand, by_hand.name))
+    columns, *rows = zip(_COLUMNS, *rows, strict=True) if turned else (_COLUMNS, *rows)
+    screening_tables = [Table("runs", "Screening", tuple(map(str, columns)), tuple(rows))]
+    later_exclusions = total((all_runs, by_hand)).excluded
+    if later_exclusions:
         labels = {term.id: term.label for term in stage.terms} if stage else {}
-        reasons = tuple((labels.get(tag, tag) or None, reason, count) for (tag, reason), count in sorted(since.items()))
-        shown.append(Table("excluded", "Excluded since", ("stage", "rule", "records"), reasons))
-    return shown
+        counts = [
+            (labels.get(tag, tag) or None, rule, count) for (tag, rule), count in sorted(later_exclusions.items())
+        ]
+        screening_tables.append(Table("excluded", "Excluded since", ("stage", "rule", "records"), tuple(counts)))
+    return screening_tables
 
 
 def _row(flow: Flow, name: str) -> tuple[Cell, ...]:
@@ -32,7 +37,7 @@ def _row(flow: Flow, name: str) -> tuple[Cell, ...]:
 
 
 def data(screening: Screening) -> str:
-    """Return the same for programs."""
+    """Return the flow of each run and of all runs as JSON."""
     published = {"included": screening.included, "excluded": screening.excluded}
     runs = [_mapping(flow) for flow in screening.flows]
     whole, by_hand = _mapping(screening.whole), _mapping(screening.by_hand)

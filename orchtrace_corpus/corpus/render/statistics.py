@@ -15,7 +15,7 @@ from orchtrace_corpus.corpus.rules.tags import possible_cells
 
 SOURCES_NOUN = "reading of the sources"
 SOURCES_TITLE = SOURCES_NOUN.capitalize()
-"""The head of a report on the tags that readers of the sources agree on."""
+"""The title of a report on the tags that readers of the sources agree on."""
 ABSENT_LABEL = Missing.ABSENT.value
 """The label of a missing value."""
 PIPE_WIDTH = 80
@@ -38,108 +38,119 @@ def page(
 ) -> list[Line]:
     """Return one page that shows the state of the field: totals, axes as bars, sparse and empty values.
 
-    Where the summary is by the reading of the sources, counts that were published otherwise are shown in brackets.
+    If the summary is by the reading of the sources, `published` has the published counts; those that differ are shown
+    in brackets.
     """
     width = max(min(width, 100), 40)
-    others = {counts.attribute.name: counts.counts for counts in (() if published is None else published.facets)}
-    blocks = _headline(summary, width, glyphs, others)
+    published_counts = {counts.attribute.name: counts.counts for counts in (published.facets if published else ())}
+    blocks = _headline(summary, width, glyphs, published_counts)
     if not summary.papers:
         return layout.separated(blocks)
     chart_width = (width - 4) // 2 if width >= _TWO_COLUMNS_WIDTH else width
-    labels = (label for counts in summary.axes for label in _labels(counts).values())
+    labels = [label for counts in summary.axes for label in _labels(counts).values()]
     label_width = min(max(map(display_width, labels), default=0), chart_width // 2)
-    applying = [{**counts.counts, NOT_APPLICABLE: 0} for counts in summary.axes]
-    largest = max((max(counts.values()) for counts in applying), default=0)  # of all charts, so that bars compare
-    sizes = chart_width, label_width, largest
-    charts = [_chart(counts, glyphs, *sizes, others.get(counts.attribute.name)) for counts in summary.axes]
+    # The longest bar is that of the largest count of all charts, so that bars of different charts can be compared.
+    bar_counts = [count for axis in summary.axes for value, count in axis.counts.items() if value != NOT_APPLICABLE]
+    sizes = chart_width, label_width, max(bar_counts, default=0)
+    charts = [_chart(axis, glyphs, *sizes, published_counts.get(axis.attribute.name)) for axis in summary.axes]
     if len(charts) == 2 and width >= _TWO_COLUMNS_WIDTH:
         charts = [layout.side_by_side(charts[0], charts[1], chart_width + 4)]
-    levels = [levels for levels in summary.levels if levels.facet.role is Role.AXIS]
-    blocks += [*charts, *(_level_chart(counts, width, glyphs, summary.noun) for counts in levels)]
-    if gaps := _gap_lines(summary, taxonomy, width, glyphs):
+    blocks += charts
+    for levels in summary.levels:
+        if levels.facet.role is Role.AXIS:
+            blocks.append(_level_chart(levels, width, glyphs, summary.noun))
+    gaps = _gap_lines(summary, taxonomy, width, glyphs)
+    if gaps:
         blocks.append([line(f"Sparse (up to {SPARSE_LIMIT}) and empty", "heading"), *gaps])
     blocks.append([line(text, "muted") for part in (note, _NEXT_STEPS) if part for text in wrap(part, width)])
     return layout.separated(blocks)
 
 
-def _as_published(number: int, value: str, published: _CountsByValue | None) -> str:
-    """Return the published count in brackets where it differs."""
-    other = number if published is None else published.get(value, 0)
-    return f" ({other})" if other != number else ""
+def _with_published(number: int, value: str, published: _CountsByValue | None) -> str:
+    """Return a count, with the published count of the value in brackets if it differs."""
+    published_number = number if published is None else published.get(value, 0)
+    return str(number) if published_number == number else f"{number} ({published_number})"
 
 
-def _headline(summary: Summary, width: int, glyphs: Glyphs, others: Mapping[str, _CountsByValue]) -> list[list[Line]]:
+def _headline(
+    summary: Summary, width: int, glyphs: Glyphs, published: Mapping[str, _CountsByValue]
+) -> list[list[Line]]:
     """Return the totals, and the counts of descriptions and years, as blocks of lines."""
     newest = f" (newest added {summary.newest})" if summary.newest else ""
     title: list[Line] = [line(text, "heading") for text in wrap(totals(summary) + newest, width)]
-    if others:
+    if published:
         title += [line(text, "muted") for text in wrap(f"{SOURCES_TITLE}; in brackets as published.", width)]
-    years = [value for value in summary.years.counts if value != ABSENT]
-    described = {}
+    texts_by_field: dict[str, list[str]] = {}
     for counts in summary.descriptions:
         name = counts.attribute.name
-        numbers = counts.counts | {value: counts.counts.get(value, 0) for value in others.get(name, ())}
-        texts = {
-            value: f"{number}{_as_published(number, value, others.get(name))}" for value, number in numbers.items()
-        }
-        described[name] = [f"{value or ABSENT_LABEL} {text}" for value, text in texts.items() if text != "0"]
+        texts_by_field[name] = []
+        for value in dict.fromkeys((*counts.counts, *published.get(name, ()))):
+            text = _with_published(counts.counts.get(value, 0), value, published.get(name))
+            if text != "0":
+                texts_by_field[name].append(f"{value or ABSENT_LABEL} {text}")
+    years = [value for value in summary.years.counts if value != ABSENT]
     if years:
-        described["year"] = [f"{year} {summary.years.counts[year]}" for year in years[-4:]]
+        texts_by_field["year"] = [f"{year} {summary.years.counts[year]}" for year in years[-4:]]
         earlier = sum(summary.years.counts[year] for year in years[:-4])
         if earlier and len(years) > 5:
-            described["year"].insert(0, f"{years[0]}-{years[-5]} {earlier}")
-    label_width = max(map(display_width, described), default=0) + 2
+            texts_by_field["year"].insert(0, f"{years[0]}-{years[-5]} {earlier}")
+    label_width = max(map(display_width, texts_by_field), default=0) + 2
     lines: list[Line] = []
-    for name, parts in described.items():
+    for name, parts in texts_by_field.items():
         text = glyphs.separator.join(part.replace(" ", layout.NO_BREAK) for part in parts)
         lines += layout.entry(name, text, label_width, width)
     return [title, lines]
 
 
 def _labels(counts: Counts) -> dict[str, str]:
-    """Return the label of each value: the code of its term, if terms have codes, and its name."""
-    terms = {term.id: term for term in counts.attribute.terms}
-    code_width = max((display_width(term.code) + 1 for term in terms.values() if term.code), default=0)
-    names = [*terms, *((ABSENT,) if ABSENT in counts.counts else ())]
-    return {name: pad(terms[name].code if name in terms else "", code_width) + (name or ABSENT_LABEL) for name in names}
+    """Return the label of each value: its name, after the code of its term if terms have codes."""
+    terms = counts.attribute.terms
+    code_width = max((display_width(term.code) + 1 for term in terms if term.code), default=0)
+    labels = {term.id: pad(term.code, code_width) + term.id for term in terms}
+    if ABSENT in counts.counts:
+        labels[ABSENT] = pad("", code_width) + ABSENT_LABEL
+    return labels
 
 
 def _chart(
     counts: Counts, glyphs: Glyphs, width: int, label_width: int, largest: int, published: _CountsByValue | None
 ) -> list[Line]:
+    """Return the counts of an axis as bars; `largest` is the count with the longest bar."""
     labels = _labels(counts)
-    others = {name: _as_published(counts.counts.get(name, 0), name, published) for name in labels}
-    number_width = max(len(str(counts.total)), 3) + max(map(len, others.values()), default=0)
+    numbers = {name: counts.counts.get(name, 0) for name in labels}
+    brackets = {name: _with_published(number, name, published) for name, number in numbers.items()}
+    brackets = {name: text.removeprefix(str(numbers[name])) for name, text in brackets.items()}
+    number_width = max(len(str(counts.total)), 3) + max(map(len, brackets.values()), default=0)
     bar_width = width - label_width - number_width - 2
     lines: list[Line] = [line(counts.attribute.label, "heading")]
-    for name in labels:
-        number = counts.counts.get(name, 0)
-        # "Not applicable" has no bar, which would dwarf the others.
-        drawn = "" if name == NOT_APPLICABLE else layout.bar(number, largest, bar_width, glyphs.bar)
-        shown = (str(number) if number else glyphs.empty) + others[name]
+    for name, number in numbers.items():
+        bar = layout.bar(number, largest, bar_width, glyphs.bar)
         style = "" if number else "warning"
         if name == NOT_APPLICABLE:
+            bar = ""  # its bar would dwarf the others
             style = "muted"
         label = layout.clip(labels[name], label_width, glyphs.ellipsis)
-        text = f"{pad(label, label_width)} {pad(shown, number_width, right=True)} "
-        lines.append((Span(text, style), Span(drawn, "bar")))
+        number_text = f"{number or glyphs.empty}{brackets[name]}"
+        text = f"{pad(label, label_width)} {pad(number_text, number_width, right=True)} "
+        lines.append((Span(text, style), Span(bar, "bar")))
     return lines
 
 
 def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs, noun: Noun) -> list[Line]:
+    """Return the counts of each term by level: in a column for each level, and as a bar with a shade for each level."""
     facet = levels.facet
-    code_width = max(display_width(term.code) + bool(term.code) for term in facet.terms)
+    code_width = max(display_width(f"{term.code} ") if term.code else 0 for term in facet.terms)
     widest = max(code_width + display_width(term.id) for term in facet.terms)
     label_width = min(widest, max(width // 4, _SHORT_LABEL_WIDTH))
     ids = [level.id for level in facet.levels]
     shades = [glyphs.shades[index % len(glyphs.shades)] for index in range(len(ids))]
-    is_short = label_width + sum(len(level) + 4 for level in ids) + 4 > width
-    heads = [f"{level[:3] if is_short else level} {shade}" for level, shade in zip(ids, shades, strict=True)]
-    widths = [display_width(head) for head in heads]
+    is_narrow = label_width + sum(len(level) + 4 for level in ids) + 4 > width
+    headings = [f"{level[:3] if is_narrow else level} {shade}" for level, shade in zip(ids, shades, strict=True)]
+    widths = [display_width(heading) for heading in headings]
     largest = max((sum(by_level.values()) for by_level in levels.counts.values()), default=0)
     bar_width = width - label_width - sum(widths) - 2 * len(widths) - 2 - len(ids)
     lines: list[Line] = [line(text, "heading") for text in wrap(f"{facet.label} ({noun.many} by level)", width)]
-    lines.append(line(" " * label_width + "".join(f"  {head}" for head in heads), "muted"))
+    lines.append(line(" " * label_width + "".join(f"  {heading}" for heading in headings), "muted"))
     for term in facet.terms:
         cells, bars = [], []
         for level, shade, cell_width in zip(ids, shades, widths, strict=True):
@@ -153,17 +164,18 @@ def _level_chart(levels: LevelCounts, width: int, glyphs: Glyphs, noun: Noun) ->
 
 
 def _gap_lines(summary: Summary, taxonomy: Taxonomy, width: int, glyphs: Glyphs) -> list[Line]:
+    """Return the sparse and empty values of axes and of levels, and the number of empty cells of the first pair."""
     entries: list[tuple[str, str]] = []
-    for counts in summary.axes:
-        few = [name for name, number in counts.counts.items() if number <= SPARSE_LIMIT and name not in NO_CELLS]
-        parts = [f"{name} {counts.counts[name]}" for name in sorted(few, key=counts.counts.__getitem__)]
+    for axis in summary.axes:
+        sparse = [value for value, count in axis.counts.items() if count <= SPARSE_LIMIT and value not in NO_CELLS]
+        parts = [f"{value} {axis.counts[value]}" for value in sorted(sparse, key=axis.counts.__getitem__)]
         if parts:
-            entries.append((counts.attribute.name, glyphs.separator.join(parts)))
-    for levels in (levels for levels in summary.levels if levels.facet.role is Role.AXIS):
-        for level in levels.facet.levels:
-            none = [term.id for term in levels.facet.terms if not levels.counts[term.id][level.id]]
-            if none:
-                entries.append((levels.facet.field, f"no {level.id} method for {' and '.join(none)}"))
+            entries.append((axis.attribute.name, glyphs.separator.join(parts)))
+    for levels in summary.levels:
+        for level in levels.facet.levels if levels.facet.role is Role.AXIS else ():
+            missing = [term.id for term in levels.facet.terms if not levels.counts[term.id][level.id]]
+            if missing:
+                entries.append((levels.facet.field, f"no {level.id} method for {' and '.join(missing)}"))
     for crosstab in summary.crosstabs[:1]:
         possible = possible_cells(taxonomy, crosstab.rows, crosstab.columns, crosstab.cells)
         pair = f"{crosstab.rows.name} x {crosstab.columns.name}"
@@ -180,38 +192,45 @@ def _gap_lines(summary: Summary, taxonomy: Taxonomy, width: int, glyphs: Glyphs)
 
 def contested_text(contested: int, agreed: int, total: int, noun: Noun) -> str:
     """Return how many of the records shown have a contested tag, and how many --reading sources changes."""
-    has = "has" if contested == 1 else "have"
-    other = f"; --reading sources changes {agreed} of them" if agreed else ""
-    return f"{contested} of {noun.counted(total)} {has} a contested tag here{other}" if contested else ""
+    if not contested:
+        return ""
+    verb = "has" if contested == 1 else "have"
+    changes = f"; --reading sources changes {agreed} of them" if agreed else ""
+    return f"{contested} of {noun.counted(total)} {verb} a contested tag here{changes}"
 
 
 def counts_tables(counts: Counts, published: Counts | None = None) -> list[Table]:
-    """Return the counts by an attribute, next to the published ones, and the counts by code where terms share codes."""
+    """Return the counts by an attribute, and the counts by code if terms share codes; with the published counts."""
     name, label, total = counts.attribute.name, counts.attribute.label, counts.total
-    terms = {term.id: term for term in counts.attribute.terms}
-    others = published.counts if published else {}
+    codes = {term.id: term.code for term in counts.attribute.terms}
+    published_counts = published.counts if published else {}
     # A value may occur in one reading only; those of a vocabulary keep its order.
-    values = {value: None for value in terms if value in counts.counts or value in others} | counts.counts | others
+    counted = counts.counts | published_counts
+    values = list(dict.fromkeys((*(value for value in codes if value in counted), *counted)))
     numbers = [counts.counts.get(value, 0) for value in values]
     columns: dict[str, Sequence[Cell]] = {name: [value or Missing.ABSENT for value in values]}
-    if any(term.code for term in terms.values()):
-        columns["code"] = [(terms[value].code if value in terms else "") or None for value in values]
+    if any(codes.values()):
+        columns["code"] = [codes.get(value) or None for value in values]
     columns |= {"count": numbers, "share_percent": [_share(number, total) for number in numbers]}
     families: dict[str, Sequence[Cell]] = {"code": list(counts.families), "count": list(counts.families.values())}
     families["share_percent"] = [_share(number, total) for number in counts.families.values()]
     title = label
     if published:
         title = f"{label}: {SOURCES_NOUN}"
-        columns[ReadingName.PUBLISHED.value] = [others.get(value, 0) for value in values]
+        columns[ReadingName.PUBLISHED.value] = [published_counts.get(value, 0) for value in values]
         families[ReadingName.PUBLISHED.value] = [published.families[code] for code in counts.families]
     notes: tuple[str, ...] = ()
     if sum(counts.counts.values()) > total:
         notes = (f"A record with several values counts under each; {total} records in all.",)
-    tables = [_of_columns(name, title, columns, notes)]
-    return [*tables, _of_columns(f"{name}_codes", f"{label}, by code", families)] if counts.families else tables
+    tables = [_table_of_columns(name, title, columns, notes)]
+    if counts.families:
+        tables.append(_table_of_columns(f"{name}_codes", f"{label}, by code", families))
+    return tables
 
 
-def _of_columns(name: str, title: str, columns: Mapping[str, Sequence[Cell]], notes: tuple[str, ...] = ()) -> Table:
+def _table_of_columns(
+    name: str, title: str, columns: Mapping[str, Sequence[Cell]], notes: tuple[str, ...] = ()
+) -> Table:
     return Table(name, title, tuple(columns), tuple(zip(*columns.values(), strict=True)), notes)
 
 
@@ -224,7 +243,7 @@ def levels_table(levels: LevelCounts) -> Table:
     columns |= {level.id: [levels.counts[term.id][level.id] for term in facet.terms] for level in facet.levels}
     columns["absent"] = [levels.total - sum(levels.counts[term.id].values()) for term in facet.terms]
     notes = ("absent: records that do not have the term.",)
-    return _of_columns(facet.field, f"{facet.label}, by level", columns, notes)
+    return _table_of_columns(facet.field, f"{facet.label}, by level", columns, notes)
 
 
 def levels_matrix(levels: LevelCounts) -> Table:
@@ -236,7 +255,7 @@ def levels_matrix(levels: LevelCounts) -> Table:
 
 
 def crosstab_table(crosstab: Crosstab) -> Table:
-    """Return two attributes crossed, with totals of records in the last column."""
+    """Return two attributes crossed, with the sums of rows in the last column."""
     columns = (crosstab.rows.name, *(value or ABSENT_LABEL for value in crosstab.column_values), "sum")
     rows: list[tuple[Cell, ...]] = []
     for row, by_column in cells(crosstab).items():
@@ -245,25 +264,30 @@ def crosstab_table(crosstab: Crosstab) -> Table:
 
 
 def typical_table(crosstab: Crosstab) -> Table | None:
-    """Return how often records have the term of the columns that the survey expects; None where it expects none."""
+    """Return how many records have the column that the survey expects for their row; None if it expects none."""
+    column_name = crosstab.columns.name
+    if not any(term.typical_of(column_name) for term in crosstab.rows.terms):
+        return None
     rows: list[tuple[Cell, ...]] = []
-    totals = [0, 0, 0]
+    all_records = all_deviating = 0
     for term in crosstab.rows.terms:
-        typical = term.typical_of(crosstab.columns.name)
-        numbers = {value: crosstab.count_in(term.id, value) for value in crosstab.column_values}
-        rated = {value: number for value, number in numbers.items() if number and value not in NO_CELLS}
-        records = sum(rated.values())
+        typical = term.typical_of(column_name)
+        counts = {}
+        for value in crosstab.column_values:
+            count = crosstab.count_in(term.id, value)
+            if count and value not in NO_CELLS:
+                counts[value] = count
+        records = sum(counts.values())
         if typical:
-            others = {value: number for value, number in rated.items() if value not in typical}
-            counted = (records, records - sum(others.values()), sum(others.values()))
-            totals = [total + number for total, number in zip(totals, counted, strict=True)]
-            instead = ", ".join(f"{value} {number}" for value, number in others.items())
-            rows.append((term.id, ", ".join(typical), *counted, instead))
+            others = {value: count for value, count in counts.items() if value not in typical}
+            deviating = sum(others.values())
+            all_records += records
+            all_deviating += deviating
+            instead = ", ".join(f"{value} {count}" for value, count in others.items())
+            rows.append((term.id, ", ".join(typical), records, records - deviating, deviating, instead))
         elif term.id != NOT_APPLICABLE:
             rows.append((term.id, "not named", records, None, None, ""))
-    if not any(term.typical_of(crosstab.columns.name) for term in crosstab.rows.terms):
-        return None
-    rows.append(("sum of those named", "", *totals, ""))
+    rows.append(("sum of those named", "", all_records, all_records - all_deviating, all_deviating, ""))
     label = crosstab.columns.label.lower()
     notes = (f"typical: the {label} that the survey expects; records to which none applies are left out.",)
     title = f"{crosstab.rows.label}: typical {label}"
@@ -282,7 +306,7 @@ def crosstab_title(crosstab: Crosstab) -> str:
 
 
 def within_sentence(label: str) -> str:
-    """Return a label with a small first letter, unless it begins a code or an acronym."""
+    """Return a label with a small first letter, unless it begins with a code or an acronym."""
     return label[:1].lower() + label[1:] if label[1:2].islower() else label
 
 
@@ -295,20 +319,24 @@ def cells(crosstab: Crosstab) -> dict[str, dict[str, int]]:
 
 
 def summary_tables(summary: Summary, published: Summary | None = None) -> list[Table]:
-    """Return all statistics, a table for each; counts of tags are next to the published ones, if these are given."""
-    others = {counts.attribute.name: counts for counts in (published.facets if published else ())}
+    """Return all statistics, a table for each; with the `published` statistics, counts of tags are next to these."""
+    published_counts = {counts.attribute.name: counts for counts in (published.facets if published else ())}
     tables: list[Table] = []
     for counts in (*summary.axes, *summary.descriptions):
-        tables += counts_tables(counts, others.get(counts.attribute.name))
+        tables += counts_tables(counts, published_counts.get(counts.attribute.name))
     for levels in summary.levels:
-        tables += [levels_table(levels), *([levels_matrix(levels)] if levels.by_record else [])]
+        tables.append(levels_table(levels))
+        if levels.by_record:
+            tables.append(levels_matrix(levels))
     tables += counts_tables(summary.years)
     tables += [crosstab_table(crosstab) for crosstab in summary.crosstabs]
     tables += filter(None, map(typical_table, summary.crosstabs))
     for counts in summary.exclusions:
         title = f"Exclusions: {counts.attribute.label}"
         tables.append(counts_tables(counts)[0]._replace(name=f"exclusion_{counts.attribute.name}", title=title))
-    return [*tables, *([evidence_table(summary.evidence)] if summary.evidence else [])]
+    if summary.evidence:
+        tables.append(evidence_table(summary.evidence))
+    return tables
 
 
 def evidence_table(rows: Sequence[EvidenceCoverage]) -> Table:
@@ -321,17 +349,19 @@ def evidence_table(rows: Sequence[EvidenceCoverage]) -> Table:
 
 
 def evidence_data(rows: Sequence[EvidenceCoverage]) -> dict[str, dict[str, int]]:
-    """Return the same for programs, by field."""
+    """Return the counts of evidence for the tags of each field, by the names of counts."""
     return {row.field: dict(zip(row._fields[1:], row[1:], strict=True)) for row in rows}
 
 
-def listed_table(state: EvidenceState, listed: Sequence[ListedTag]) -> Table:
-    """Return the tags in a state of evidence, with a row for each item of evidence that decides it."""
+def listed_table(state: EvidenceState, tags: Sequence[ListedTag]) -> Table:
+    """Return the tags in a state of evidence, with a row for each item of evidence behind that state."""
     rows: list[tuple[Cell, ...]] = []
-    for paper, field, items in listed:
-        value = paper.tags[field]
-        tag = value if isinstance(value, (str, tuple)) else tuple(f"{term} {level}" for term, level in value.items())
-        rows += [(paper.key, field, tag, item.note, item.source) for item in items] or [(paper.key, field, tag, "", "")]
+    for paper, field, items in tags:
+        tag = paper.tags[field]
+        cell = tag if isinstance(tag, (str, tuple)) else tuple(f"{term} {level}" for term, level in tag.items())
+        rows += [(paper.key, field, cell, item.note, item.source) for item in items]
+        if not items:
+            rows.append((paper.key, field, cell, "", ""))
     return Table("tags", f"Tags: {state}", ("key", "field", "tag", "note", "source"), tuple(rows), whole="key")
 
 
@@ -342,8 +372,8 @@ def summary_markdown(summary: Summary, title: str, published: Summary | None = N
 
 
 def summary_json(summary: Summary, published: Summary | None = None) -> str:
-    """Return all statistics for programs, counts by term; a missing value counts under the empty string."""
-    others = {counts.attribute.name: counts.counts for counts in (published.facets if published else ())}
+    """Return all statistics as JSON, counts by term; records without a value count under the empty string."""
+    published_counts = {counts.attribute.name: counts.counts for counts in (published.facets if published else ())}
     return envelope(
         "stats",
         {
@@ -359,7 +389,7 @@ def summary_json(summary: Summary, published: Summary | None = None) -> str:
             "exclusion_counts": {counts.attribute.name: counts.counts for counts in summary.exclusions},
             "typical": {table.name: records(table) for table in filter(None, map(typical_table, summary.crosstabs))},
             "evidence": evidence_data(summary.evidence),
-            **({"published_counts": others} if others else {}),
+            **({"published_counts": published_counts} if published_counts else {}),
         },
     )
 
@@ -372,18 +402,19 @@ def summary_csv(summary: Summary) -> str:
     for counts in (*summary.facets, summary.years):
         rows += [(counts.attribute.name, value, "", number) for value, number in counts.counts.items()]
         rows += [(f"{counts.attribute.name}_codes", code, "", number) for code, number in counts.families.items()]
-    pairs = {levels.facet.field: levels.counts for levels in summary.levels}
-    pairs |= {crosstab_name(crosstab): cells(crosstab) for crosstab in summary.crosstabs}
-    pairs["evidence"] = evidence_data(summary.evidence)
-    for name, by_row in pairs.items():
-        rows += [(name, row, column, count) for row, by in by_row.items() for column, count in by.items()]
+    statistics = {levels.facet.field: levels.counts for levels in summary.levels}
+    statistics |= {crosstab_name(crosstab): cells(crosstab) for crosstab in summary.crosstabs}
+    statistics["evidence"] = evidence_data(summary.evidence)
+    for name, counts_by_row in statistics.items():
+        for row, by_column in counts_by_row.items():
+            rows += [(name, row, column, count) for column, count in by_column.items()]
     for counts in summary.exclusions:
         rows += [(f"exclusion_{counts.attribute.name}", value, "", number) for value, number in counts.counts.items()]
     return csv(("statistic", "value", "second_value", "count"), rows)
 
 
 def totals(summary: Summary) -> str:
-    """Return the totals in words, with all audited records if the corpus has exclusions."""
+    """Return the numbers of papers, exclusions and audited records in words; without exclusions only of papers."""
     papers = summary.noun.counted(summary.papers)
     if not summary.excluded:
         return papers

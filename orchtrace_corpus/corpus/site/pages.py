@@ -353,7 +353,7 @@ def screening(source: Source) -> dict[str, Any]:
     counts = []
     for counted in source.summary.exclusions:
         label, terms = counted.attribute.label, counted.attribute.terms
-        rows = [[(plan.called(value, terms), ""), (str(count), "")] for value, count in counted.counts.items()]
+        rows = [[(plan.value_label(value, terms), ""), (str(count), "")] for value, count in counted.counts.items()]
         counts.append(Grid(f"Exclusions by {label}", (label, "Records"), rows, (False, True)))
     labels = {facet.field: {term.id: term.label for term in facet.terms} for facet in facets}
     exclusions = []

@@ -39,7 +39,7 @@ class FigureKind(StrEnum):
 
 
 class Figure(NamedTuple):
-    """A figure: its name, which is also that of its file, its kind, and the facet that it is about, if any."""
+    """A figure: its name, which is also the name of its file, its kind, and the field of its facet, if it has one."""
 
     name: str
     kind: FigureKind
@@ -54,7 +54,7 @@ class Figure(NamedTuple):
 class Source(NamedTuple):
     """The data of figures: the pool with its statistics, observations of scale, and the flow of screening.
 
-    `contested` counts papers by contested tag, which is a facet or a term with levels, and by its value.
+    `contested` has the number of papers by contested tag (a facet, or a term with levels) and by value of that tag.
     """
 
     pool: Pool
@@ -108,7 +108,7 @@ def figures_of(source: Source) -> tuple[Figure, ...]:
 
 
 def contested_values(pool: Pool, disputed: Collection[tuple[str, str]]) -> Mapping[str, Mapping[str, int]]:
-    """Return how many papers have each value of a contested tag, by tag and value; tags are pairs of key and tag."""
+    """Return the number of papers by contested tag and value; `disputed` has pairs of a paper's key and a tag."""
     if not disputed:
         return {}
     from orchtrace_corpus.corpus.model.disputes import disputable, value_of
@@ -122,8 +122,8 @@ def contested_values(pool: Pool, disputed: Collection[tuple[str, str]]) -> Mappi
     return counts
 
 
-def chosen(names: Sequence[str], figures: Sequence[Figure]) -> tuple[Figure, ...]:
-    """Return the figures of those names, or all without names; an unknown name is a `CommandUseError`."""
+def select_figures(names: Sequence[str], figures: Sequence[Figure]) -> tuple[Figure, ...]:
+    """Return the figures with some names, or all figures without names; raise `CommandUseError` for an unknown name."""
     by_name = {figure.name: figure for figure in figures}
     for name in names:
         if name not in by_name:
@@ -143,11 +143,11 @@ def page(captions: Mapping[Figure, "Caption"]) -> str:
 
 NOT_RECORDED = "not recorded"
 
-_FEW = " or ".join(str(index) for index in range(1, SPARSE_LIMIT + 1))
+_SPARSE_COUNTS = " or ".join(map(str, range(1, SPARSE_LIMIT + 1)))
 
 
 class Caption(NamedTuple):
-    """A figure in words: title and subtitle of the picture, and its numbers in sentences, as its text alternative."""
+    """A figure in words: the picture's title and subtitle, and all of its numbers in sentences, for its alt text."""
 
     title: str
     subtitle: str
@@ -162,38 +162,40 @@ def caption(figure: Figure, source: Source) -> Caption:
         return _terms(source.counts(figure.field), source.contested.get(figure.field, {}), source.pool.taxonomy.noun)
     if figure.kind is FigureKind.SKETCHES:
         facet = next(facet for facet in source.pool.taxonomy.papers if facet.field == figure.field)
-        texts = (f"{called(term.id, facet.terms)}: {term.definition}" for term in facet.terms if term.sketch)
+        texts = (f"{value_label(term.id, facet.terms)}: {term.definition}" for term in facet.terms if term.sketch)
         return Caption(f"{facet.label}: the terms as sketches", facet.definition, " ".join(texts))
     others = {FigureKind.COVERAGE: _coverage, FigureKind.YEARS: _years, FigureKind.SCREENING: _screening}
     return others.get(figure.kind, _scale)(source)
 
 
-def called(value: str, terms: Sequence[Term]) -> str:
-    """Return the label of a counted value: of a term, with its code."""
-    if value in _NAMES:
-        return _NAMES[value]
-    return next((f"{term.code} {term.label}".strip() for term in terms if term.id == value), value)
+_LABELS = {ABSENT: ABSENT_LABEL, NOT_APPLICABLE: "Not applicable"}
 
 
-_NAMES = {ABSENT: ABSENT_LABEL, NOT_APPLICABLE: "Not applicable"}
+def value_label(value: str, terms: Sequence[Term]) -> str:
+    """Return the label of a counted value; that of a term begins with the term's code."""
+    for term in terms:
+        if term.id == value and value not in _LABELS:
+            return f"{term.code} {term.label}".strip()
+    return _LABELS.get(value, value)
 
 
 def _coverage(source: Source) -> Caption:
     noun = source.pool.taxonomy.noun
     crosstab = source.summary.crosstabs[0]
     rows, columns = crosstab.rows, crosstab.columns
-    cells = {cell: number for cell, number in crosstab.cells.items() if number and NO_CELLS.isdisjoint(cell)}
+    filled = {cell: count for cell, count in crosstab.cells.items() if count and NO_CELLS.isdisjoint(cell)}
     size = len(possible_cells(source.pool.taxonomy, rows, columns, crosstab.cells))
-    sparse = sum(number <= SPARSE_LIMIT for number in cells.values())
-    numbers = (
+    sparse = sum(count <= SPARSE_LIMIT for count in filled.values())
+    subtitle = (
         f"{noun.counted(crosstab.total)} by {rows.label} and {columns.label}: "
-        f"{size - len(cells)} of {size} cells are empty, {sparse} hold {_FEW} {noun.many}."
+        f"{size - len(filled)} of {size} cells are empty, {sparse} hold {_SPARSE_COUNTS} {noun.many}."
     )
-    most = ""
-    if cells:
-        row, column = max(cells, key=lambda cell: cells[cell])
-        most = f" The largest: {called(row, rows.terms)} with {called(column, columns.terms)}, {cells[row, column]:,}."
-    return Caption(crosstab_title(crosstab), numbers, f"{numbers}{most}")
+    text = subtitle
+    if filled:
+        (row, column), count = max(filled.items(), key=lambda item: item[1])
+        pair = f"{value_label(row, rows.terms)} with {value_label(column, columns.terms)}"
+        text += f" The largest: {pair}, {count:,}."
+    return Caption(crosstab_title(crosstab), subtitle, text)
 
 
 def _levels(levels: LevelCounts, source: Source) -> Caption:
@@ -206,33 +208,36 @@ def _levels(levels: LevelCounts, source: Source) -> Caption:
         disputed = sum(source.contested.get(term.id, {}).values())
         verb = "is" if disputed == 1 else "are"
         note = f"; {disputed:,} of these {sum(counts.values()):,} {verb} contested" if disputed else ""
-        parts.append(f"{called(term.id, facet.terms)} {numbers}{note}.")
+        parts.append(f"{value_label(term.id, facet.terms)} {numbers}{note}.")
     text = f"{noun.counted(levels.total)} by level. {' '.join(parts)}"
     return Caption(f"{facet.label} by level", facet.definition, text)
 
 
 def _terms(counts: Counts, disputed: Mapping[str, int], noun: Noun) -> Caption:
     facet, terms = counts.attribute.facet, counts.attribute.terms
-    listed = _listed(_counted(counts))
-    text = f"{noun.counted(counts.total)} by {counts.attribute.label}: {listed}."
+    text = f"{noun.counted(counts.total)} by {counts.attribute.label}: {_list_counts(_label_counts(counts))}."
     if facet is not None and facet.role is Role.AXIS:
-        numbers = [(called(term.id, terms), counts.counts.get(term.id, 0)) for term in terms if term.id not in NO_CELLS]
-        empty = [name for name, number in numbers if not number]
-        sparse = [name for name, number in numbers if 0 < number <= SPARSE_LIMIT]
-        text += f" Empty: {', '.join(empty)}." if empty else ""
-        text += f" Sparse, with {_FEW} {noun.many}: {', '.join(sparse)}." if sparse else ""
-    text += f" Contested: {_listed((called(value, terms), n) for value, n in disputed.items())}." if disputed else ""
+        ids = [term.id for term in terms if term.id not in NO_CELLS]
+        empty = [value_label(name, terms) for name in ids if not counts.counts.get(name)]
+        sparse = [value_label(name, terms) for name in ids if 0 < counts.counts.get(name, 0) <= SPARSE_LIMIT]
+        if empty:
+            text += f" Empty: {', '.join(empty)}."
+        if sparse:
+            text += f" Sparse, with {_SPARSE_COUNTS} {noun.many}: {', '.join(sparse)}."
+    if disputed:
+        contested = _list_counts((value_label(value, terms), count) for value, count in disputed.items())
+        text += f" Contested: {contested}."
     return Caption(counts.attribute.label, facet.definition if facet else "", text)
 
 
 def _years(source: Source) -> Caption:
     noun, section = source.pool.taxonomy.noun, source.pool.taxonomy.section
     total = noun.counted(source.summary.years.total)
-    text = f"{total} by year: {_listed(source.summary.years.counts.items())}."
+    text = f"{total} by year: {_list_counts(source.summary.years.counts.items())}."
     if section is None:
         return Caption(f"{noun.heading} by year", total, text)
-    listed = _listed(_counted(source.counts(section.field)))
-    return Caption(f"{noun.heading} by year and {section.label}", total, f"{text} By {section.label}: {listed}.")
+    counts = _list_counts(_label_counts(source.counts(section.field)))
+    return Caption(f"{noun.heading} by year and {section.label}", total, f"{text} By {section.label}: {counts}.")
 
 
 def _screening(source: Source) -> Caption:
@@ -240,7 +245,7 @@ def _screening(source: Source) -> Caption:
     retained, excluded, stages = len(source.pool.papers), len(source.pool.exclusions), source.stages
     subtitle = f"{totals(source.summary)}."
     if screening is None:
-        by_stage = f" ({_listed(_counted(stages))})" if stages is not None and excluded else ""
+        by_stage = f" ({_list_counts(_label_counts(stages))})" if stages is not None and excluded else ""
         text = (
             f"{retained + excluded:,} records audited: {excluded:,} excluded{by_stage}, {retained:,} retained. "
             f"How many were identified, and removed before screening, is {NOT_RECORDED}."
@@ -271,12 +276,12 @@ def _scale(source: Source) -> Caption:
     return Caption(title, BOUNDARY, f"{overview(comparisons[0])} {BOUNDARY}")
 
 
-def _counted(counts: Counts) -> Iterable[tuple[str, int]]:
-    """Yield the labels of values with their counts; terms without records count 0."""
+def _label_counts(counts: Counts) -> Iterable[tuple[str, int]]:
+    """Yield the labels of values with their counts, those of terms without records, too."""
     terms = counts.attribute.terms
     values = dict.fromkeys((*(term.id for term in terms), *counts.counts))
-    return ((called(value, terms), counts.counts.get(value, 0)) for value in values)
+    return ((value_label(value, terms), counts.counts.get(value, 0)) for value in values)
 
 
-def _listed(counts: Iterable[tuple[str, int]]) -> str:
-    return "; ".join(f"{name} {count:,}" for name, count in counts)
+def _list_counts(counts: Iterable[tuple[str, int]]) -> str:
+    return "; ".join(f"{label} {count:,}" for label, count in counts)
