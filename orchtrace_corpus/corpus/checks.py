@@ -126,7 +126,7 @@ def check_parts(files: CorpusFiles) -> Iterator[Part]:
 
     summary = summarise(files.pool)
     if summary.evidence:
-        yield Part(PartName.EVIDENCE, coverage=summary.evidence[-1])
+        yield Part(PartName.EVIDENCE, coverage=summary.evidence[-1])  # of all fields together
     for name, row in rows_by_part.items():
         if row.path == store.CLAIMS:
             yield _check_claims(files)
@@ -177,9 +177,8 @@ def _check_claims(files: CorpusFiles) -> Part:
     if committed_pool is not None:
         falling_before = falling_today(evaluate(claims, committed_pool))
         fell = tuple(claim_id for claim_id in falling if claim_id not in falling_before)
-    contested = sum(bool(verdict.contested) for verdict in verdicts)
-    part = Part("claims", exit_code_of(findings), findings, total=len(claims), contested=contested)
-    return part._replace(falling=falling, fell=fell)
+    part = Part("claims", exit_code_of(findings), findings, total=len(claims), falling=falling, fell=fell)
+    return part._replace(contested=len([verdict for verdict in verdicts if verdict.contested]))
 
 
 def _find_examples(files: CorpusFiles) -> Iterator[str]:

@@ -285,7 +285,7 @@ class _Regions:
             head = f"{totals(self.summary)}."
             if self.summary.newest:
                 head += f" The newest record is of {self.summary.newest}."
-            tables = [counts_tables(counts)[0] for counts in self.summary.axes]
+            tables = [counts_tables(counts)[0] for counts in self.summary.axes]  # without the tables of families
             tables += map(levels_table, self.summary.levels)
             return "\n".join((f"{head}\n", *(markdown(table._replace(title="", notes=())) for table in tables)))
         if kind == "page":
@@ -295,7 +295,9 @@ class _Regions:
         if kind == _LIST:
             texts = []
             for section in self.sections:
-                body = _page_links(section, self.pool.taxonomy.noun) if section.own_page else "\n".join(section.items)
+                body = "\n".join(section.items)
+                if section.own_page:
+                    body = _page_links(section, self.pool.taxonomy.noun)
                 texts.append("\n\n".join(filter(None, (f"## {section.heading}", section.definition, body))))
             return "\n\n".join(texts) + "\n"
         if kind == "terms" and argument:

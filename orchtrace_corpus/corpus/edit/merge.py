@@ -60,14 +60,10 @@ class _Change(NamedTuple):
 def merge(
     file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str, remarks: Mapping[int, str] = {}
 ) -> Merge:
-    """Merge records of another file into the papers.
+    """Merge records of another file (`items`) into the papers (`file`).
 
-    Args:
-        file: The file of papers.
-        items: The records of the other file.
-        taxonomy: The vocabulary of the corpus.
-        today: The date of new papers that have none.
-        remarks: Errors about new papers that the corpus has under another key, by the line of their record.
+    New papers without a date are dated `today`. `remarks` are errors about new papers that the corpus has under another
+    key, by the line of their record.
 
     Raises:
         DataFileError: A paper cannot be edited in place.

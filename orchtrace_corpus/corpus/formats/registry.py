@@ -97,7 +97,7 @@ class FileFormat(NamedTuple):
         counts = Counter[str]()
         for paper in papers:
             names = (*left_out_of_paper(paper), *(name for name in survey_fields if name in paper.more))
-            counts.update(set(names))
+            counts.update(dict.fromkeys(names, 1))  # each field once, in a stable order
         return dict(counts)
 
     def require_profile(self, name: str) -> str:

@@ -81,7 +81,7 @@ def parse_authors(text: str) -> tuple[str, ...]:
 
 
 def compare(listed: Sequence[str], actual: Sequence[str]) -> Comparison:
-    """Compare a record's authors, in BibTeX form, with the authors of arXiv."""
+    """Compare a record's authors (`listed`), in BibTeX form, with the authors of arXiv (`actual`)."""
     is_shortened = bool(listed) and listed[-1] == OTHERS
     our_names = [bare_author(name) for name in listed]
     if is_shortened:

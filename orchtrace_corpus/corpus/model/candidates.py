@@ -28,7 +28,7 @@ _COMPARISONS_BY_VERDICT = {
     EvidenceVerdict.PARTLY: {True, False},
     EvidenceVerdict.CONTRADICTED: {False},
 }
-"""A reading's verdict on a facet: are the tags that it gives for the facet equal to those of the paper?"""
+"""The verdict of a reading on a facet, by the results of comparing its tags with the paper's (True for equal tags)."""
 
 # Texts of the disputes that remain when a candidate is included.
 _DECISION = "the decision to take it in"
@@ -116,18 +116,18 @@ class Candidate(NamedTuple):
         """Return True if a facet, or a term with levels, is open."""
         return tag in self.open_tags
 
-    def paper_with_evidence(self, tags: Mapping[str, Tag], facets: Mapping[str, Facet]) -> Paper:
+    def paper_with_evidence(self, tags: Mapping[str, Tag], facets_by_tag: Mapping[str, Facet]) -> Paper:
         """Return the paper with `tags`, and with the readings of disputable tags as items of evidence.
 
-        `facets` are those of `disputable`. A reading supports a facet if the paper has every tag that the reading gives
-        for it, contradicts the facet if the paper has none of them, and supports it partly in between.
+        A reading supports a facet if the paper has every tag that the reading gives for it, contradicts the facet if
+        the paper has none of them, and supports it partly otherwise.
         """
         paper = self.paper._replace(tags=tags)
         items = []
         for reading in self.readings:
             comparisons: dict[str, set[bool]] = {}
             for tag, value in reading.tags.items():
-                facet = facets.get(tag)
+                facet = facets_by_tag.get(tag)
                 if facet is not None and facet.field in tags:
                     comparisons.setdefault(facet.field, set()).add(value_of(paper, facet, tag) == value)
             for source, (verdict, expected) in product(reading.sources, _COMPARISONS_BY_VERDICT.items()):
@@ -137,13 +137,10 @@ class Candidate(NamedTuple):
                     items.append(item._replace(location=reading.location, copy=reading.copy))
         return paper._replace(evidence=(*self.paper.evidence, *items))
 
-    def remaining_disputes(self, paper: Paper, facets: Mapping[str, Facet]) -> tuple[Dispute, ...]:
-        """Return an open dispute for each tag on which a reading differs from the paper that was included.
-
-        `facets` are those of `disputable`.
-        """
+    def remaining_disputes(self, paper: Paper, facets_by_tag: Mapping[str, Facet]) -> tuple[Dispute, ...]:
+        """Return an open dispute for each tag on which a reading differs from the paper that was included."""
         remaining = []
-        for tag, facet in facets.items():
+        for tag, facet in facets_by_tag.items():
             stands = value_of(paper, facet, tag)
             readings = [reading for reading in self.readings if tag in reading.tags]
             readers_by_value: dict[str, list[str]] = {stands: []}
@@ -152,11 +149,11 @@ class Candidate(NamedTuple):
                 readers_by_value.setdefault(reading.tags[tag], []).append(reading.by)
                 places.update(dict.fromkeys(reading.sources or (reading.location or "",)))
             if stands and len(readers_by_value) > 1:
-                values = [
-                    Reading((value,), " and ".join(readers) or _DECISION) for value, readers in readers_by_value.items()
-                ]
+                values = []
+                for value, readers in readers_by_value.items():
+                    values.append(Reading((value,), by=" and ".join(readers) or _DECISION))
                 source = " ; ".join(filter(None, places)) or _NO_PLACE
-                remaining.append(Dispute(paper.key, tag, stands, tuple(values), _CHOSEN, source))
+                remaining.append(Dispute(paper.key, tag, stands, tuple(values), why=_CHOSEN, source=source))
         return tuple(remaining)
 
     def settled_levels(self, facet: Facet) -> dict[str, str]:
@@ -176,13 +173,10 @@ class Candidate(NamedTuple):
             tag = new_tags.get(facet.field)
             if facet.kind is Kind.LEVELS and isinstance(tag, Mapping):
                 term_ids = {term.id for term in facet.terms}
-                open_tags -= tag.keys() or term_ids
+                open_tags -= tag.keys() if tag else term_ids
                 if open_tags.isdisjoint(term_ids):
                     open_tags.discard(facet.field)
-                levels = dict(tag)
-                old_tag = tags.get(facet.field)
-                if isinstance(old_tag, Mapping):
-                    levels = {**old_tag, **tag}
+                levels = {**self.settled_levels(facet), **tag}
                 tags[facet.field] = drop_not_arising(sort_levels(facet, levels))
             elif tag is not None:
                 tags[facet.field] = tag
@@ -197,23 +191,20 @@ class Candidate(NamedTuple):
         """Return the different values of a tag in the readings."""
         return tuple(dict.fromkeys(value for value, _ in self.values_with_readers(tag)))
 
-    def open_tags_without(self, reading: SourceReading, facets: Mapping[str, Facet]) -> frozenset[str]:
-        """Return the open tags that a reading does not have; a facet with levels counts until all its terms are read.
-
-        `facets` are those of `disputable`.
-        """
+    def open_tags_without(self, reading: SourceReading, facets_by_tag: Mapping[str, Facet]) -> frozenset[str]:
+        """Return the open tags that a reading lacks; a facet with levels stays open until all its terms are read."""
         open_tags = self.open_tags - reading.tags.keys()
-        for facet in facets.values():
+        for facet in facets_by_tag.values():
             if facet.kind is Kind.LEVELS and open_tags.isdisjoint(term.id for term in facet.terms):
                 open_tags -= {facet.field}
         return open_tags
 
-    def paper_as_read(self, reading: SourceReading, facets: Mapping[str, Facet]) -> Paper:
-        """Return the paper with its open tags as in a reading; `facets` are those of `disputable`."""
+    def paper_as_read(self, reading: SourceReading, facets_by_tag: Mapping[str, Facet]) -> Paper:
+        """Return the paper with its open tags as in a reading."""
         paper = self.paper
         for tag, value in reading.tags.items():
             if tag in self.open_tags:
-                paper = disputes.with_value(paper, facets[tag], tag, value)
+                paper = disputes.with_value(paper, facets_by_tag[tag], tag, value)
         return paper
 
 

@@ -228,18 +228,25 @@ def _over(node: Node, report: Report) -> Any:
     return fields.term_list("over", decode_kind)(node, report)
 
 
+_EXPECTATION_FORMS = (
+    "the word 'empty' where there must be none, or a mapping such as {count: 2} with one of "
+    "count, at_least, at_most, share, keys, counts with by, values with by, agreement with sheets"
+)
+
+
 def _expectation(node: Node, report: Report) -> Expectation | None:
+    """Decode the `expect` of a claim by its fields; `_EXPECTATIONS` has the allowed ones."""
     if type(node) is Scalar and node.text == "empty":
         return Number(Bounds(0, 0))
     if type(node) is not Mapping:
-        report.add("F103", node.at, f"'expect' must be {_FORMS}, not {decoders.kind_of(node)}")
+        report.add("F103", node.at, f"'expect' must be {_EXPECTATION_FORMS}, not {decoders.kind_of(node)}")
         return None
-    form = _FORMS_BY_FIELDS.get(frozenset(node.entries))
-    if form is None:
-        names = ", ".join(quote(name) for name in node.entries)
-        report.add("C102", node.at, f"'expect' must be {_FORMS}, not a mapping of {names or 'nothing'}")
+    schema_and_build = _SCHEMAS_BY_FIELDS.get(frozenset(node.entries))
+    if schema_and_build is None:
+        names = ", ".join(quote(name) for name in node.entries) or "nothing"
+        report.add("C102", node.at, f"'expect' must be {_EXPECTATION_FORMS}, not a mapping of {names}")
         return None
-    schema, build = form
+    schema, build = schema_and_build
     expectation: Expectation | None = decoders.decode_value(node, schema, build, report)
     return expectation
 
@@ -301,10 +308,6 @@ def _share(node: Node, report: Report) -> Share | None:
     return Share(Bounds(values.get("at_least"), values.get("at_most")), values.get("of", ()))
 
 
-_FORMS = (
-    "the word 'empty' where there must be none, or a mapping such as {count: 2} with one of "
-    "count, at_least, at_most, share, keys, counts with by, values with by, agreement with sheets"
-)
 _SHARE = Schema(
     "a share", "", {"at_least": _percent("at_least"), "at_most": _percent("at_most"), "of": conditions("of")}, ()
 )
@@ -323,7 +326,7 @@ _EXPECTATIONS: tuple[tuple[dict[str, Decoder], Callable[..., Expectation]], ...]
     ({"by": decoders.text("by"), "values": decoders.by_name("values", decoders.text("a value"))}, Values),
     ({"sheets": _sheets, "agreement": _agreement}, Agreement),
 )
-_FORMS_BY_FIELDS = {
+_SCHEMAS_BY_FIELDS = {
     frozenset(decoders): (Schema("an expectation", "", decoders, tuple(decoders)), build)
     for decoders, build in _EXPECTATIONS
 }

@@ -199,12 +199,13 @@ def decode_protocol(file: YamlFile | None, taxonomy: Taxonomy) -> ProtocolFile:
     report = Report(file)
     node = file.root()
     facets = {facet.field: facet for facet in taxonomy.exclusions if facet.kind is Kind.SINGLE}
-    query_facet = facets.get(text_of(node, "query_field"))
-    stage_facet = facets.get(text_of(node, "stage_field"))
-    query_name = decoders.text("name")
+    terms_by_field = {name: facet.values for name, facet in facets.items()}
+    query_names = terms_by_field.get(text_of(node, "query_field"), ())
+    stages = terms_by_field.get(text_of(node, "stage_field"), ())
+    query_name = decoders.text("name")  # any name, if there is no facet for queries
     if text_of(node, "query_field"):
-        query_name = fields.terms("name", "term of query_field", query_facet.values if query_facet else ())
-    stage = fields.terms("stage", "term of stage_field", stage_facet.values if stage_facet else ())
+        query_name = fields.terms("name", "term of query_field", query_names)
+    stage = fields.terms("stage", "term of stage_field", stages)
     key = fields.key("id")
     schema = decoders.schema_of(
         Protocol,

@@ -43,6 +43,7 @@ def field_names(record_fields: Iterable[RecordField], facets: Iterable[Facet]) -
 def _schema(
     noun: str, title_field: str, record_fields: tuple[RecordField, ...], facets: tuple[Facet, ...], taxonomy: Taxonomy
 ) -> Schema:
+    """Return the schema of a kind of record; `title_field` is the field by which messages name a record."""
     by_name: dict[str, Decoder] = {facet.field: facet_decoder(facet) for facet in facets}
     for field in record_fields:
         if field.name == "evidence":
@@ -56,19 +57,22 @@ def _schema(
     required_fields = [field.name for field in record_fields if field.required]
     required_tags = [facet.field for facet in facets if facet.required]
     omitted = {name: f"the taxonomy omits the field {quote(name)}; remove it here or there" for name in taxonomy.omit}
-    fix = "; set it: corpus tag {{record}} {}=..., or write required: false for it in data/taxonomy.yaml"
-    fixes = {name: fix.format(name) for name in required_tags}  # `{{record}}` becomes `{record}`
-    return Schema(noun, title_field, in_order, (*required_fields, *required_tags), omitted, fixes)
+    hints: dict[str, str] = {}
+    for name in required_tags:  # the decoder replaces `{record}` by the name of the record
+        command = f"corpus tag {{record}} {name}=..."
+        hints[name] = f"; set it: {command}, or write required: false for it in data/taxonomy.yaml"
+    return Schema(noun, title_field, in_order, (*required_fields, *required_tags), omitted, hints)
 
 
 def _evidence_schema(taxonomy: Taxonomy) -> Schema:
+    """Return the schema of an item of evidence, with the facets of evidence that the taxonomy declares."""
     supportable = (*(facet.field for facet in taxonomy.papers), *taxonomy.facts)
     schema = schema_of(
         Evidence,
         "a piece of evidence",
         tags=term_list("tags", fields.terms("tags", "axis or facet", supportable, code="V101")),
         source=url("source"),
-        more=None,
+        more=None,  # not a field of the file: `_evidence` fills it
         copy=fields.yes("copy"),
         **{facet.field: facet_decoder(facet) for facet in taxonomy.evidence},
     )
@@ -77,7 +81,7 @@ def _evidence_schema(taxonomy: Taxonomy) -> Schema:
 
 
 def decode_papers(file: YamlFile, taxonomy: Taxonomy, *, are_whole: bool = True) -> tuple[tuple[Paper, ...], Places]:
-    """Decode the papers of a file; problems become its findings. Only papers that are whole need required fields."""
+    """Decode the papers of a file; problems become its findings. If not `are_whole`, required fields may be missing."""
     more_fields = tuple(field.name for field in taxonomy.paper_fields if field.name not in Paper._fields)
     schema = paper_schema(taxonomy)
     if not are_whole:
@@ -96,7 +100,9 @@ def decode_published(file: YamlFile | None) -> PublishedPool | None:
         return None
     schema = schema_of(PublishedPool, "the published pool", "day", day=decoders.iso_date("day"))
     node = file.root()
-    values = decode_record(node, schema, Report(file)) if node else None
+    if node is None:
+        return None
+    values = decode_record(node, schema, Report(file))
     return None if values is None or file.findings else PublishedPool(**values)
 
 

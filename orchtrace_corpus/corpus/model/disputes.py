@@ -138,6 +138,14 @@ def decode_disputes(file: YamlFile | None, taxonomy: Taxonomy) -> Entries[Disput
     return decode_entries("the disputes have", file, schema, Dispute, partial(_is_disagreement, facets))
 
 
+class _Problem(NamedTuple):
+    """An error about a dispute, and the path of the wrong value."""
+
+    code: str
+    message: str
+    path: tuple[str, ...]
+
+
 def check(file: Entries[Dispute], pool: Pool, rules: abc.Mapping[str, int] | None = None) -> tuple[Finding, ...]:
     """Return the findings of decoding, and the disputes that papers or the codebook contradict.
 
@@ -164,14 +172,6 @@ def check(file: Entries[Dispute], pool: Pool, rules: abc.Mapping[str, int] | Non
             location = file.places.locate(index, *problem.path)
             findings.append(Finding(problem.code, problem.message, location, dispute.record))
     return tuple(findings)
-
-
-class _Problem(NamedTuple):
-    """What is wrong with a dispute, and the path of the wrong value."""
-
-    code: str
-    message: str
-    path: tuple[str, ...]
 
 
 def _contradiction(dispute: Dispute, value: str, rules: abc.Mapping[str, int] | None) -> _Problem | None:

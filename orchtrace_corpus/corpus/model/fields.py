@@ -144,7 +144,8 @@ def authors(name: str) -> Decoder:
         problems = [_author_problem(item) for item in items]
         if OTHERS in items[:-1]:
             index = items.index(OTHERS)
-            problems = [""] * index + [f"must end the list of {name}: it stands for the names left out"]
+            problems = [""] * index  # this problem is reported before others
+            problems.append(f"must end the list of {name}: it stands for the names left out")
         for index, problem in enumerate(problems):
             if problem:
                 report.add("F109", decoders.place_of(node, index), f"{quote(items[index])} {problem}")
@@ -189,13 +190,8 @@ def terms(
 ) -> Decoder:
     """Return the decoder of one term of a vocabulary.
 
-    Args:
-        name: The field.
-        label: The word for such a term in errors.
-        allowed: The terms.
-        allows_na: Whether NA is allowed, too.
-        code: The code of the error about an unknown term.
-        codes: Terms by their codes; the error about a code names its terms.
+    `label` is the word for such a term in errors, and `code` the code of the error about an unknown term. `codes` has
+    terms by their own codes, such as R1: the error about such a code names its terms.
     """
     allowed_terms = (*allowed, NOT_APPLICABLE) if allows_na else allowed
 
@@ -259,10 +255,7 @@ def term_list(name: str, decode_term: Decoder) -> Decoder:
 def levels(
     name: str, label: str, allowed: tuple[str, ...], level_ids: tuple[str, ...], *, codes: Codes = MappingProxyType({})
 ) -> Decoder:
-    """Return the decoder of a mapping from terms to levels; an empty mapping means that no term applies.
-
-    `codes` has terms by their codes; the error about a code names its terms.
-    """
+    """Return the decoder of a mapping from terms to levels, empty if no term applies; arguments as for `terms`."""
     decode_level = terms(name, f"level of {name}", level_ids, code="V103")
     shared_ids = {term: term for term in allowed}  # equal terms of all records become one string
 

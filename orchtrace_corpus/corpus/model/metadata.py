@@ -105,7 +105,7 @@ def suspected_withdrawal(metadata: Metadata) -> str:
 
 
 def encode(papers: Mapping[str, Metadata]) -> str:
-    """Return the text of the file: sorted by arXiv id, a field a line, with printable characters only."""
+    """Return the text of the file: sorted by arXiv id, with a line for each field and printable characters only."""
     blocks = []
     for arxiv_id in sorted(papers):
         values = papers[arxiv_id]._asdict()
@@ -122,6 +122,10 @@ class ArxivFile(NamedTuple):
 
     papers: Mapping[str, Metadata] = {}
     findings: tuple[Finding, ...] = ()  # always empty, because errors are raised; every decoded file has it
+
+
+class _FormError(Exception):
+    """An error in the form of the document; the message names the place."""
 
 
 def decode_arxiv(file: TextFile | None) -> ArxivFile:
@@ -165,10 +169,6 @@ def merge(known: Mapping[str, Metadata], answer: Mapping[str, Metadata], ids: It
         elif old is not None:
             merged[arxiv_id] = old
     return merged
-
-
-class _FormError(Exception):
-    """An error of the document, with its place."""
 
 
 def _json(value: object) -> str:

@@ -103,8 +103,8 @@ def exclusion_style(taxonomy: Taxonomy) -> Style:
 
 def candidate_style(taxonomy: Taxonomy) -> Style:
     """Return the style in which candidates are written: sorted by key."""
-    record_fields = (*taxonomy.paper_fields, *CANDIDATE_FIELDS)
-    return _style(candidate_field_names(taxonomy), record_fields, taxonomy.papers, sort_by="key")
+    names = candidate_field_names(taxonomy)
+    return _style(names, (*taxonomy.paper_fields, *CANDIDATE_FIELDS), taxonomy.papers, sort_by="key")
 
 
 def _style(

@@ -49,7 +49,7 @@ VERDICT = Facet(
 
 
 def evidence_facets(taxonomy: Taxonomy) -> tuple[Facet, ...]:
-    """Return the facets of evidence: those that the taxonomy declares for it, and the verdict."""
+    """Return the facets of evidence in the taxonomy, and the verdict."""
     return (*taxonomy.evidence, VERDICT)
 
 
@@ -129,8 +129,7 @@ class Paper(NamedTuple):
         bibtex: The type of that entry, and its other fields by name, as LaTeX.
         waive: The warnings that do not apply to the record.
         published: Whether the paper is in the published pool; None without `data/published.yaml`.
-        contested: The facets (or terms of a facet with levels) in open dispute; empty until
-            `CorpusFiles.with_contested` sets it.
+        contested: The facets, and terms with levels, in open dispute; empty until `with_contested` sets it.
     """
 
     key: str = ""
@@ -274,22 +273,15 @@ def in_published_order(papers: Iterable[Paper], published: PublishedPool | None)
 
 
 class Places:
-    """The places of the records of one file and of their fields.
-
-    Only the `starts` of records are stored, as indexes into the file's text: a field is located by parsing its record
-    again.
-    """
+    """The places of the records of one file, and of their fields. A field is located by parsing its record again."""
 
     def __init__(self, file: YamlFile, starts: list[int]) -> None:
         self.file = file
-        self._starts = starts
+        self._starts = starts  # the index of each record in the file's text
 
     @property
     def cut_off_record(self) -> tuple[str, str] | None:
-        """The file's path and the name of the record that a syntax error has cut off; None if there is no such record.
-
-        The fields of that record after the error were not read.
-        """
+        """The file's path and the name of the record that a syntax error has cut off; None without such a record."""
         if self.file.cut_off not in self._starts:
             return None
         node = self.file.record_at(self.file.cut_off, len(self.file.text))
@@ -349,14 +341,10 @@ def decode_entries(
     build: Callable[..., Item],
     is_sound: Callable[[Item, reader.Mapping, Report], bool],
 ) -> Entries[Item]:
-    """Decode the entries of a file.
+    """Decode the entries of a file; `subject` begins the heading of its errors.
 
-    Args:
-        subject: The name of the file's content for the heading of errors.
-        file: The file.
-        schema: The fields of an entry.
-        build: Makes an entry of the decoded fields.
-        is_sound: Reports further problems of an entry; returns False if the entry must be left out.
+    `build` makes an entry of the decoded fields. `is_sound` reports further problems of an entry, and returns False if
+    the entry must be left out.
     """
     report = Report(file)
     items: list[Item] = []

@@ -162,12 +162,11 @@ def run_fields(run: Run) -> dict[str, Any]:
         values: dict[str, object] = {"query": search.query, "source": search.source, "from": search.since}
         values |= {"to": search.until, "asked": search.asked, "found": search.found, "new": search.new}
         searches.append({name: value for name, value in values.items() if value is not None})
-    fields: dict[str, Any] = {"day": run.day, "by": run.by.value, "searches": searches}
-    for name in (*COUNTS, "new"):
-        value = getattr(run, name)
-        if value:
-            fields[name] = list(value) if name == "new" else value
-    return fields
+    present: dict[str, Any] = {"day": run.day, "by": run.by.value, "searches": searches}
+    present |= {name: getattr(run, name) for name in COUNTS if getattr(run, name)}
+    if run.new:
+        present["new"] = list(run.new)
+    return present
 
 
 def last_day(runs: Iterable[Run], query: str, source: str) -> str | None:
@@ -202,9 +201,8 @@ def check_query(query: str) -> None:
         token_at = len(query) - len(query[at:].lstrip())
         if token is None:
             word = query[token_at:].split()[0]
-            raise QuerySyntaxError(
-                token_at, f"{quote(word)} is not a term; write a field before it, such as all:{word}"
-            )
+            message = f"{quote(word)} is not a term; write a field before it, such as all:{word}"
+            raise QuerySyntaxError(token_at, message)
         if token["operator"]:
             if expects_part:
                 raise QuerySyntaxError(token_at, f"{token['operator']} has nothing before it")

@@ -363,11 +363,7 @@ class CorpusFiles:
 
     @cached_property
     def loaded(self) -> Loaded:
-        """The papers and exclusions, and the findings of decoding them and the taxonomy.
-
-        Raises:
-            DataFileError: A required file is missing, or a file cannot be read.
-        """
+        """The papers and exclusions, with the findings of decoding them and the taxonomy; raises `DataFileError`."""
         taxonomy = self._taxonomy
         taxonomy_file = self.file(TAXONOMY)
         papers_file = self.file(PAPERS)
@@ -405,11 +401,7 @@ class CorpusFiles:
         return not has_errors(self.loaded.findings) and not has_errors(self.candidates.findings)
 
     def content(self, name: str) -> Any:
-        """Return the decoded content of a row of `DATA_FILES`, with findings; empty if the file is missing.
-
-        Raises:
-            DataFileError: The file cannot be read.
-        """
+        """Return the decoded content of a data file (empty if it is missing); raise `DataFileError`."""
         if name not in self._contents:
             row = data_file(name)
             if self.has_any(row):
@@ -420,9 +412,9 @@ class CorpusFiles:
                 self._contents[name] = import_named(function_name)(*(None for _ in arguments))
         return self._contents[name]
 
-    def call(self, call: Call) -> Any:
-        """Call a function of a row of `DATA_FILES` with the values of its arguments, and return its result."""
-        function_name, *arguments = call
+    def call(self, function_with_arguments: Call) -> Any:
+        """Call a function that a row of `DATA_FILES` names, and return its result."""
+        function_name, *arguments = function_with_arguments
         values: list[Any] = []
         for argument in arguments:
             if "/" not in argument:
@@ -453,12 +445,9 @@ class CorpusFiles:
         return style
 
     def check_form(self) -> None:
-        """Set up the comparison of each file that `corpus check --fix` writes with its canonical form.
+        """Prepare to compare each file that `corpus check --fix` writes with its canonical form.
 
-        Call this before the records are read, because they are compared while they are read.
-
-        Raises:
-            DataFileError: A file is missing or cannot be read.
+        Call this first: records are compared while they are read. It raises `DataFileError`.
         """
         if self._taxonomy is None or self.file(TAXONOMY).findings:
             return
@@ -467,20 +456,18 @@ class CorpusFiles:
         for row in DATA_FILES:
             if row.is_formatted and (row.required or self.has(row.path)):
                 file = self.file(row.path)
-                form = self._forms[row.path] = FormCheck(file, self.style(row.path))
+                form = FormCheck(file, self.style(row.path))
                 file.on_record = form.add
+                self._forms[row.path] = form
 
     def is_canonical(self, path: str) -> bool:
         """Return True if `check_form` was called before a file was read, and the file is in canonical form."""
         return path in self._forms and self._forms[path].is_canonical
 
     def findings_of(self, row: DataFile) -> tuple[Finding, ...]:
-        """Return the findings of a file, none if it is missing; the taxonomy must have no errors.
+        """Return the findings of a file, none if it is missing; raise `DataFileError`. The taxonomy must be valid.
 
-        If the records have errors, files other than theirs are decoded but not compared with them.
-
-        Raises:
-            DataFileError: A file cannot be read.
+        If the records have errors, other files are decoded but not compared with them.
         """
         if not self.has_any(row):
             return ()
@@ -496,11 +483,7 @@ class CorpusFiles:
         return findings + tuple(import_named("rules.texts:find_lookalikes")(self.file(row.path)))
 
     def findings(self, part: str = "") -> Iterator[Finding]:
-        """Yield the findings of all files, or of the files of one line (`part`) of `corpus check`.
-
-        Raises:
-            DataFileError: A file cannot be read.
-        """
+        """Yield the findings of all files, or of one line (`part`) of `corpus check`; raise `DataFileError`."""
         for row in DATA_FILES:
             if self.loaded.pool is None and row.path != PAPERS:
                 continue  # the taxonomy has errors: the checks of the papers report them, and nothing can be decoded
@@ -508,9 +491,9 @@ class CorpusFiles:
                 yield from self.findings_of(row)
 
     def open_tags(self, reading: ReadingName = ReadingName.PUBLISHED) -> dict[tuple[str, str], bool]:
-        """Return the tags in open dispute, as `(record, tag)`, and for each True if readers agree on its value.
+        """Return the tags in open dispute, as `(record, tag)`, and for each True if readers agree on a value.
 
-        With the reading `SOURCES` the agreed value counts, so only tags without one are still open.
+        With the reading `SOURCES`, such a value counts, so only the other tags are open.
         """
         if not self.has(DISPUTES):
             return {}

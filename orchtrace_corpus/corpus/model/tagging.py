@@ -139,10 +139,9 @@ def join_tags(facet: Facet, first: Tag | None, second: Tag) -> Tag:
 
 
 def assign_tag(tags: dict[str, Tag], facets: Sequence[Facet], name: str, text: str) -> bool:
-    """Add `NAME=TEXT` to `tags`, which are by facet; `name` is a facet, or the id or code of a term with levels.
+    """Add `NAME=TEXT` to `tags`, which are by facet; return False if nothing has the name.
 
-    Returns:
-        False if no facet and no term with levels has the name.
+    `name` is a facet, or the id or code of a term with levels.
 
     Raises:
         CommandUseError: The taxonomy has no such term or level, or it contradicts the tags.

@@ -210,13 +210,13 @@ def parse_sketch(text: str) -> Sketch:
     total = sum(map(len, rows))
     box_numbers = {str(number) for number in range(1, total + 1)}
     links = []
-    for link in links_text.split(",") if links_text.strip() else []:
+    link_texts = links_text.split(",") if links_text.strip() else []
+    for link in link_texts:
         is_arrow = ">" in link
         first, _, last = map(str.strip, link.partition(">" if is_arrow else "-"))
         if first not in box_numbers or last not in box_numbers or first == last:
-            raise ValueError(
-                f"{quote(link.strip())} is no link: write 1>2 or 1-2, with numbers of two of {total} boxes"
-            )
+            form = f"write 1>2 or 1-2, with numbers of two of {total} boxes"
+            raise ValueError(f"{quote(link.strip())} is no link: {form}")
         links.append((int(first), int(last), is_arrow))
     return Sketch(rows, tuple(links))
 
@@ -370,7 +370,7 @@ RESERVED_FIELDS = frozenset(
         *("kind", "disputes", "open", "by"),
     )
 )
-"""Names of fixed fields, which no facet may take."""
+"""Names that no facet can have: fixed fields, and names that filters, columns or JSON use otherwise."""
 
 
 def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
@@ -384,23 +384,24 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
     report.record = ""
     if type(node) is Mapping:
         _check_names(node, report)
-        kinds = {text_of(facet, "field"): text_of(facet, "kind") for facet in items_of(node, "papers")}
-        kinds.pop("", None)
+        kinds_by_facet = {text_of(facet, "field"): text_of(facet, "kind") for facet in items_of(node, "papers")}
+        kinds_by_facet.pop("", None)  # of a facet without a field
         for pair in nodes_of(node, "crosstabs"):
-            _refuse_unknown(pair.items if type(pair) is Sequence else (), list(kinds), report)
-        _check_rules(node, kinds, report)
+            if type(pair) is Sequence:
+                _refuse_unknown(pair.items, list(kinds_by_facet), report)
+        _check_rules(node, kinds_by_facet, report)
         _check_typical(node, report)
         _check_columns(node, report)
     if values is None or type(node) is not Mapping or len(file.findings) > count_before:
         return None
     taxonomy = Taxonomy(**values)
     section_field = taxonomy.section.field if taxonomy.section else ""
+    message = "only a section of the list, a term of the first plain facet, has a page of its own"
     for section, facet in _facets(node, report):
         items = items_of(facet, "levels")
         if section != "papers" or text_of(facet, "field") != section_field:
             items = [*items, *items_of(facet, "terms")]
         for item in items:
-            message = "only a section of the list, a term of the first plain facet, has a page of its own"
             _refuse_field(item, "own_page", message, report)
     return None if len(file.findings) > count_before else taxonomy
 
@@ -427,7 +428,7 @@ def _check_rules(taxonomy: Mapping, kinds_by_facet: MappingType[str, str], repor
 
 
 def _check_typical(taxonomy: Mapping, report: Report) -> None:
-    """Report `typical` terms that do not exist, and `typical` on or of facets that are not of papers or have levels."""
+    """Report unknown `typical` terms; only facets of papers without levels can have them, and be named by them."""
     terms_by_facet = {
         text_of(facet, "field"): [text_of(term, "id") for term in items_of(facet, "terms")]
         for facet in items_of(taxonomy, "papers")
@@ -441,7 +442,8 @@ def _check_typical(taxonomy: Mapping, report: Report) -> None:
                     message = f"{quote(field)} is not another facet of papers with terms and no levels"
                     report.add("V101", key_at, f"{message}{suggestion(field, list(terms_by_facet))}")
                     continue
-                for item in value.items if type(value) is Sequence else [value]:
+                items = value.items if type(value) is Sequence else [value]
+                for item in items:
                     if type(item) is Scalar and item.text not in terms_by_facet[field]:
                         hint = suggestion(item.text, terms_by_facet[field])
                         report.add("V102", item.at, f"{quote(field)} has no term {quote(item.text)}{hint}")
@@ -553,12 +555,14 @@ def _declared_field(
     **more: Any,
 ) -> RecordField:
     """Return a field that a survey declares; commands, search and the issue form treat it like a fixed field."""
+    search = SearchPart.IDENTIFIER if kind is FieldKind.IDENTIFIER else SearchPart.METHOD
+    review = ReviewTopic.LINKS if kind in (FieldKind.URL, FieldKind.URLS) else ReviewTopic.FIELDS
     return RecordField(
         field,
         kind,
         help,
-        search=SearchPart.IDENTIFIER if kind is FieldKind.IDENTIFIER else SearchPart.METHOD,
-        review=ReviewTopic.LINKS if kind in (FieldKind.URL, FieldKind.URLS) else ReviewTopic.FIELDS,
+        search=search,
+        review=review,
         question=help,
         is_settable=True,
         is_fact=True,
@@ -678,8 +682,9 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
             if type(list_node) is Sequence and not list_node.items:
                 report.add("F104", list_node.at, f"{quote(part)} is an empty list; name at least one")
             term_ids: set[str] = set()
+            is_evidence_level = section == "evidence" and report.record == "level"
             for term in items_of(facet, part):
-                if (section, report.record) != ("evidence", "level"):
+                if not is_evidence_level:
                     message = "only a term of the facet 'level' of evidence has a 'standing'; remove it"
                     _refuse_field(term, "standing", message, report)
                 _refuse_repeated(part, term, "id", term_ids, report)

@@ -23,10 +23,8 @@ from orchtrace_corpus.corpus.model.records import (
 _IDENTIFIER_KINDS = frozenset(IdentifierKind)
 
 Sign: TypeAlias = tuple[str, Path, Identifier | tuple[str, str]]
-"""A value that two records share only if they are the same work, with its field and path.
-
-The value is an identifier, or a pair of a kind and a text, such as `("title", "atitle")`.
-"""
+"""A field, its path, and its value: an identifier, or a kind with a text, such as `("title", "atitle")`. Two records
+share the value only if they are the same work."""
 
 
 def signs(record: Record) -> Iterator[Sign]:

@@ -43,6 +43,7 @@ def _invalid_conditions(rule: TagRule, attributes: Attributes) -> Iterator[Findi
 def _check_rule(
     rule: TagRule, when: Query, require: Query, loaded: Loaded, open_tags: Sequence[Collection[str]]
 ) -> Iterator[Finding]:
+    """Yield a finding for each paper that breaks a rule."""
     section = "E" if rule.evidence else "X"
     code = f"{section}101" if rule.severity is Severity.ERROR else f"{section}102"
     facts = frozenset(loaded.taxonomy.facts)
@@ -53,12 +54,10 @@ def _check_rule(
         filters = (*when.filters, *require.filters)
         if open_tags and any(is_open(condition, paper, open_tags[index]) for condition in filters):
             continue
+        failing: list[Filter] = []
         if not rule.evidence:
             failing = [condition for condition in require.filters if not condition.matches(paper)]
-            filters = (*failing, *when.filters)
-        else:
-            filters = when.filters
-        place = loaded.paper_places.locate(index, *_path_of_first(filters, paper))
+        place = loaded.paper_places.locate(index, *_path_of_first((*failing, *when.filters), paper))
         yield Finding(code, _message(rule), place, paper.key)
 
 
@@ -142,17 +141,14 @@ def cannot_arise(taxonomy: Taxonomy, rows: Attribute, columns: Attribute) -> dic
 
 
 def _is_about(rule: TagRule, names: Collection[str]) -> bool:
-    """Return True if tags with these names decide when a rule applies, and are among the tags that it requires."""
+    """Return True if only tags with these names decide when a rule applies, and it requires one of them."""
     when_fields = {condition.field.rstrip("!<>=~ ") for condition in rule.when}
     required_fields = {condition.field.rstrip("!<>=~ ") for condition in rule.require}
     return when_fields.issubset(names) and not required_fields.isdisjoint(names)
 
 
 def _tag_of(attribute: Attribute, taxonomy: Taxonomy) -> tuple[Facet | None, str]:
-    """Return the facet of papers of an attribute, and its term if the attribute is a term with levels.
-
-    The facet is None if the attribute is not about a tag of papers.
-    """
+    """Return the facet of an attribute (None if it is no tag of papers), and its term if it is a term with levels."""
     if attribute.facet is not None:
         return (attribute.facet if attribute.facet in taxonomy.papers else None), ""
     for facet in taxonomy.papers:

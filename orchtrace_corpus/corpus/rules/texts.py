@@ -48,12 +48,12 @@ def find_markup(texts: Iterable[PlacedText]) -> Iterator[Finding]:
     for text, field, locate, record in texts:
         if not _may_hold_markup(text):
             continue
-        without_formula = text
+        searched_text = text
         if field == "title" and text.count("$") > 1:  # titles may have formulas
             from orchtrace_corpus.base.text.latex import without_formulas
 
-            without_formula = without_formulas(text)
-        latex = re.search(LATEX, without_formula)
+            searched_text = without_formulas(text)
+        latex = re.search(LATEX, searched_text)
         markup = None
         if not set("<]`&").isdisjoint(text):  # avoids compiling the pattern, which takes longer than all searches
             markup = re.search(_MARKUP, text, re.IGNORECASE)
