@@ -1,6 +1,7 @@
-"""Build a dataset: an engine builds units in other processes, and this process commits each of them once.
+"""Builds a dataset: an engine builds units in other processes, and this process commits each of them once.
 
-`Local` is the engine for one machine: several processes, each of which builds one unit after another.
+A unit is a group of sources whose rows are in one file of each table. `Local` is the engine for one machine: several
+processes, each of which builds one unit after another.
 """
 
 import hashlib
@@ -42,26 +43,26 @@ class Local:
         """Build units; see `Engine.make`."""
         waiting = deque(tasks)
         idle: list[Maker] = []
-        running: dict[Maker, Iterator[str]] = {}
+        progress: dict[Maker, Iterator[str]] = {}  # of each working maker: empty until the folder of its unit is staged
         try:
-            private = Folder(job.folder).private
-            idle = [Maker(job, private(f"worker-{index}.log")) for index in range(min(self._jobs, len(tasks)))]
-            while waiting or running:
+            private_path = Folder(job.folder).private
+            idle = [Maker(job, private_path(f"worker-{index}.log")) for index in range(min(self._jobs, len(tasks)))]
+            while waiting or progress:
                 while waiting and idle:
                     maker = idle.pop()
-                    running[maker] = maker.make(waiting.popleft())
-                    next(running[maker])
-                for maker in wait_for_any(list(running)):
-                    if folder := next(running[maker]):
-                        del running[maker]
+                    progress[maker] = maker.make(waiting.popleft())
+                    next(progress[maker])  # starts the work
+                for maker in wait_for_any(list(progress)):
+                    if folder := next(progress[maker]):
+                        del progress[maker]
                         idle.append(maker)
                         yield folder
         finally:
-            for maker in (*idle, *running):
+            for maker in (*idle, *progress):
                 maker.end()
 
 
-class Outcome(NamedTuple):
+class BuildResult(NamedTuple):
     """The result of a build.
 
     Attributes:
@@ -70,7 +71,7 @@ class Outcome(NamedTuple):
         empty: The number of sessions in which nothing ran.
         skipped: The number of files that are not logs.
         traces: The number of traces in the dataset after the build.
-        failures: Sources that were left out: name and reason of each.
+        failures: The name of each source that was left out, or of which a trace was left out, and the reason.
     """
 
     plan: Plan
@@ -91,7 +92,7 @@ def build(
     prices: AnyPrices | None = None,
     salt: str = "",
     prune: bool = False,
-) -> Outcome:
+) -> BuildResult:
     """Build a dataset from logs, or update it: only new and changed sources are read.
 
     Args:
@@ -102,7 +103,7 @@ def build(
         form: The format of all logs; empty to recognise the format of each.
         prices: The price table; None for no costs.
         salt: The salt of the hashes of a new dataset; empty for a random one.
-        prune: True to remove sources whose logs do not exist any more, or are not named.
+        prune: True to remove sources whose logs do not exist any more, or were not named.
 
     Raises:
         CommandUseError: pyarrow is not installed; the format is unknown; the dataset has another salt.
@@ -113,14 +114,15 @@ def build(
     search = find(paths, form, folder.path)
     with folder.writing(salt) as dataset_salt:
         if not os.path.exists(folder.copies):
-            write_copies({}, folder.copies)
-        job = Job(os.path.abspath(folder.path), dataset_salt, prices, _settings(prices))
+            write_copies({}, folder.copies)  # the file of a new dataset, so that its tables can be opened
+        job = Job(os.path.abspath(folder.path), dataset_salt, prices, _settings_hash(prices))
         units_before = folder.units()
         work = plan(search.sources, units_before, job.settings, dataset_salt, prune=prune)
         for unit, kept in work.changed:
             folder.keep(unit, kept)
         failures = search.unreadable
-        sources, done_count = work.sources, 0
+        sources = work.sources
+        done_count = 0
         report(done_count, len(sources))
         for staged_folder in engine.make(work.tasks, job):
             staged = folder.commit(staged_folder)
@@ -128,29 +130,33 @@ def build(
             done_count += len(staged.unit.sessions) + len(staged.left_out)
             report(done_count, len(sources))
         units = folder.units()
-        with_answers = [unit for unit in units if unit.answers]
-        tables = (ANSWERS, "events", "traces")
-        write_copies({table: [folder.part(table, unit) for unit in with_answers] for table in tables}, folder.copies)
+        units_with_answers = [unit for unit in units if unit.answers]
+        files_by_table = {}
+        for table in (ANSWERS, "events", "traces"):
+            files_by_table[table] = [folder.part(table, unit) for unit in units_with_answers]
+        write_copies(files_by_table, folder.copies)
         folder.finish()
-    sessions = [session for unit in units for session in unit.sessions]
+    records = [record for unit in units for record in unit.sessions]
     unpriced = 0
     if not prices:
-        priced = {session.key for unit in units_before if unit.prices for session in unit.sessions}
-        unpriced = sum(source.form != TRACE and source.key(dataset_salt) in priced for source in sources)
-    failures += [(session.files[0].name, error) for session in sessions for error in session.errors]
-    return Outcome(
+        priced_keys = {record.key for unit in units_before if unit.prices for record in unit.sessions}
+        unpriced = sum(source.form != TRACE and source.key(dataset_salt) in priced_keys for source in sources)
+    failures += [(record.files[0].name, error) for record in records for error in record.errors]
+    return BuildResult(
         work,
         unpriced=unpriced,
-        empty=sum(not session.traces and not session.errors for session in sessions),
+        empty=sum(not record.traces and not record.errors for record in records),
         skipped=search.skipped,
-        traces=sum(session.traces for session in sessions),
+        traces=sum(record.traces for record in records),
         failures=failures,
     )
 
 
-def _settings(prices: AnyPrices | None) -> str:
-    """Return a hash of everything that rows depend on besides the logs."""
+def _settings_hash(prices: AnyPrices | None) -> str:
+    """Return a hash of everything that rows depend on besides the logs: the program, the columns and the prices."""
     columns = [(table, column.name, column.type) for table, columns in TABLES.items() for column in columns]
-    models = sorted((name, sorted(model.items())) for name, model in prices.models.items()) if prices else None
-    table = prices and (prices.date, prices.source, models)
-    return hashlib.blake2b(repr((__version__, columns, table)).encode(), digest_size=8).hexdigest()
+    price_table = None
+    if prices is not None:
+        models = sorted((name, sorted(model.items())) for name, model in prices.models.items())
+        price_table = prices.date, prices.source, models
+    return hashlib.blake2b(repr((__version__, columns, price_table)).encode(), digest_size=8).hexdigest()

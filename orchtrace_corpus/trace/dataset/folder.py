@@ -5,10 +5,12 @@
     DIR/.build/dataset.json             the salt of the hashes; only the owner may read it
     DIR/.build/units/UNIT.json          the record of a unit; written after its files, so a unit is complete or absent
     DIR/.build/staged/UNIT.ATTEMPT/     a unit that is not committed yet; its `staged.json` is written last
+    DIR/.build/unfinished               exists while a build is running, and after a build that was interrupted
 
-Any process may stage a unit; only the process that runs the build commits it. The files that a killed build leaves
-behind belong to no unit and are not read. The next build commits units that are staged completely, and removes all
-other leftovers. To publish a dataset, copy it without `.build`.
+A process stages a unit: it writes its files to a folder of their own. The process that runs the build then commits the
+unit: it moves the files into the tables. The files that a killed build leaves behind belong to no unit and are not
+read. The next build commits units that are staged completely, and removes all other leftovers. To publish a dataset,
+copy it without `.build`.
 """
 
 import os
@@ -25,9 +27,14 @@ from orchtrace_corpus.base.files import locked, remove_temporary_files, write_at
 from orchtrace_corpus.base.findings import quote, quote_path
 from orchtrace_corpus.trace.dataset.columns import TABLES
 
-ANSWERS, COPIES = "answers", "copies"
+ANSWERS = "answers"
+"""The file of a unit with the answers whose ids are known."""
+
+COPIES = "copies"
+"""The table of the answers that are counted in another trace."""
+
 FILES = (*TABLES, ANSWERS)
-"""The files of a unit: one for each table, and one for the answers whose ids are known."""
+"""The names of the files of a unit: one for each table, and `answers`."""
 
 _PRIVATE = ".build"
 _MANIFEST = "staged.json"
@@ -39,6 +46,10 @@ class FileState(Struct, gc=False):
     """A log file as it was when it was read.
 
     Attributes:
+        path: The real path; see `plan.stored_path`.
+        name: The name for messages.
+        size: The size in bytes; -1 if the file did not exist.
+        mtime_ns: The modification time in nanoseconds.
         digest: BLAKE2b of the bytes that were read; empty if they could not be read, so the next build tries again.
     """
 
@@ -53,9 +64,11 @@ class SourceRecord(Struct, gc=False):
     """The record of a source that was read: a session, or a part of a file of finished traces.
 
     Attributes:
-        key: The prefix of the keys of its traces.
-        begin: The first byte that was read.
-        end: The byte after the last one; -1 for the end of the file.
+        form: The format of the files.
+        files: The files of the source.
+        key: The prefix of the names of its traces in the tables.
+        begin: The byte at which the part of the file begins.
+        end: The byte at which the part ends; -1 for the end of the file.
         traces: The number of its traces.
         errors: Messages about traces that were left out.
     """
@@ -70,18 +83,19 @@ class SourceRecord(Struct, gc=False):
 
     @property
     def identity(self) -> tuple[str, tuple[str, ...], int]:
-        """Return the identity of the source, which is the same in each build."""
+        """The identity of the source, which is the same in each build."""
         return self.form, tuple(file.path for file in self.files), self.begin
 
 
 class Unit(Struct):
-    """Sources whose rows are in one file of each table.
+    """A group of sources whose rows are in one file of each table.
 
     Attributes:
+        name: The name of the unit.
         sessions: The records of the sources.
-        settings: A hash of the settings of the build; another price table or program version gives other rows.
+        settings: A hash of the settings of the build: with another price table or program version, rows differ.
         generation: How often the unit was rewritten without some of its sources.
-        prices: The date of the price table behind its costs; empty without one.
+        prices: The date of the price table that its costs were computed with; empty without one.
         answers: The number of answers with ids.
     """
 
@@ -94,12 +108,12 @@ class Unit(Struct):
 
     @property
     def file(self) -> str:
-        """Return the name of its file in each table."""
+        """The name of the file of the unit in each table."""
         return f"part-{self.name}-{self.generation}.parquet"
 
 
 LeftOut = tuple[tuple[str, str], ...]
-"""Sources that crashed the process that read them: name and cause of each."""
+"""The name of each source that crashed the process that read it, and the cause."""
 
 
 class Staged(Struct):
@@ -110,6 +124,8 @@ class Staged(Struct):
 
 
 class _Identity(Struct):
+    """The content of `dataset.json`; the salt is in hexadecimal digits."""
+
     salt: str
 
 
@@ -148,11 +164,11 @@ class Folder:
             raise DataFileError(f"cannot make {quote_path(self.path)}: {error.strerror}") from error
         with locked(self.path, _LOCK_WAIT_SECONDS):
             try:
-                dataset_salt = self._prepare(salt)
-                self._sweep()
+                dataset_salt = self._require_salt(salt)
+                self._clean_up()
                 write_atomic(self._unfinished, "")
                 yield dataset_salt
-            except BrokenPipeError:  # the reader of the progress messages is gone
+            except BrokenPipeError:  # from writing the progress to a closed standard output, not from the dataset
                 raise
             except OSError as error:
                 message = f"cannot write the dataset {quote_path(self.path)}: {error.strerror}"
@@ -165,11 +181,11 @@ class Folder:
 
     @property
     def is_unfinished(self) -> bool:
-        """Return True if a build is running, or was interrupted."""
+        """True if a build is running, or was interrupted."""
         return os.path.exists(self._unfinished)
 
-    def _prepare(self, salt: str) -> bytes:
-        """Return the salt of the dataset; create the dataset if it is new."""
+    def _require_salt(self, salt: str) -> bytes:
+        """Return the salt of the dataset; create the dataset with the given salt if it is new."""
         requested = salt.encode("utf-8", "replace")
         hint = "Restore it from a copy, or build a new dataset."
         try:
@@ -187,9 +203,9 @@ class Folder:
         return stored
 
     def _create(self, salt: bytes) -> bytes:
-        """Make the folder a dataset. The file of the salt is private to its owner, and written atomically."""
+        """Make the folder a dataset, and return its salt. The file of the salt is private, and written atomically."""
         names = set(os.listdir(self.path)) - {_PRIVATE}
-        if names.issuperset(TABLES):
+        if names.issuperset(TABLES):  # a published dataset
             raise DataFileError(
                 f"{quote_path(self.path)} has the tables of a dataset without its .build: it can be described and "
                 "queried, not built on",
@@ -209,24 +225,26 @@ class Folder:
             raise DataFileError(f"cannot write in {quote_path(self.path)}: {error.strerror}") from error
         return salt
 
-    def _sweep(self) -> None:
+    def _clean_up(self) -> None:
         """Commit the complete units that a killed build has staged, and remove its other files."""
-        tables = [os.path.join(self.path, table) for table in (*FILES, COPIES)]
-        for folder in (self.staged, self.private("units"), *tables):
+        unit_folders = [os.path.join(self.path, table) for table in FILES]
+        for folder in (self.staged, self.private("units"), *unit_folders, os.path.join(self.path, COPIES)):
             os.makedirs(folder, exist_ok=True)
-        for private in ("", "units"):
-            remove_temporary_files(self.private(private))
-        committed = {part for unit in self.units() for part in _file_parts(unit)}
+        remove_temporary_files(self.private())
+        remove_temporary_files(self.private("units"))
+        committed_parts = {part for unit in self.units() for part in _file_parts(unit)}
         for folder in _files(self.staged):
             staged = self._read_staged(folder)
-            if staged is not None and committed.isdisjoint(_file_parts(staged.unit)):
+            if staged is not None and committed_parts.isdisjoint(_file_parts(staged.unit)):
                 self.commit(folder)
-                committed |= _file_parts(staged.unit)
+                committed_parts |= _file_parts(staged.unit)
         shutil.rmtree(self.staged, ignore_errors=True)
         os.makedirs(self.staged, exist_ok=True)
         unit_files = {unit.file for unit in self.units()}
-        parts = [path for table in tables[:-1] for path in _files(table, ".parquet")]
-        for path in (*_files(self.private(), ".log"), *parts):
+        leftovers = _files(self.private(), ".log")
+        for folder in unit_folders:
+            leftovers += _files(folder, ".parquet")
+        for path in leftovers:
             name = os.path.basename(path)
             if name.startswith(("worker-", "part-")) and name not in unit_files:
                 os.unlink(path)
@@ -257,19 +275,25 @@ class Folder:
         Raises:
             DataFileError: The folder is not a dataset, or is empty.
         """
+        parts: dict[str, list[str]] = {}
         if os.path.isdir(self.private()):
-            names = [unit.file for unit in self.units()]
-            parts = {table: [os.path.join(self.path, table, name) for name in names] for table in TABLES}
-        else:
-            parts = {table: _files(os.path.join(self.path, table), ".parquet") for table in TABLES}
-        if not all(parts.values()):
-            missing = next(table for table, files in parts.items() if not files)
-            hint = "corpus trace dataset build LOGS... -o DIR makes one."
-            raise DataFileError(f"{quote_path(self.path)} is not a dataset, or is empty: no {missing}", hint)
+            units = self.units()
+            for table in TABLES:
+                parts[table] = [self.part(table, unit) for unit in units]
+        else:  # a published dataset
+            for table in TABLES:
+                parts[table] = _files(os.path.join(self.path, table), ".parquet")
+        for table, files in parts.items():
+            if not files:
+                hint = "corpus trace dataset build LOGS... -o DIR makes one."
+                raise DataFileError(f"{quote_path(self.path)} is not a dataset, or is empty: no {table}", hint)
         return {**parts, COPIES: [self.copies]}
 
     def commit(self, folder: str) -> Staged:
-        """Move a staged unit into the dataset: its files first, its record last. Can be repeated after a crash."""
+        """Move a staged unit into the dataset, and return it.
+
+        Its files are moved first, and its record is written last, so that this can be repeated after a crash.
+        """
         staged = _read_manifest(folder)
         if staged.unit.sessions:
             for table in FILES:
@@ -285,16 +309,18 @@ class Folder:
             staged = _read_manifest(folder)
         except _UNREADABLE:
             return None
-        if os.path.basename(folder).rpartition(".")[0] != staged.unit.name:
+        unit_name, _, _ = os.path.basename(folder).rpartition(".")
+        if unit_name != staged.unit.name:
             return None
         for table in FILES:
             is_staged_file = os.path.exists(os.path.join(folder, f"{table}.parquet"))
-            if not is_staged_file and not os.path.exists(self.part(table, staged.unit)):
+            is_committed_file = os.path.exists(self.part(table, staged.unit))  # moved before the build was killed
+            if not is_staged_file and not is_committed_file:
                 return None
         return staged
 
     def part(self, table: str, unit: Unit) -> str:
-        """Return the path of the file of a unit in a table."""
+        """Return the path of a unit's file in a table."""
         return os.path.join(self.path, table, unit.file)
 
     def write_unit(self, unit: Unit) -> None:
@@ -302,17 +328,18 @@ class Folder:
         write_atomic(self._unit_file(unit), msgspec.json.encode(unit))
 
     def keep(self, unit: Unit, sessions: tuple[SourceRecord, ...]) -> None:
-        """Reduce a unit to some of its sources, with their current records; remove the unit if there are none."""
+        """Reduce a unit to some of its sources, and renew their records; remove the unit if there are none."""
         if len(sessions) == len(unit.sessions):
             self.write_unit(replace(unit, sessions=sessions))
             return
         if not sessions:
             os.unlink(self._unit_file(unit))
         else:
-            renewed = replace(unit, sessions=sessions, generation=unit.generation + 1)
-            for table in FILES:  # not part of a unit until its record is written
-                _copy(self.part(table, unit), self.part(table, renewed), {session.key for session in sessions})
-            self.write_unit(renewed)
+            reduced = replace(unit, sessions=sessions, generation=unit.generation + 1)
+            keys = {session.key for session in sessions}
+            for table in FILES:  # the new files belong to no unit until its record is written
+                _copy_rows(self.part(table, unit), self.part(table, reduced), keys)
+            self.write_unit(reduced)
         for table in FILES:
             os.unlink(self.part(table, unit))
 
@@ -321,7 +348,7 @@ class Folder:
 
 
 def stage(staged: Staged, folder: str) -> None:
-    """Record that a folder holds a complete unit."""
+    """Record that a folder holds a complete unit, after all its files are on the disk."""
     for path in _files(folder):
         with open(path, "r+b") as file:
             os.fsync(file.fileno())
@@ -339,8 +366,8 @@ def _read_manifest(folder: str) -> Staged:
 
 
 def _file_parts(unit: Unit) -> set[tuple[str, int]]:
-    """Return the files that a unit was read from, each with the byte where its part of the file begins."""
-    return {(file.path, session.begin) for session in unit.sessions for file in session.files}
+    """Return the parts of files from which a unit was read: the path of each, and the byte at which the part begins."""
+    return {(file.path, record.begin) for record in unit.sessions for file in record.files}
 
 
 def _files(folder: str, suffix: str = "") -> list[str]:
@@ -350,8 +377,8 @@ def _files(folder: str, suffix: str = "") -> list[str]:
     return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(suffix)]
 
 
-def _copy(old: str, new: str, keys: Collection[str]) -> None:
-    """Copy the rows of the sources with these keys from a Parquet file, with one row group in memory at a time."""
+def _copy_rows(old: str, new: str, keys: Collection[str]) -> None:
+    """Copy the rows of the sources with some keys to a new Parquet file; one row group is in memory at a time."""
     import pyarrow
     from pyarrow import parquet
 
@@ -361,5 +388,8 @@ def _copy(old: str, new: str, keys: Collection[str]) -> None:
     ):
         for index in range(source.num_row_groups):
             rows = source.read_row_group(index)
-            is_kept = [str(trace).rpartition("-")[0] in keys for trace in rows.column("trace").to_pylist()]
+            is_kept = []
+            for trace in rows.column("trace").to_pylist():  # the key of the source, and the number of the trace in it
+                key, _, _ = str(trace).rpartition("-")
+                is_kept.append(key in keys)
             target.write_table(rows.filter(pyarrow.array(is_kept, pyarrow.bool_())))

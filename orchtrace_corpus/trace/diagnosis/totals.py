@@ -1,7 +1,7 @@
-"""Totals over many runs by day, month, project, model and session, each answer counted once.
+"""Totals over many runs by day, month, project, model or session. An answer that several sessions have counts once.
 
-Tokens and costs belong to the day on which their answer was complete, in one time zone. If part of a run is unknown,
-the totals that include it are lower bounds.
+Tokens and costs belong to the day on which their answer was complete, in one time zone. If a part of a run is unknown,
+the totals that include the run are lower bounds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,9 +21,10 @@ from orchtrace_corpus.trace.model.trace import Event, Tokens, Trace
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.intervals import Intervals, length, union
 
-_NANO = 1_000_000_000
-_MAX_DAYS = 366
+_NANO = 1_000_000_000  # billionths in a dollar
+_MAX_WORK_DAYS = 366
 """Work that takes longer than this counts on the day on which it begins."""
+_DAY_SECONDS = 86_400
 
 
 class Grouping(StrEnum):
@@ -46,10 +47,11 @@ class Total(NamedTuple):
         tokens: The tokens by kind: input, output, cache reads and cache writes.
         total: The sum of the tokens; None if none are known.
         cost_usd: The cost; None if none is known.
-        seconds: The time in which at least one agent of any session worked; for a model, in which it generated answers.
-        has_more_tokens: Whether `total` is only a lower bound.
-        costs_more: Whether `cost_usd` is only a lower bound.
-        has_more_time: Whether `seconds` is only a lower bound: calls have no end, or perhaps only waited.
+        seconds: The time in which at least one agent of these sessions worked; for a model, in which it generated
+            answers.
+        has_more_tokens: True if `total` is only a lower bound.
+        costs_more: True if `cost_usd` is only a lower bound.
+        has_more_time: True if `seconds` is only a lower bound: calls have no end, or perhaps only waited.
     """
 
     name: str
@@ -65,12 +67,12 @@ class Total(NamedTuple):
 
 
 class Breakdown(NamedTuple):
-    """The totals of a report, and the sum of those that were left out.
+    """The totals of a report, up to a limit, and the sum of the totals beyond it.
 
     Attributes:
         totals: The totals.
-        rest: The sum of the totals left out; None if none were.
-        others: The number of totals left out.
+        rest: The sum of the totals that were left out; None if none were left out.
+        others: The number of totals that were left out.
     """
 
     totals: list[Total]
@@ -79,7 +81,15 @@ class Breakdown(NamedTuple):
 
 
 class _Cell(Struct):
-    """The tokens and cost of a session on one model in one day; cost in billionths of a dollar, so sums are exact."""
+    """The tokens, the cost and the time of one session with one model on one day; totals are sums of cells.
+
+    Attributes:
+        answers: The number of answers.
+        with_tokens: The number of these answers with known tokens.
+        with_cost: The number of these answers with a known cost.
+        nano_usd: The cost in billionths of a dollar, so that sums are exact.
+        work: The intervals in which the model generated answers.
+    """
 
     answers: int = 0
     with_tokens: int = 0
@@ -108,15 +118,15 @@ class _Cell(Struct):
 
 
 class _Key(NamedTuple):
-    """The key of a cell; `session` is its index among the sessions added."""
+    """The key of a cell: the index of its session, its day and its model."""
 
     session: int
     day: str
     model: str
 
 
-class _Place(NamedTuple):
-    """The cell in which an answer counts, with the session and file, by which equal copies are ordered."""
+class _AnswerPlace(NamedTuple):
+    """The cell in which an answer counts. Equal copies of an answer are ordered by `trace_id` and `file`."""
 
     trace_id: str
     file: str
@@ -127,34 +137,38 @@ class _Session(NamedTuple):
     """A session of the totals.
 
     Attributes:
-        name: Its name.
-        folder: The folder it ran in; empty if it is unknown.
-        work: The intervals in which its agents worked, by day.
-        has_more_time: Whether its agents may have worked longer.
+        name: The name of the session.
+        folder: The folder in which its agents worked; empty if it is unknown.
+        work_by_day: The intervals in which its agents worked, by day.
+        has_more_time: True if its agents may have worked longer.
     """
 
     name: str
     folder: str
-    work: Mapping[str, Intervals]
+    work_by_day: Mapping[str, Intervals]
     has_more_time: bool
 
 
-class _Group:
-    """The parts of a total: cells, and intervals of work with their session and day."""
+_Work = tuple[int, str, Intervals]
+"""The index of a session, a day, and intervals in which its agents worked on that day."""
 
-    def __init__(self, cells: dict[_Key, _Cell] | None = None, work: Sequence[tuple[int, str, Intervals]] = ()) -> None:
+
+class _Group:
+    """The parts of one total: cells, and intervals of work."""
+
+    def __init__(self, cells: dict[_Key, _Cell] | None = None, work: Sequence[_Work] = ()) -> None:
         self.cells = {} if cells is None else cells
         self.work = list(work)
 
 
 class Totals:
-    """Adds up runs one by one, keeping only their totals in memory.
-
-    Attributes:
-        shared: The answers that several sessions have in common.
+    """Adds up runs one by one, and keeps only their sums in memory.
 
     Args:
         zone: The time zone of the days; None for local time.
+
+    Attributes:
+        shared: The answers that several sessions have in common.
     """
 
     def __init__(self, zone: tzinfo | None = None) -> None:
@@ -177,135 +191,154 @@ class Totals:
         session, trace = len(self._sessions), view.trace
         events, models = trace.events, self._models(view)
         cells: dict[_Key, _Cell] = {}
-        places: dict[int, _Place] = {}
+        places: dict[int, _AnswerPlace] = {}
         for key, indices in self._by_day_and_model(view, models, session).items():
             cells[key] = _cell([events[index] for index in indices])
             if ids:
-                places.update(dict.fromkeys(indices, _Place(trace.trace_id, summary.file, key)))
-        _mark_unexplained(trace, summary, cells.values())
-        answers: dict[str, list[int]] = {}
+                places.update(dict.fromkeys(indices, _AnswerPlace(trace.trace_id, summary.file, key)))
+        _mark_lower_bounds(trace, summary, cells.values())
+        answers_by_model: dict[str, list[int]] = {}
         for index, model in models.items():
-            answers.setdefault(model, []).append(index)
-        for model, indices in answers.items():
-            for day, work in self._work(view, indices).items():
+            answers_by_model.setdefault(model, []).append(index)
+        for model, indices in answers_by_model.items():
+            for day, work in self._work_by_day(view, indices).items():
                 cells.setdefault(_Key(session, day, model), _Cell()).work += work
         self._cells.update(cells)
         for copy in self.shared.add(trace, ids, places):
-            if isinstance(copy.place, _Place):
+            if isinstance(copy.place, _AnswerPlace):
                 self._cells[copy.place.key].subtract(copy)
         has_more_time = bool(view.timing.unknown or view.open_calls)
-        work_by_day = self._work(view, range(len(events)))
+        work_by_day = self._work_by_day(view, range(len(events)))
         self._sessions.append(_Session(summary.name, summary.folder, work_by_day, has_more_time))
 
     def _models(self, view: TraceView) -> dict[int, str]:
         """Return the model of each answer by the index of its event; empty if it is unknown."""
-        events, declared = view.trace.events, declared_models(view.trace)
-        answers = [
-            n for kind in ANSWER_TYPES for n in view.graph.indices_by_type.get(kind, ()) if not events[n].copied_context
-        ]
-        return {n: events[n].model or declared.get(events[n].agent, "") for n in sorted(answers)}
+        events, model_by_agent = view.trace.events, declared_models(view.trace)
+        answers: list[int] = []
+        for kind in ANSWER_TYPES:
+            indices = view.graph.indices_by_type.get(kind, ())
+            answers += [index for index in indices if not events[index].copied_context]
+        return {index: events[index].model or model_by_agent.get(events[index].agent, "") for index in sorted(answers)}
 
     def _by_day_and_model(self, view: TraceView, models: Mapping[int, str], session: int) -> dict[_Key, list[int]]:
-        """Return the indices of the events with tokens or a cost, and of all answers, by day and model."""
-        events, day_of = view.trace.events, self._days.of_times(view.trace)
-        first = min(view.graph.times)
-        last = max([event.t if event.t_end is None else event.t_end for event in events])
-        only_day = day_of(first) if day_of(first) == day_of(last) else None
-        by_key: dict[_Key, list[int]] = {}
+        """Return the indices of all answers, and of other events with tokens or a cost, by day and model."""
+        events, day_at = view.trace.events, self._days.day_at(view.trace)
+        first_day = day_at(min(view.graph.times))
+        last_day = day_at(max([event.t if event.t_end is None else event.t_end for event in events]))
+        is_one_day = first_day == last_day  # then the day of each event need not be computed
+        indices_by_key: dict[_Key, list[int]] = {}
         for index, event in enumerate(events):
             model = models.get(index)
-            if model is None:
+            if model is None:  # no answer
                 if event.copied_context or (event.tokens is UNSET and event.cost_usd is None):
                     continue
                 model = event.model
-            day = only_day
-            if day is None:
-                day = day_of(event.t if event.t_end is None else event.t_end)
-            by_key.setdefault(_Key(session, day, model), []).append(index)
-        return by_key
+            day = first_day
+            if not is_one_day:
+                day = day_at(event.t if event.t_end is None else event.t_end)
+            indices_by_key.setdefault(_Key(session, day, model), []).append(index)
+        return indices_by_key
 
     def first_day(self, view: TraceView) -> str:
-        """Return the day on which a run began, ignoring copied history; empty if it is unknown."""
+        """Return the day on which a run began, without copied history; empty if it is unknown."""
         zero, times = self._days.zero(view.trace), view.timing
         if zero is None:
             return ""
         ((begin, _),) = times.with_waits([(times.begin, times.begin)])
-        return self._days.of(zero + min(view.graph.times) * SECONDS[view.trace.clock.unit] + begin)
+        return self._days.day(zero + min(view.graph.times) * SECONDS[view.trace.clock.unit] + begin)
 
     def by(self, grouping: Grouping, limit: int | None = None) -> Breakdown:
         """Return the totals of every day, month, project, model or session.
 
-        Days and months are in calendar order, sessions in the order in which they were added, others by cost and
-        tokens, largest first.
+        Days and months are in calendar order, sessions in the order in which they were added. Projects and models are
+        sorted by cost, then by tokens, the largest first.
 
         Args:
             grouping: The key of the totals.
-            limit: The most totals to return. `Breakdown.rest` sums the earliest days or months, or the smallest
-                totals, beyond it. Sessions have no limit.
+            limit: The largest number of totals to return. `Breakdown.rest` is the sum of the others: of the earliest
+                days or months, or of the smallest totals. Sessions have no limit.
         """
+        groups = self._groups(grouping)
+        if grouping is Grouping.SESSION:
+            session_totals = []
+            for index, session in enumerate(self._sessions):
+                session_totals.append(self._total(session.name, groups.get(index, _Group())))
+            return Breakdown(session_totals)
+        pairs = [(self._total(str(name), group), group) for name, group in groups.items()]
+        is_by_time = grouping in (Grouping.DAY, Grouping.MONTH)
+        if is_by_time:  # the latest first, so that the limit leaves out the earliest
+            pairs.sort(key=lambda pair: pair[0].name, reverse=True)
+        else:
+            pairs.sort(key=lambda pair: (-(pair[0].cost_usd or 0.0), -(pair[0].total or 0), pair[0].name))
+        totals = [total for total, _ in pairs[:limit]]
+        groups_left_out = [group for _, group in pairs[len(totals) :]]
+        if is_by_time:
+            totals.reverse()
+        if not groups_left_out:
+            return Breakdown(totals)
+        cells: dict[_Key, _Cell] = {}
+        work: list[_Work] = []
+        for group in groups_left_out:
+            cells.update(group.cells)
+            work += group.work
+        return Breakdown(totals, rest=self._total("", _Group(cells, work)), others=len(groups_left_out))
+
+    def _groups(self, grouping: Grouping) -> dict[str | int, _Group]:
+        """Return the parts of each total by its name, or by the index of its session."""
         groups: dict[str | int, _Group] = {}
-        name_of = self._naming(grouping)
+        group_key = self._group_key(grouping)
         for key, cell in self._cells.items():
-            group = groups.setdefault(name_of(key), _Group())
+            group = groups.setdefault(group_key(key), _Group())
             group.cells[key] = cell
             if grouping is Grouping.MODEL:
                 group.work.append((key.session, key.day, cell.work))
         if grouping is not Grouping.MODEL:
             for index, session in enumerate(self._sessions):
-                for day, work in session.work.items():
-                    groups.setdefault(name_of(_Key(index, day, "")), _Group()).work.append((index, day, work))
-        if grouping is Grouping.SESSION:
-            return Breakdown(
-                [self._total(session.name, groups.get(index, _Group())) for index, session in enumerate(self._sessions)]
-            )
-        pairs = [(self._total(str(name), group), group) for name, group in groups.items()]
-        is_by_time = grouping in (Grouping.DAY, Grouping.MONTH)
-        if is_by_time:
-            pairs.sort(key=lambda pair: pair[0].name, reverse=True)
-        else:
-            pairs.sort(key=lambda pair: (-(pair[0].cost_usd or 0.0), -(pair[0].total or 0), pair[0].name))
-        totals = [total for total, _ in pairs[:limit]]
-        rest = [group for _, group in pairs[len(totals) :]]
-        if is_by_time:
-            totals.reverse()
-        if not rest:
-            return Breakdown(totals)
-        cells = {key: cell for group in rest for key, cell in group.cells.items()}
-        parts = [part for group in rest for part in group.work]
-        return Breakdown(totals, self._total("", _Group(cells, parts)), len(rest))
+                for day, work in session.work_by_day.items():
+                    group = groups.setdefault(group_key(_Key(index, day, "")), _Group())
+                    group.work.append((index, day, work))
+        return groups
 
     @property
     def projects(self) -> dict[str, str]:
-        """Return the project name of each folder in which a session ran."""
+        """The project name of each folder in which a session ran."""
         return _project_names(session.folder for session in self._sessions)
 
     def all(self) -> Total:
         """Return the total of all runs."""
-        work = [(index, *part) for index, session in enumerate(self._sessions) for part in session.work.items()]
+        work = []
+        for index, session in enumerate(self._sessions):
+            work += [(index, day, intervals) for day, intervals in session.work_by_day.items()]
         return self._total("all", _Group(self._cells, work))
 
-    def _work(self, view: TraceView, indices: Iterable[int]) -> dict[str, Intervals]:
-        """Return the intervals in which some events were worked on, by day, in seconds since 1970."""
+    def _work_by_day(self, view: TraceView, indices: Iterable[int]) -> dict[str, Intervals]:
+        """Return the intervals in which some events were worked on, by day, in seconds since 1970.
+
+        For a trace without dates, the day is empty, and the intervals are on the clock of the trace.
+        """
         times = view.timing_if_waiting
         if times.unit != "s":
             return {}
         begins, ends, works = times.begins, times.ends, times.works
-        busy = union([(begins[n], ends[n]) for n in indices if works[n] > 0])
+        busy = union([(begins[index], ends[index]) for index in indices if works[index] > 0])
+        if not busy:
+            return {}
         zero = self._days.zero(view.trace)
-        if zero is None or not busy:
-            return {"": busy} if busy else {}
+        if zero is None:
+            return {"": busy}
         first = zero + min(view.graph.times) * SECONDS[view.trace.clock.unit]
         intervals = [(first + begin, first + end) for begin, end in times.with_waits(busy)]
-        if day := self._days.common(intervals[0][0], intervals[-1][1]):
+        (first_begin, _), (_, last_end) = intervals[0], intervals[-1]
+        if day := self._days.common_day(first_begin, last_end):
             return {day: intervals}
-        by_day: dict[str, Intervals] = {}
+        work_by_day: dict[str, Intervals] = {}
         for begin, end in intervals:
-            for day, since, until in self._days.divide(begin, end):
-                by_day.setdefault(day, []).append((since, until))
-        return by_day
+            for day, day_begin, day_end in self._days.divide(begin, end):
+                work_by_day.setdefault(day, []).append((day_begin, day_end))
+        return work_by_day
 
-    def _naming(self, grouping: Grouping) -> Callable[[_Key], str | int]:
-        """Return a function that maps a cell to the key of its total."""
+    def _group_key(self, grouping: Grouping) -> Callable[[_Key], str | int]:
+        """Return a function that maps the key of a cell to the key of its total."""
         if grouping is Grouping.SESSION:
             return lambda key: key.session
         if grouping is Grouping.MODEL:
@@ -321,73 +354,79 @@ class Totals:
         cells = group.cells.values()
         sessions = {key.session for key in group.cells} | {session for session, _, _ in group.work}
         tokens = {kind: sum(getattr(cell, kind) for cell in cells) for kind in COUNTED_KINDS}
+        total, cost_usd = None, None
+        if any(cell.with_tokens for cell in cells):
+            total = sum(tokens.values())
+        if any(cell.with_cost for cell in cells):
+            cost_usd = sum(cell.nano_usd for cell in cells) / _NANO
         return Total(
-            name,
-            len({key.session for key, cell in group.cells.items() if cell.answers}),
-            sum(cell.answers for cell in cells),
-            tokens,
-            sum(tokens.values()) if any(cell.with_tokens for cell in cells) else None,
-            sum(cell.nano_usd for cell in cells) / _NANO if any(cell.with_cost for cell in cells) else None,
-            _working_seconds(group.work),
-            any(cell.has_more_tokens for cell in cells),
-            any(cell.costs_more for cell in cells),
-            any(self._sessions[index].has_more_time for index in sessions),
+            name=name,
+            sessions=len({key.session for key, cell in group.cells.items() if cell.answers}),
+            answers=sum(cell.answers for cell in cells),
+            tokens=tokens,
+            total=total,
+            cost_usd=cost_usd,
+            seconds=_working_seconds(group.work),
+            has_more_tokens=any(cell.has_more_tokens for cell in cells),
+            costs_more=any(cell.costs_more for cell in cells),
+            has_more_time=any(self._sessions[index].has_more_time for index in sessions),
         )
 
 
 def _project_names(folders: Iterable[str]) -> dict[str, str]:
-    """Return a name for each folder: its last part, with as many parts before it as tell it from the others."""
+    """Return a name for each folder: the shortest end of its path that no other folder has."""
     names: dict[str, str] = {}
     unnamed = {folder: [part for part in folder.split("/") if part] for folder in folders}
-    length = 1
+    part_count = 1
     while unnamed:
-        folders_of: dict[str, list[str]] = {}
+        folders_by_name: dict[str, list[str]] = {}
         for folder, parts in unnamed.items():
-            folders_of.setdefault("/".join(parts[-length:]), []).append(folder)
-        for name, same_name in folders_of.items():
-            for folder in same_name:
-                if len(same_name) == 1 or length >= len(unnamed[folder]):
+            folders_by_name.setdefault("/".join(parts[-part_count:]), []).append(folder)
+        for name, folders_of_name in folders_by_name.items():
+            for folder in folders_of_name:
+                is_whole_path = part_count >= len(unnamed[folder])
+                if len(folders_of_name) == 1 or is_whole_path:
                     names[folder] = name
                     del unnamed[folder]
-        length += 1
+        part_count += 1
     return names
 
 
 def _cell(events: Sequence[Event]) -> _Cell:
-    """Return the sum of the tokens and costs of events."""
-    spent = [event.tokens for event in events if isinstance(event.tokens, Tokens) and event.tokens.is_known]
+    """Return the cell with the sum of the tokens and costs of events."""
+    known_tokens = [event.tokens for event in events if isinstance(event.tokens, Tokens) and event.tokens.is_known]
     costs = [event.cost_usd for event in events if event.cost_usd is not None]
     return _Cell(
-        len(events),
-        len(spent),
-        int(sum([tokens.input or 0 for tokens in spent])),
-        int(sum([tokens.output or 0 for tokens in spent])),
-        int(sum([tokens.cache_read or 0 for tokens in spent])),
-        int(sum([tokens.cache_write or 0 for tokens in spent])),
-        len(costs),
-        sum([round(usd * _NANO) for usd in costs]),
-        any(map(may_have_spent_more, events)),
-        len(costs) < len(spent),
+        answers=len(events),
+        with_tokens=len(known_tokens),
+        input=int(sum([tokens.input or 0 for tokens in known_tokens])),
+        output=int(sum([tokens.output or 0 for tokens in known_tokens])),
+        cache_read=int(sum([tokens.cache_read or 0 for tokens in known_tokens])),
+        cache_write=int(sum([tokens.cache_write or 0 for tokens in known_tokens])),
+        with_cost=len(costs),
+        nano_usd=sum([round(usd * _NANO) for usd in costs]),
+        has_more_tokens=any(map(may_have_spent_more, events)),
+        costs_more=len(costs) < len(known_tokens),
     )
 
 
-def _working_seconds(parts: Iterable[tuple[int, str, Intervals]]) -> float:
-    """Return the time in which any agent worked, of intervals with their session and day.
+def _working_seconds(all_work: Iterable[_Work]) -> float:
+    """Return the time in which at least one agent worked.
 
-    Sessions without a day share no clock, so the times of each are added.
+    Sessions without a day share no clock with others, so their times are added.
     """
     dated: Intervals = []
-    undated: dict[int, Intervals] = {}
-    for session, day, work in parts:
+    undated_by_session: dict[int, Intervals] = {}
+    for session, day, work in all_work:
         if day:
             dated += work
         else:
-            undated.setdefault(session, []).extend(work)
-    return length(union(dated)) + sum(length(union(work)) for work in undated.values())
+            undated_by_session.setdefault(session, []).extend(work)
+    return length(union(dated)) + sum(length(union(work)) for work in undated_by_session.values())
 
 
-def _mark_unexplained(trace: Trace, summary: Summary, cells: Iterable[_Cell]) -> None:
-    """Mark all cells of a session as lower bounds if it spent more and no answer explains where."""
+def _mark_lower_bounds(trace: Trace, summary: Summary, cells: Iterable[_Cell]) -> None:
+    """Mark all cells of a session as lower bounds if it spent more than is known, and no single cell explains it."""
     cells = list(cells)
     report = report_of(trace) or ImportReport()
     is_explained = any(cell.has_more_tokens for cell in cells) and not report.unread and not report.missing_elsewhere()
@@ -399,11 +438,11 @@ def _mark_unexplained(trace: Trace, summary: Summary, cells: Iterable[_Cell]) ->
 
 
 class _Days:
-    """Finds the day of a moment, given in seconds since 1970; empty for a moment outside the calendar."""
+    """Finds the day of a moment, given in seconds since 1970; the day of a moment outside the calendar is empty."""
 
     def __init__(self, zone: tzinfo | None) -> None:
         self._zone = zone
-        self._start = self._stop = 0.0
+        self._start = self._stop = 0.0  # when the remembered day begins, and when the next day begins
         self._day = ""
 
     def zero(self, trace: Trace) -> float | None:
@@ -416,32 +455,33 @@ class _Days:
         except (ValueError, OverflowError):
             return None
 
-    def of_times(self, trace: Trace) -> Callable[[float], str]:
-        """Return a function that gives the day of a time on the clock of a trace."""
+    def day_at(self, trace: Trace) -> Callable[[float], str]:
+        """Return a function from a time on the clock of a trace to its day; empty if the trace has no date."""
         zero, unit = self.zero(trace), SECONDS[trace.clock.unit]
-        return lambda moment: "" if zero is None else self.of(zero + moment * unit)
+        return lambda time_on_clock: "" if zero is None else self.day(zero + time_on_clock * unit)
 
-    def of(self, moment: float) -> str:
+    def day(self, moment: float) -> str:
         """Return the day of a moment."""
         if not self._start <= moment < self._stop:
-            self._turn_to(moment)
+            self._remember_day(moment)
         return self._day
 
-    def common(self, begin: float, end: float) -> str:
+    def common_day(self, begin: float, end: float) -> str:
         """Return the day that contains a whole interval; empty if there is none."""
-        day = self.of(begin)
+        day = self.day(begin)
         return day if day and end <= self._stop else ""
 
     def divide(self, begin: float, end: float) -> Iterator[tuple[str, float, float]]:
-        """Yield the parts of an interval, one for each day."""
-        day = self.of(begin)
-        while day and begin < self._stop < end and end - begin <= _MAX_DAYS * 86_400:
-            stop = self._stop
-            yield day, begin, stop
-            begin, day = stop, self.of(stop)
+        """Yield the parts of an interval, one for each day: the day, and the begin and the end of the part."""
+        day = self.day(begin)
+        while day and begin < self._stop < end and end - begin <= _MAX_WORK_DAYS * _DAY_SECONDS:
+            next_day_begin = self._stop
+            yield day, begin, next_day_begin
+            begin = next_day_begin
+            day = self.day(begin)
         yield day, begin, end
 
-    def _turn_to(self, moment: float) -> None:
+    def _remember_day(self, moment: float) -> None:
         """Remember the day of a moment with its begin and end, since the next moment is mostly on the same day."""
         try:
             day = datetime.fromtimestamp(moment, self._zone).date()

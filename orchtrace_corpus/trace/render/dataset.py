@@ -6,7 +6,7 @@ from typing import Any
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.base.text.layout import display_width, first_and_more
 from orchtrace_corpus.base.text.table import Cell, Table, arranged, cell_text
-from orchtrace_corpus.trace.dataset.build import Outcome
+from orchtrace_corpus.trace.dataset.build import BuildResult
 from orchtrace_corpus.trace.dataset.statistics import FENCE, MIN_VALUES, QUANTILES, Statistics
 from orchtrace_corpus.trace.measures.ledger import KINDS
 from orchtrace_corpus.trace.render.measures import at_least, round_figure
@@ -28,7 +28,7 @@ _DISPENSABLE = (
 """The columns that a narrow terminal leaves out, in this order."""
 
 
-def outcome_lines(result: Outcome) -> list[str]:
+def outcome_lines(result: BuildResult) -> list[str]:
     """Return the lines that describe the result of a build."""
     plan = result.plan
     parts = [f"{format_count(len(plan.sources), 'source')} read", f"{plan.unchanged:,} as they were"]
