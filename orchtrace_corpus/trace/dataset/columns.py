@@ -1,9 +1,10 @@
-"""The columns of the five tables that traces are written as: traces, events, edges, agents, ledger.
+"""The columns and the rows of the five tables into which traces are written: traces, events, edges, agents, ledger.
 
-`columns.toml` declares them; docs/dataset.md is made from `TABLES`. Unknown is null, never 0 and never an empty text.
+`columns.toml` declares the columns; docs/dataset.md is made from `TABLES`. An unknown value is null, never 0 and never
+an empty text.
 
-A trace is turned into rows in one pass over its items, and many rows are turned into columns at once. Calling a
-function for each cell would take longer than everything else together.
+A trace is turned into rows in one pass over its items, and many rows are turned into columns at once. A function call
+for each cell would take longer than everything else together.
 """
 
 import tomllib
@@ -25,24 +26,27 @@ from orchtrace_corpus.trace.rewards.specs import FUNCTIONS
 from orchtrace_corpus.trace.rewards.terms import Function, Team
 from orchtrace_corpus.trace.view import TraceView
 
+# The types of columns.
 TEXT, WHOLE, NUMBER, FLAG = "text", "whole number", "number", "yes or no"
 TEXTS, WORDS, FIGURES = "list of texts", "map of text to text", "map of text to number"
-_UNITS = {"1": "pure number", "s": "seconds", "token": "tokens", "usd": "US dollars"}
+
+_UNIT_NAMES = {"1": "pure number", "s": "seconds", "token": "tokens", "usd": "US dollars"}
 _MAX_WHOLE = 2**63 - 1
 
-_IN_TABLES = (
+_TABLE_REWARDS = (
     "outcome", "agent_outcomes", "step_outcomes", "tool_success", "team_speed_up", "parallel_share", "returned", "used",
     "disjoint", "merge_gain", "regret",
 )  # fmt: skip
-"""The reward functions that no measure covers, and that need no options."""
+"""The reward functions with a column in `traces`: those that need no options, and that no measure covers."""
 
 
 def _as_measure(function: Function) -> Definition:
-    """Return a reward function as a measure. Reasons for missing values are left out: the tables have many runs."""
+    """Return a reward function as a measure, without the reasons why values are unknown."""
 
     def compute(run: Run) -> Measure:
         team = run if isinstance(run, Team) else Team(run.view)
-        return Measure(function.compute(team, function.options).value)
+        score = function.compute(team, function.options)
+        return Measure(score.value)
 
     unit = "1" if function.unit == "reward" else function.unit
     return Definition(f"reward_{function.name}", unit, function.formula, function.source, compute)
@@ -50,16 +54,16 @@ def _as_measure(function: Function) -> Definition:
 
 COMPUTED: dict[str, Definition] = {
     **DEFINITIONS,
-    **{f"reward_{name}": _as_measure(FUNCTIONS[name]) for name in _IN_TABLES},
+    **{f"reward_{name}": _as_measure(FUNCTIONS[name]) for name in _TABLE_REWARDS},
 }
-"""The measures, and reward functions as measures: each is a column of `traces`."""
+"""The measures, and reward functions as measures, by name: each is a column of `traces`."""
 
 Row = tuple[Any, ...]
-"""The values of an event, an edge or another item of a trace, in the order of the columns."""
+"""The values of one row of a table, in the order of its columns, before they are converted."""
 
 
 class RowContext(Team):
-    """A trace without errors, from which rows are made; values that several columns need are computed once.
+    """A trace without errors, from which rows are made. Values that several columns need are computed once.
 
     Attributes:
         key: The name of the trace in the tables.
@@ -73,12 +77,12 @@ class RowContext(Team):
 
     @cached_property
     def labels(self) -> list[Label]:
-        """Return the labels of the events: which sub-decision each takes, and by which rule."""
+        """The labels of the events: the sub-decisions that they take, and by which rules."""
         return labels(self.view, self.steps)
 
     @cached_property
-    def labels_by_event(self) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-        """Return the sub-decisions of each event, and the rules behind them."""
+    def decisions_and_rules(self) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+        """For each event, the sub-decisions that it takes; and for each event, the rules of these labels."""
         decisions: list[tuple[str, ...]] = [()] * len(self.trace.events)
         rules = decisions.copy()
         for label in self.labels:
@@ -88,7 +92,13 @@ class RowContext(Team):
 
 
 class Column(NamedTuple):
-    """A column of a table: its name, one of the types above, and its meaning with its unit."""
+    """A column of a table.
+
+    Attributes:
+        name: The name.
+        type: One of the types of columns, such as `TEXT`.
+        meaning: The meaning and the unit.
+    """
 
     name: str
     type: str
@@ -96,12 +106,14 @@ class Column(NamedTuple):
 
 
 def column_values(table: str, rows: Sequence[Row]) -> list[list[Any]]:
-    """Return the values of each column of a table for some rows; None for an unknown value."""
-    columns = zip(TABLES[table], zip(*rows, strict=True), strict=True)
+    """Return the converted values of each column of a table for some rows; None for an unknown value."""
+    values_by_column = zip(*rows, strict=True)
+    columns = zip(TABLES[table], values_by_column, strict=True)
     return [_CONVERSIONS[column.type](values) for column, values in columns]
 
 
 def _trace_rows(context: RowContext) -> Iterator[Row]:
+    """Yield the one row of a trace in `traces`."""
     trace = context.trace
     measures = {name: context.measure(definition.compute) for name, definition in COMPUTED.items()}
     decisions = [label.decision for label in context.labels]
@@ -115,71 +127,72 @@ def _trace_rows(context: RowContext) -> Iterator[Row]:
         *[measure.value for measure in measures.values()],
         {name: measure.reason for name, measure in measures.items() if measure.reason},
         *[measures[name].at_least for name in BOUNDED],
-        context.warnings, *[_count(trace.import_report.get(name)) for name in _REPORTED],
+        context.warnings, *[_count(trace.import_report.get(name)) for name in _REPORT_COLUMNS],
     )  # fmt: skip
 
 
-def _events_rows(context: RowContext) -> Iterator[Row]:
+def _event_rows(context: RowContext) -> Iterator[Row]:
     key, scale, unknown = context.key, SECONDS[context.trace.clock.unit], TokenBasis.UNKNOWN
-    decisions, rules = context.labels_by_event
-    return (
-        (
+    decisions, rules = context.decisions_and_rules
+    for index, event in enumerate(context.trace.events):
+        tokens = event.tokens or _NO_TOKENS
+        source = event.source or _NO_SOURCE
+        basis = event.token_basis or unknown
+        yield (
             key, index, event.id, event.seq, event.t * scale, None if event.t_end is None else event.t_end * scale,
             event.type, event.agent, event.role or None, event.sender or None, event.target or None,
             event.parent_agent or None, event.tool or None, event.call_id or None, event.content_ref or None,
             event.model or None, tokens.input, tokens.output, tokens.cache_read, tokens.cache_write, tokens.reasoning,
-            basis if (basis := event.token_basis or unknown) is not unknown or event.tokens else None,
+            basis if basis is not unknown or event.tokens else None,
             event.cost_usd, event.status, event.error_type or None,
             None if event.trusted is UNSET else event.trusted, event.copied_context, event.inferred,
             decisions[index], rules[index], source.file or None, source.line,
-        )
-        for index, event in enumerate(context.trace.events)
-        for tokens, source in ((event.tokens or _NO_TOKENS, event.source or _NO_SOURCE),)
-    )  # fmt: skip
+        )  # fmt: skip
 
 
-def _edges_rows(context: RowContext) -> Iterator[Row]:
+def _edge_rows(context: RowContext) -> Iterator[Row]:
     key = context.key
     return ((key, edge.src, edge.dst, edge.type) for edge in context.trace.edges)
 
 
-def _agents_rows(context: RowContext) -> Iterator[Row]:
-    key, parents, spent = context.key, context.view.lifecycle.parents, spent_by_agent(context.trace)
+def _agent_rows(context: RowContext) -> Iterator[Row]:
+    parents, spent = context.view.lifecycle.parents, spent_by_agent(context.trace)
     unknown: list[float | None] = [None] * (len(KINDS) + 1)
     kinds = {agent.id: agent.kind for agent in context.trace.agents if agent.kind is not AgentKind.UNKNOWN}
-    return (
-        (
-            key, agent.agent, agent.role or None, agent.model or None, kinds.get(agent.agent),
+    for agent in context.view.agents:
+        *tokens, cost = spent.get(agent.agent, unknown)
+        yield (
+            context.key, agent.agent, agent.role or None, agent.model or None, kinds.get(agent.agent),
             parents.get(agent.agent), agent.depth, agent.begin, agent.end, len(agent.events), *tokens, agent.tokens,
             cost,
-        )
-        for agent in context.view.agents
-        for *tokens, cost in (spent.get(agent.agent, unknown),)
-    )  # fmt: skip
+        )  # fmt: skip
 
 
 def _ledger_rows(context: RowContext) -> Iterator[Row]:
-    for line, content in _members(context.trace.import_report.get("token_ledger")).items():
-        entry = _members(content)
-        yield context.key, line, entry.get("records"), *map(_members(entry.get("tokens")).get, (*KINDS, "total"))
+    """Yield the rows of the token ledger of the import report."""
+    for line, content in _object(context.trace.import_report.get("token_ledger")).items():
+        entry = _object(content)
+        tokens = _object(entry.get("tokens"))
+        yield context.key, line, entry.get("records"), *[tokens.get(kind) for kind in (*KINDS, "total")]
 
 
-DECISIONS: dict[Decision, str] = {decision: f"o{n}_{decision}" for n, decision in enumerate(Decision, 1)}
+DECISIONS: dict[Decision, str] = {decision: f"o{number}_{decision}" for number, decision in enumerate(Decision, 1)}
 """The column of `traces` that counts each sub-decision."""
 
 _NO_TOKENS, _NO_SOURCE = Tokens(), Source()
-_REPORTED = ("records_read", "dropped", "repaired", "out_of_order", "unknown_kinds", "problems")
+_REPORT_COLUMNS = ("records_read", "dropped", "repaired", "out_of_order", "unknown_kinds", "problems")
 ROWS: dict[str, Callable[[RowContext], Iterator[Row]]] = {
-    "traces": _trace_rows, "events": _events_rows, "edges": _edges_rows, "agents": _agents_rows, "ledger": _ledger_rows
+    "traces": _trace_rows, "events": _event_rows, "edges": _edge_rows, "agents": _agent_rows, "ledger": _ledger_rows
 }  # fmt: skip
-"""The functions that yield the rows of a trace for each table; the ledger is the token ledger of its import report."""
+"""For each table, the function that yields the rows of a trace."""
 
 
 def _integer(value: Any) -> int | None:
+    """Return a number as an integer; None if it is no number, or does not fit into 64 bits."""
     return int(value) if isinstance(value, (int, float)) and abs(value) <= _MAX_WHOLE else None
 
 
-def _members(value: Any) -> dict[str, Any]:
+def _object(value: Any) -> dict[str, Any]:
     """Return an object of an import report, which no schema checks; empty if the value is not an object."""
     return value if isinstance(value, dict) else {}
 
@@ -192,7 +205,7 @@ def _count(value: Any) -> int | None:
     return sum(_integer(count) or 0 for count in counts)
 
 
-def _wholes(values: Sequence[Any]) -> list[Any]:
+def _as_wholes(values: Sequence[Any]) -> list[Any]:
     if {int, type(None)}.issuperset(map(type, values)):  # the usual case, in which no value needs conversion
         known = [value for value in values if value is not None]
         if not known or (max(known) <= _MAX_WHOLE and min(known) >= -_MAX_WHOLE):
@@ -200,24 +213,26 @@ def _wholes(values: Sequence[Any]) -> list[Any]:
     return list(map(_integer, values))
 
 
-def _pairs(values: Sequence[Any]) -> list[Any]:
+def _as_pairs(values: Sequence[Any]) -> list[Any]:
     return [list(value.items()) for value in values]
 
 
 _CONVERSIONS: dict[str, Callable[[Sequence[Any]], list[Any]]] = {
-    TEXT: list, WHOLE: _wholes, NUMBER: list, FLAG: list, TEXTS: list, WORDS: _pairs, FIGURES: _pairs
+    TEXT: list, WHOLE: _as_wholes, NUMBER: list, FLAG: list, TEXTS: list, WORDS: _as_pairs, FIGURES: _as_pairs
 }  # fmt: skip
+"""For each type of column, the function that converts its values."""
 
 
 def _columns(table: str, declared: dict[str, list[str]]) -> Iterator[Column]:
+    """Yield the columns of a table: `trace`, then those declared; sub-decisions and measures come before `refused`."""
     yield Column("trace", TEXT, "The trace: a name that no other has in the dataset")
     for name, (kind, meaning) in declared.items():
-        if (table, name) == ("traces", "refused"):
+        if table == "traces" and name == "refused":
             for decision, column in DECISIONS.items():
                 text = f"Events that take sub-decision {column[:2].upper()}, {decision}"
                 yield Column(column, WHOLE, text)
             for measure, definition in COMPUTED.items():
-                text = f"Measure, {_UNITS.get(definition.unit, definition.unit)}: {definition.formula}"
+                text = f"Measure, {_UNIT_NAMES.get(definition.unit, definition.unit)}: {definition.formula}"
                 yield Column(measure, NUMBER, text)
         yield Column(name, kind, meaning)
 

@@ -1,8 +1,9 @@
 """Spark as an engine: its executors stage units, and its SQL computes statistics.
 
-The driver and the executors share the folder of the dataset and the logs. An order to build a unit is a file in that
-folder; Spark transfers only its number. An executor compares its versions of Python and of this package, and the size
-and the modification time of each file, with those on the driver. If they differ, it builds nothing and reports it.
+The driver, which runs the build, and the executors share the folder of the dataset and the logs. An order to build a
+unit is a file in that folder, so that Spark transfers only the number of the order. Before an executor builds a unit,
+it checks that it has the same version of this package as the driver, and sees the same size and modification time of
+each file. Otherwise it builds nothing and replies with the trouble.
 """
 
 import os
@@ -21,14 +22,16 @@ from orchtrace_corpus.base.findings import printable, quote, quote_path
 from orchtrace_corpus.trace.dataset.folder import Folder, is_staged
 from orchtrace_corpus.trace.dataset.plan import Task, state
 from orchtrace_corpus.trace.dataset.staging import Job, Maker
-from orchtrace_corpus.trace.dataset.tables import Answer
+from orchtrace_corpus.trace.dataset.tables import QueryResult
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
-_SETTINGS = {"spark.log.level": "ERROR", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+_QUIET_SETTINGS = {"spark.log.level": "ERROR", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _MAX_ROUNDS = 5
 _POLL_SECONDS = 0.2
+
+# The kinds of trouble: another version of this package, a file in another state, and a unit that could not be built.
 _VERSION, _FILE, _STOPPED = "version", "file", "stopped"
 
 _Order = tuple[Task, Job, dict[str, tuple[int, int]]]
@@ -54,21 +57,21 @@ class Spark:
     @contextmanager
     def _session(self) -> "Iterator[SparkSession]":
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        """Start Spark or connect to it, and stop the session at the end."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
             from pyspark.sql import SparkSession
 
-            is_remote = self._master.startswith("sc://")  # a Connect server has its own settings
             builder = SparkSession.builder.appName("corpus trace dataset")
-            if is_remote:
+            if self._master.startswith("sc://"):  # a Connect server, which has its own settings
                 builder = builder.remote(self._master)
                 settings = dict(self._conf)
             else:
                 builder = builder.master(self._master)
-                settings = {**_SETTINGS, **self._conf}
+                settings = {**_QUIET_SETTINGS, **self._conf}
             for name, value in settings.items():
                 builder = builder.config(name, value)
-            with _errors_of_spark(f"cannot start Spark at {quote(self._master)}"), _stderr_in_a_file():
+            with _spark_errors(f"cannot start Spark at {quote(self._master)}"), _silenced_stderr():
                 session = builder.getOrCreate()
             try:
                 yield session
@@ -78,30 +81,30 @@ class Spark:
                         stop()
 
     def make(self, tasks: Sequence[Task], job: Job) -> Iterator[str]:
-        """Build units; see `Engine.make`. A unit whose files change meanwhile is ordered again."""
+        """Build units; see `Engine.make`. A unit whose files change while it is built is ordered again."""
         if not tasks:
             return
         remaining = {task.name: task for task in tasks}
-        staged = Folder(job.folder).staged
+        staged_folder = Folder(job.folder).staged
         with ThreadPoolExecutor(1) as pool, self._session() as session:
             for _ in range(_MAX_ROUNDS):
                 orders = [(task, job, _file_states(task)) for task in remaining.values()]
-                run = pool.submit(_run, session, orders, os.path.join(staged, "orders"))
+                run = pool.submit(_run_orders, session, orders, os.path.join(staged_folder, "orders"))
                 is_over = False
                 while not is_over:
-                    is_over = bool(wait([run], _POLL_SECONDS).done)
-                    for folder_name in sorted(os.listdir(staged)):
-                        folder = os.path.join(staged, folder_name)
-                        unit_name = folder_name.partition(".")[0]
+                    is_over = bool(wait([run], _POLL_SECONDS).done)  # before the look at the folders, so none is missed
+                    for folder_name in sorted(os.listdir(staged_folder)):
+                        folder = os.path.join(staged_folder, folder_name)
+                        unit_name, _, _ = folder_name.partition(".")
                         if unit_name in remaining and is_staged(folder):
                             del remaining[unit_name]
                             yield folder
-                with _errors_of_spark("Spark has given up"):
+                with _spark_errors("Spark has given up"):
                     replies = run.result()
                 for reply in replies:
-                    task, _, states = orders[reply.number]
+                    task, _, states_of_order = orders[reply.number]
                     if task.name in remaining:
-                        _raise_trouble(reply, is_changed=_file_states(task) != states)
+                        _raise_trouble(reply, is_changed=_file_states(task) != states_of_order)
                 if not remaining:
                     return
         raise DataFileError(f"{quote_path(task.sources[0].files[0].path)} changes all the time")
@@ -114,7 +117,7 @@ class Spark:
             DataFileError: Spark does not start, or the files cannot be read.
         """
         with self._session() as session:
-            with _errors_of_spark("cannot open the tables on Spark"):
+            with _spark_errors("cannot open the tables on Spark"):
                 for table, files in parts.items():
                     session.read.parquet(*map(os.path.abspath, files)).createOrReplaceTempView(table)
             yield SparkTables(session)
@@ -129,43 +132,48 @@ class SparkTables:
         self._session = session
         self.dialect = str(ibis.pyspark.name)  # the attribute access imports the SQL compiler of Ibis for Spark
 
-    def run(self, sql: str) -> Answer:
+    def run(self, sql: str) -> QueryResult:
         """Run a statement.
 
         Raises:
             DataFileError: Spark cannot read the tables, or fails.
         """
-        with _errors_of_spark("Spark cannot compute this"):
+        with _spark_errors("Spark cannot compute this"):
             result = self._session.sql(sql)
-            return Answer(tuple(result.columns), iter([list(map(tuple, result.collect()))]))
+            rows = [tuple(row) for row in result.collect()]
+            return QueryResult(tuple(result.columns), iter([rows]))
 
 
 def _file_states(task: Task) -> dict[str, tuple[int, int]]:
     """Return the size and the modification time of each file of a unit, as seen on this machine."""
-    states = {file.path: state(file) for source in task.sources for file in source.files}
-    return {path: (file_state.size, file_state.mtime_ns) for path, file_state in states.items()}
+    states = {}
+    for source in task.sources:
+        for file in source.files:
+            file_state = state(file)
+            states[file.path] = (file_state.size, file_state.mtime_ns)
+    return states
 
 
-def _run(session: "SparkSession", orders: Sequence[_Order], folder: str) -> "list[Row]":
+def _run_orders(session: "SparkSession", orders: Sequence[_Order], folder: str) -> "list[Row]":
     """Run all orders, each as one Spark task, and return a reply for each.
 
     A reply has the `number` of the order, the `executor` that ran it (machine and working folder), the kind of
-    `trouble`, if any, and its `cause`: a file, a version or an error.
+    `trouble`, and its `cause`: a file, a version or an error. Without trouble, both are empty.
     """
     os.makedirs(folder, exist_ok=True)
     for index, order in enumerate(orders):
         with open(os.path.join(folder, str(index)), "wb") as file:
             pickle.dump(order, file)
-    replies = session.range(0, len(orders), 1, len(orders)).mapInArrow(
-        _on_executor(folder, __version__), "number long, executor string, trouble string, cause string"
-    )
-    return list(replies.collect())
+    numbers = session.range(0, len(orders), step=1, numPartitions=len(orders))
+    columns = "number long, executor string, trouble string, cause string"
+    return list(numbers.mapInArrow(_order_runner(folder, __version__), columns).collect())
 
 
-def _on_executor(folder: str, version: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _order_runner(folder: str, version: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Return a function that runs orders on an executor, and reports if this package is missing or different there."""
 
     def run_orders(batches: Iterator[Any]) -> Iterator[Any]:
+        # Spark sends only this function, and this package may be missing on the executor: so it imports all it needs.
         import os
         import socket
 
@@ -190,11 +198,11 @@ def _on_executor(folder: str, version: str) -> Callable[[Iterator[Any]], Iterato
 
 
 _MAKERS: list[Maker] = []
-"""The process that builds units for this executor, kept from one order to the next; at most one."""
+"""The process that builds units for this executor, kept from one order to the next; the list has at most one item."""
 
 
 def make_unit(order_file: str) -> tuple[str, str]:
-    """Stage a unit on an executor; return the kind of trouble and its cause, both empty if the unit is staged."""
+    """Stage a unit on an executor, and return the kind of trouble and its cause; both are empty if it is staged."""
     try:
         with open(order_file, "rb") as file:
             task, job, driver_states = pickle.load(file)
@@ -209,7 +217,7 @@ def make_unit(order_file: str) -> tuple[str, str]:
         _MAKERS.append(Maker(job))
     try:
         for _ in _MAKERS[0].make(task):
-            pass
+            pass  # until the unit is staged
     except DataFileError as error:
         _MAKERS.pop().end()
         return _STOPPED, str(error)
@@ -217,7 +225,7 @@ def make_unit(order_file: str) -> tuple[str, str]:
 
 
 def _raise_trouble(reply: "Row", *, is_changed: bool) -> None:
-    """Raise the reason why a unit was not built, unless one of its files has changed meanwhile: then it is retried."""
+    """Raise the reason why a unit was not built, unless a file of it has changed meanwhile, so that it is retried."""
     executor = f"the executor {printable(reply.executor)}"
     if reply.trouble == _VERSION:
         version = f"version {quote(reply.cause)}" if reply.cause else "no version"
@@ -231,20 +239,20 @@ def _raise_trouble(reply: "Row", *, is_changed: bool) -> None:
 
 
 @contextmanager
-def _stderr_in_a_file() -> Iterator[None]:
+def _silenced_stderr() -> Iterator[None]:
     """Redirect standard error to a temporary file, so that Java, which starts meanwhile, prints nothing."""
-    before = os.dup(2)
+    stderr_copy = os.dup(2)
     try:
         with TemporaryFile() as file:
             os.dup2(file.fileno(), 2)
             yield
     finally:
-        os.dup2(before, 2)
-        os.close(before)
+        os.dup2(stderr_copy, 2)
+        os.close(stderr_copy)
 
 
 @contextmanager
-def _errors_of_spark(message: str) -> Iterator[None]:
+def _spark_errors(message: str) -> Iterator[None]:
     """Turn errors of Spark into errors with messages for the user."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException

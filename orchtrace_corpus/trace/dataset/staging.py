@@ -1,8 +1,10 @@
-"""Build one unit: read, check and measure its sources, and write their rows to files that wait to be committed.
+"""Builds one unit: reads, checks and measures its sources, and writes their rows to files that wait to be committed.
 
-Each attempt, by any process on any machine, writes to its own folder. The folder becomes a unit only when its manifest
-is written, after all other files. A log may make its reader run out of memory, or crash. Each engine therefore reads
-logs in a `Maker`: a process that reports each source before reading it, so the source that crashed it is known.
+Each attempt, by any process on any machine, writes to a folder of its own. The folder holds a complete unit only when
+its manifest is written, after all other files.
+
+A log may make the process that reads it crash, or run out of memory. Engines therefore read logs in a `Maker`: a
+process that reports each source before it reads it, so that the source that crashed it is known.
 """
 
 import gc
@@ -34,7 +36,12 @@ from orchtrace_corpus.trace.model.store import InvalidTraceError
 from orchtrace_corpus.trace.model.trace import Trace
 
 _COLLECT_BYTES = 8 * 1024 * 1024
+"""The size of logs after which garbage is collected."""
+
 MAX_CRASHES = 20
+"""The number of crashes after which a unit is still tried again."""
+
+_HASH_DIGITS = 24
 
 
 class Job(NamedTuple):
@@ -64,7 +71,8 @@ class Maker(Worker):
     def make(self, task: Task) -> Iterator[str]:
         """Build a unit: yield empty texts while the process works, and finally the folder where the unit is staged.
 
-        Each step of the iterator but the first waits for a message of the process.
+        The first step of the iterator sends the unit to the process; each further step waits for a message of the
+        process.
 
         Raises:
             DataFileError: Units cannot be written, or one process after another crashes.
@@ -72,22 +80,23 @@ class Maker(Worker):
         left_out: LeftOut = ()
         for _ in range(MAX_CRASHES + 1):
             folder = os.path.join(Folder(self.job.folder).staged, f"{task.name}.{os.urandom(4).hex()}")
-            reply: Any = -1
+            reply: Any = -1  # the index of the source that is being read; -1 before the first
             try:
                 with suppress(WorkerError):  # `receive` raises it again
                     self.send((task, folder, left_out))
                 while isinstance(reply, int):
-                    index = reply
+                    source_index = reply
                     yield ""
                     reply = self.receive()
             except WorkerError:
                 self.end()
-                cause = self._cause
-                if 0 <= index < len(task.sources):  # otherwise it crashed before the first source, or after the last
-                    fatal = task.sources[index]
+                cause = self._exit_cause
+                # Otherwise the process crashed before the first source, or after the last.
+                if 0 <= source_index < len(task.sources):
+                    fatal = task.sources[source_index]
                     left_out += ((fatal.name, f"the process that read it died: {cause}"),)
                     task = task._replace(sources=tuple(source for source in task.sources if source is not fatal))
-                super().__init__(serve, self.job, self._log_file)
+                super().__init__(serve, self.job, self._log_file)  # starts a new process
                 continue
             if isinstance(reply, DataFileError):
                 raise reply
@@ -103,23 +112,23 @@ class Maker(Worker):
                 os.unlink(self._log_file)
 
     @property
-    def _cause(self) -> str:
-        """Return the reason why the process ended."""
+    def _exit_cause(self) -> str:
+        """The reason why the process ended."""
         code = self.exit_code or 0
         if code >= 0:
             log = quote_path(self._log_file) if self._log_file else "the log of the executor"
             return f"exit code {code}; see {log}"
-        name = signal.Signals(-code).name
-        return f"{name}, perhaps for want of memory" if name == "SIGKILL" else name
+        signal_name = signal.Signals(-code).name  # a negative code is the number of a signal
+        return f"{signal_name}, perhaps for want of memory" if signal_name == "SIGKILL" else signal_name
 
 
 def serve(connection: Connection, job: Job, log_file: str) -> None:
     """Build units until the connection ends: the main function of the process of a `Maker`.
 
-    Standard error goes to the log file, if there is one. Each message received has a unit, the folder to stage it in,
-    which does not exist yet, and the sources that were left out of the unit. The function sends the index of each
-    source before reading it, then the number of sources, and finally the folder where the unit is staged. If the files
-    of the dataset cannot be written, it sends the error instead.
+    The process receives messages of three items: a unit, the folder to stage it in, which does not exist yet, and the
+    sources that were left out of the unit. For each message, it sends the index of each source before it reads the
+    source, then the number of sources, and finally the folder where the unit is staged. If the files of the dataset
+    cannot be written, it sends the error instead. Standard error goes to the log file, if there is one.
     """
     if log_file:
         with open(log_file, "ab") as log:
@@ -143,8 +152,8 @@ def serve(connection: Connection, job: Job, log_file: str) -> None:
 def _write(task: Task, folder: str, left_out: LeftOut, job: Job, report: Callable[[int], None]) -> None:
     """Write and stage a unit; `report` is called with the index of each source, and finally with their number."""
     records: list[SourceRecord] = []
-    answers: list[tuple[str, int, str]] = []
-    read_bytes = 0
+    answers: list[tuple[str, int, str]] = []  # rows of `answers`: trace, index of the event, hash of the answer's id
+    read_bytes = 0  # since garbage was collected
     os.mkdir(folder)
     with Writer(folder) as writer:
         for index, source in enumerate(task.sources):
@@ -169,61 +178,77 @@ def _write(task: Task, folder: str, left_out: LeftOut, job: Job, report: Callabl
 
 def _read(source: Source, job: Job, writer: Writer, answers: list[tuple[str, int, str]]) -> SourceRecord:
     """Add the valid traces of a source to the tables, and their answers with ids to `answers`."""
-    states = [state(file) for file in source.files]
+    states = [state(file) for file in source.files]  # before reading, so that a later change is seen by the next build
     source_key = source.key(job.salt)
-    traces = 0
+    trace_count = 0
     errors = []
-    ids = AnswerIds()
+    answer_ids = AnswerIds()
     try:
-        for trace, problem in _traces(source, job, ids):
+        for read_trace in _traces(source, job, answer_ids):
+            if read_trace.trace is None:
+                errors.append(read_trace.error)
+                continue
+            key = f"{source_key}-{trace_count}"
             try:
-                if trace is None:
-                    errors.append(problem)
-                else:
-                    key = f"{source_key}-{traces}"
-                    writer.add(trace, key)
-                    for index, answer_id in ids.take(trace).items():
-                        digest_of_id = hmac.digest(job.salt, answer_id.encode("utf-8", "replace"), "sha256").hex()[:24]
-                        answers.append((key, index, digest_of_id))
-                    traces += 1
+                writer.add(read_trace.trace, key)
             except InvalidTraceError as error:
-                errors.append(f"{problem}: {error}" if problem else str(error))
+                errors.append(f"{read_trace.place}: {error}" if read_trace.place else str(error))
+                continue
+            for index, answer_id in answer_ids.take(read_trace.trace).items():
+                id_hash = hmac.digest(job.salt, answer_id.encode("utf-8", "replace"), "sha256").hex()[:_HASH_DIGITS]
+                answers.append((key, index, id_hash))
+            trace_count += 1
     except EmptyLogError:
         pass  # a log in which nothing ran is not an error
     except DataFileError as error:
         errors.append(str(error))
     for file_state, file in zip(states, source.files, strict=True):
         file_state.digest = digest(file.path, source.begin, source.end)
-    listed = tuple(first_and_more(errors, 5, "and {} more"))
-    return SourceRecord(source.form, tuple(states), source_key, source.begin, source.end, traces, listed)
+    first_errors = tuple(first_and_more(errors, 5, "and {} more"))
+    return SourceRecord(source.form, tuple(states), source_key, source.begin, source.end, trace_count, first_errors)
 
 
-def _traces(source: Source, job: Job, answers: AnswerIds) -> Iterator[tuple[Trace | None, str]]:
-    """Yield the traces of a source, each with its position if it is a finished trace.
+class _ReadTrace(NamedTuple):
+    """A trace of a source, or the error that it cannot be decoded.
 
-    The contents of finished traces are replaced by hashes. For a trace that cannot be decoded, None and the error are
-    yielded.
+    Attributes:
+        trace: The trace; None if it cannot be decoded.
+        place: The place of a finished trace in its file; empty for the trace of a log.
+        error: The error; empty if there is a trace.
     """
+
+    trace: Trace | None
+    place: str = ""
+    error: str = ""
+
+
+def _traces(source: Source, job: Job, answer_ids: AnswerIds) -> Iterator[_ReadTrace]:
+    """Yield the traces of a source; the ids of answers are collected, and contents are replaced by hashes."""
     privacy = Privacy(job.salt)
     if source.form != TRACE:
-        for trace in importers.read(importers.Session(source.form, source.files), privacy, answers):
+        for trace in importers.read(importers.Session(source.form, source.files), privacy, answer_ids):
             if job.prices is not None:
                 prices.apply(job.prices, trace)
-            yield trace, ""
+            yield _ReadTrace(trace)
         return
-    path, name = source.files[0]
-    texts: Iterator[Document]
-    if source.end < 0:
-        texts = (document._replace(path=name) for document in documents(path))
-    else:
-        texts = (Document(line, f"{name}, byte {byte}") for byte, line in lines(path, source.begin, source.end))
-    for document in texts:
-        where = f"{document.path}:{document.line}" if source.end < 0 else document.path
+    for document, place in _trace_documents(source):
         decoded = decode(document)
         if decoded.trace is None:
-            yield None, str(decoded.findings[0])
+            yield _ReadTrace(None, error=str(decoded.findings[0]))
             continue
         for event in decoded.trace.events:
             if event.content_ref and not event.content_ref.startswith("sha256:"):
                 event.content_ref = privacy.reference(event.content_ref)
-        yield decoded.trace, where
+        yield _ReadTrace(decoded.trace, place)
+
+
+def _trace_documents(source: Source) -> Iterator[tuple[Document, str]]:
+    """Yield the documents of a source of finished traces, each with its place for messages."""
+    path, name = source.files[0]
+    if source.end < 0:
+        for document in documents(path):
+            yield document._replace(path=name), f"{name}:{document.line}"
+    else:
+        for position, line in lines(path, source.begin, source.end):
+            place = f"{name}, byte {position}"
+            yield Document(line, place), place

@@ -1,12 +1,12 @@
-"""Write traces as five Parquet tables with the columns of `columns`, and open the tables for queries.
+"""Writes traces as five Parquet tables with the columns of `columns`, and opens the tables for queries.
 
 Writing needs pyarrow and queries need DuckDB; both are optional. Queries are not trusted: they can read only the
 tables, write nothing, and load no extension.
 
-A forked or resumed session has the same answers as the session it comes from. Each unit has a file of its `answers`,
-each with a keyed hash of its ids. When all units are written, `copies` lists the events whose answers are counted in
-another trace: of several copies, the one with the most tokens counts, as in `trace.measures.shared_answers`. The result
-does not depend on the order in which sessions were read, or on the salt.
+A forked or resumed session has some of the same answers as the session that it continues. Each unit has a file
+`answers`, with the keyed hash of the id of each answer. When all units are written, `copies` lists the events whose
+answers are counted in another trace: of several copies, the one with the most tokens counts, as in
+`trace.measures.shared_answers`. The result does not depend on the order in which sessions were read, or on the salt.
 """
 
 import os
@@ -47,22 +47,23 @@ if TYPE_CHECKING:
 MAX_ROWS = 20_000
 """The number of rows of a table that are kept in memory before they are written as one row group."""
 
-_KINDS = [f"{kind}_tokens" for kind in KINDS]
-_COUNTED_ELSEWHERE = f"""
+_TOKEN_COLUMNS = [f"{kind}_tokens" for kind in KINDS]
+_ORDER_BY_TOTAL = " + ".join(f"coalesce({kind}_tokens, 0)::HUGEINT" for kind in COUNTED_KINDS)
+_ORDER_BY_COLUMNS = ", ".join(f"{column} DESC NULLS LAST" for column in (*_TOKEN_COLUMNS, "cost_usd", "events.model"))
+_COPIES_QUERY = f"""
 SELECT trace, number FROM {ANSWERS}
 JOIN (SELECT answer FROM {ANSWERS} GROUP BY answer HAVING count(*) > 1) USING (answer)
 JOIN events USING (trace, number) JOIN traces USING (trace)
 WHERE NOT copied_context
 QUALIFY row_number() OVER (
     PARTITION BY answer
-    ORDER BY {" + ".join(f"coalesce({kind}, 0)::HUGEINT" for kind in _KINDS[: len(COUNTED_KINDS)])} DESC,
-        {", ".join(f"{column} DESC NULLS LAST" for column in (*_KINDS, "cost_usd", "events.model"))},
-        trace_id, event, trace, number
+    ORDER BY {_ORDER_BY_TOTAL} DESC, {_ORDER_BY_COLUMNS}, trace_id, event, trace, number
 ) > 1
 ORDER BY trace, number
 """
+"""All copies of an answer but the first, which is the one that counts."""
 
-_DAMAGED = "If a build is at work on them, try again; else build the dataset anew, in another folder."
+_DAMAGED_HINT = "If a build is at work on them, try again; else build the dataset anew, in another folder."
 
 
 class Writer:
@@ -80,7 +81,7 @@ class Writer:
 
         self._rows: dict[str, list[Row]] = {name: [] for name in TABLES}
         self._schemas = {name: schema(name) for name in TABLES}
-        self._uses: dict[str, int] = {}  # by trace id
+        self._trace_counts: dict[str, int] = {}  # the number of traces so far, by trace id
         self._files = {
             name: parquet.ParquetWriter(os.path.join(folder, f"{name}.parquet"), fields, compression="zstd")
             for name, fields in self._schemas.items()
@@ -98,7 +99,8 @@ class Writer:
 
         Args:
             trace: The trace.
-            key: Its name in the tables; empty for its `trace_id`, numbered if several traces have the same one.
+            key: The name of the trace in the tables. If it is empty, the name is the `trace_id`, with a number if an
+                earlier trace has the same id.
 
         Raises:
             InvalidTraceError: The trace has errors; nothing is added.
@@ -111,32 +113,32 @@ class Writer:
             more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
             raise InvalidTraceError(f"{code} {json_path(path)}: {message}{more}")
         if not key:
-            uses = self._uses.get(trace.trace_id, 0) + 1
-            self._uses[trace.trace_id] = uses
-            key = trace.trace_id if uses == 1 else f"{trace.trace_id}#{uses}"
+            count = self._trace_counts.get(trace.trace_id, 0) + 1
+            self._trace_counts[trace.trace_id] = count
+            key = trace.trace_id if count == 1 else f"{trace.trace_id}#{count}"
         context = RowContext(view, key, len(problems))
-        for name, rows in self._rows.items():
-            new_rows = ROWS[name](context)
+        for table, rows in self._rows.items():
+            new_rows = ROWS[table](context)
             while batch := list(islice(new_rows, MAX_ROWS - len(rows))):
                 rows += batch
                 if len(rows) == MAX_ROWS:
-                    self.finish()
+                    self.finish()  # empties `rows`
 
     def finish(self) -> None:
         """Write the rows that are still in memory."""
         import pyarrow
 
-        for name, rows in self._rows.items():
+        for table, rows in self._rows.items():
             if rows:
-                fields = self._schemas[name]
-                columns = zip(column_values(name, rows), fields, strict=True)
+                fields = self._schemas[table]
+                columns = zip(column_values(table, rows), fields, strict=True)
                 arrays = [_array(values, field.type) for values, field in columns]
-                self._files[name].write_table(pyarrow.Table.from_arrays(arrays, schema=fields))
+                self._files[table].write_table(pyarrow.Table.from_arrays(arrays, schema=fields))
                 rows.clear()
 
 
 def _array(values: list[Any], kind: "pyarrow.DataType") -> "pyarrow.Array":
-    """Return the values of a column; characters that are not valid Unicode, as in some file names, are escaped."""
+    """Return the values of a column as an array; characters that are not valid Unicode are escaped."""
     import pyarrow
 
     try:
@@ -215,15 +217,18 @@ def write_rows(table: str, batches: Iterable[Iterable[Sequence[object]]], path: 
     fields = schema(table)
     with parquet.ParquetWriter(path, fields, compression="zstd") as file:
         for batch in batches:
-            if columns := list(zip(*batch, strict=True)):
+            columns = list(zip(*batch, strict=True))
+            if columns:  # an empty batch has none
                 arrays = [pyarrow.array(column, field.type) for column, field in zip(columns, fields, strict=True)]
                 file.write_table(pyarrow.Table.from_arrays(arrays, schema=fields))
 
 
 def write_copies(parts: Mapping[str, Sequence[str]], path: str) -> None:
-    """Find the events whose answers are counted in another trace, and write them to the `copies` file at `path`.
+    """Find the events whose answers are counted in another trace, and write them to a file of `copies`.
 
-    `parts` has the files of answers, events and traces; empty if no answer has ids.
+    Args:
+        parts: The files of the tables `answers`, `events` and `traces`; without files, no event is found.
+        path: The path of the file to write.
 
     Raises:
         MissingLibraryError: DuckDB is not installed.
@@ -232,13 +237,13 @@ def write_copies(parts: Mapping[str, Sequence[str]], path: str) -> None:
     temporary = f"{path}.new"
     if any(parts.values()):
         with open_tables(parts) as tables:
-            write_rows(COPIES, tables.run(_COUNTED_ELSEWHERE).batches, temporary)
+            write_rows(COPIES, tables.run(_COPIES_QUERY).batches, temporary)
     else:
         write_rows(COPIES, (), temporary)
     os.replace(temporary, path)
 
 
-class Answer(NamedTuple):
+class QueryResult(NamedTuple):
     """The result of a query: the names of its columns, and its rows in batches."""
 
     columns: tuple[str, ...]
@@ -253,14 +258,14 @@ class Tables:
     def __init__(self, connection: "duckdb.DuckDBPyConnection") -> None:
         self._connection = connection
 
-    def query(self, sql: str) -> Answer:
+    def query(self, sql: str) -> QueryResult:
         """Run a query of the user, which must be a single SELECT statement.
 
         Raises:
             CommandUseError: The query is not a SELECT, has several statements, or is wrong; the message says where.
             DataFileError: The query needs more memory than there is, or the files cannot be read.
         """
-        with _errors_of_duckdb():
+        with _duckdb_errors():
             statements = self._connection.extract_statements(sql)
         if len(statements) != 1:
             raise CommandUseError(f"one statement is wanted, and there are {len(statements)}")
@@ -270,14 +275,16 @@ class Tables:
             raise CommandUseError(f"{kind} is not allowed: the tables are only read", hint)
         return self.run(sql)
 
-    def run(self, sql: str) -> Answer:
+    def run(self, sql: str) -> QueryResult:
         """Run a statement; raises the same errors as `query`."""
-        with _errors_of_duckdb():
+        with _duckdb_errors():
             result = self._connection.execute(sql)
-        return Answer(tuple(str(column[0]) for column in result.description or ()), self._batches())
+        column_names = tuple(str(column[0]) for column in result.description or ())
+        return QueryResult(column_names, self._batches())
 
     def _batches(self) -> Iterator[list[tuple[Any, ...]]]:
-        with _errors_of_duckdb():
+        """Yield the rows of the last statement."""
+        with _duckdb_errors():
             while rows := self._connection.fetchmany(10_000):
                 yield rows
 
@@ -305,32 +312,33 @@ def open_tables(parts: Mapping[str, Sequence[str]]) -> Iterator[Tables]:
         }
         with duckdb.connect(":memory:", config=settings) as connection:
             try:
+                allowed_paths: list[str] = []  # each as a path and as a pattern, since DuckDB compares both
                 for table, files in parts.items():
-                    listed = ", ".join(map(_literal, map(_pattern, files)))
-                    source = f"read_parquet([{listed}], union_by_name = true)"
+                    patterns = [_glob_pattern(file) for file in files]
+                    source = f"read_parquet({_sql_list(patterns)}, union_by_name = true)"
                     connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {source}")
-                paths = [file for files in parts.values() for file in files]
-                paths += [_pattern(path) for path in paths]
-                allowed = ", ".join(map(_literal, dict.fromkeys(paths)))
-                connection.execute(f"SET allowed_paths = [{allowed}]")
+                    allowed_paths += [*files, *patterns]
+                connection.execute(f"SET allowed_paths = {_sql_list(list(dict.fromkeys(allowed_paths)))}")
                 connection.execute("SET enable_external_access = false")
                 connection.execute("SET lock_configuration = true")
             except duckdb.Error as error:
-                raise DataFileError(f"cannot open the tables: {_lines(error)}", _DAMAGED) from error
+                raise DataFileError(f"cannot open the tables: {_lines(error)}", _DAMAGED_HINT) from error
             yield Tables(connection)
 
 
-def _pattern(path: str) -> str:
+def _glob_pattern(path: str) -> str:
     """Return a glob pattern that matches only this path, because DuckDB reads each path as a pattern."""
     return "".join(f"[{character}]" if character in "*?[" else character for character in path)
 
 
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def _sql_list(texts: Sequence[str]) -> str:
+    """Return a list of texts as SQL."""
+    literals = ["'" + text.replace("'", "''") + "'" for text in texts]
+    return f"[{', '.join(literals)}]"
 
 
 @contextmanager
-def _errors_of_duckdb() -> Iterator[None]:
+def _duckdb_errors() -> Iterator[None]:
     """Turn errors of DuckDB into errors with messages for the user."""
     import duckdb
 
@@ -342,7 +350,7 @@ def _errors_of_duckdb() -> Iterator[None]:
         hint = "Ask for fewer columns, or for parts."
         raise DataFileError("the query needs more memory than there is", hint) from error
     except duckdb.IOException as error:
-        raise DataFileError(f"cannot read the tables: {_lines(error)}", _DAMAGED) from error
+        raise DataFileError(f"cannot read the tables: {_lines(error)}", _DAMAGED_HINT) from error
     except duckdb.CatalogException as error:
         hint = f"The tables are {', '.join(TABLES)}, copies; DESCRIBE shows the columns of one."
         raise CommandUseError(_lines(error), hint) from error
@@ -353,5 +361,5 @@ def _errors_of_duckdb() -> Iterator[None]:
 
 
 def _lines(error: Exception) -> str:
-    """Return the message of a DuckDB error, which may quote several lines of the query, without control characters."""
+    """Return the message of a DuckDB error without control characters; it may quote several lines of the query."""
     return "\n".join(printable(line, limit=300) for line in str(error).splitlines() if line.strip())

@@ -116,9 +116,9 @@ def _coverage(statistics: Statistics, exact: bool) -> Table:
             coverage.group,
             CODES[coverage.decision],
             str(coverage.decision),
-            coverage.having,
+            coverage.traces_with,
             coverage.traces,
-            coverage.having / coverage.traces,
+            coverage.traces_with / coverage.traces,
             coverage.events,
         )
         for coverage in statistics.coverage
@@ -166,8 +166,8 @@ def _outliers(statistics: Statistics, exact: bool) -> Table:
     ]
     columns = (*statistics.by, "measure", "value", "unit", "ranges", "trace_id", "trace")
     note = f"More than {FENCE:g} interquartile ranges beyond a quartile, of {MIN_VALUES} values or more."
-    if statistics.outlying > len(rows):
-        note += f" The farthest {len(rows)} of {statistics.outlying:,}."
+    if statistics.outlier_count > len(rows):
+        note += f" The farthest {len(rows)} of {statistics.outlier_count:,}."
     return Table("outliers", "Outliers", columns, _rows(rows, exact=exact), (note,))
 
 
