@@ -196,11 +196,11 @@ def _check_traces(root: str) -> tuple[list[Finding], list[Line], ExitCode]:
 def _check_examples(root: str) -> tuple[list[Finding], Line, ExitCode]:
     """Check the example traces. Of warnings, only the number is shown."""
     from orchtrace_corpus.trace.model.store import is_unreadable, trace_files
-    from orchtrace_corpus.trace.rules import warnings_of_plain
+    from orchtrace_corpus.trace.rules import plain_warnings
 
     try:
         paths = list(trace_files(os.path.join(root, _TRACES)))
-        findings, count = warnings_of_plain(paths), len(paths)
+        findings, count = plain_warnings(paths), len(paths)
         if findings is None:
             from orchtrace_corpus.trace.model.decode import documents
             from orchtrace_corpus.trace.rules import validate

@@ -97,9 +97,9 @@ def test_graph_rules_name_both_sides() -> None:
 
     assert [line.partition(": ")[2] for line in found({"events": events, "edges": edges})] == [
         "T208 $.events[3].t: 'scout' acts at 3, after 'e3' ended it at 2 [t]",
-        "T203 $.edges[0]: the edges go round in a circle: 'e1' -> 'e2' -> 'e1'; remove the one that leads "
-        "back, or turn it round [t]",
-        "T204 $.edges[0]: the edge goes back in time, from t 1 to t 0; turn it round, correct the times, or declare "
+        "T203 $.edges[0]: the edges form a cycle: 'e1' -> 'e2' -> 'e1'; remove the edge that leads "
+        "back, or reverse it [t]",
+        "T204 $.edges[0]: the edge goes back in time, from t 1 to t 0; reverse it, correct the times, or declare "
         "$.clock.skew [t]",
     ]
 
@@ -218,7 +218,7 @@ def test_of_two_events_at_one_time_seq_says_which_an_edge_may_lead_from() -> Non
         return found({"events": events, "edges": [{"src": "a", "dst": "b", "type": "causal"}], **more})
 
     assert [line.partition("T204 ")[2] for line in between(5, 2)] == [
-        "$.edges[0]: the edge goes back in time: at t 5, from seq 5 to seq 2; turn it round, or correct the seq of "
+        "$.edges[0]: the edge goes back in time: at t 5, from seq 5 to seq 2; reverse it, or correct the seq of "
         "either [t]"
     ]
     assert short_of(between(5, 2, clock={"skew": 9})) == [("T204", "$.edges[0]")]

@@ -28,7 +28,7 @@ from orchtrace_corpus.trace.model.store import refusal
 
 if TYPE_CHECKING:  # commands that only read logs check no traces
     from orchtrace_corpus.trace.analysis.outcomes import Outcome, Outcomes
-    from orchtrace_corpus.trace.rules import Examined
+    from orchtrace_corpus.trace.rules import CheckedTrace
     from orchtrace_corpus.trace.view import TraceView
 
 Derived = TypeVar("Derived")
@@ -57,7 +57,7 @@ def sound_traces(
 
     check = _Check(is_all=is_all)
     for document in documents:
-        for view in check.sound(rules.examine(lambda view: view, document)):
+        for view in check.sound(rules.check_and_derive(lambda view: view, document)):
             yield document, view
     check.report(session)
 
@@ -197,11 +197,11 @@ def derive_each(
     check.report(session)
 
 
-def _examine(derive: Callable[["Outcome | None", "TraceView"], Derived], run: RunDocument) -> "Examined[Derived]":
+def _examine(derive: Callable[["Outcome | None", "TraceView"], Derived], run: RunDocument) -> "CheckedTrace[Derived]":
     from orchtrace_corpus.trace import rules
 
     document, outcome = run
-    return rules.examine(partial(derive, outcome), document)
+    return rules.check_and_derive(partial(derive, outcome), document)
 
 
 class _Check:
@@ -214,7 +214,7 @@ class _Check:
         self._refusal: CorpusError | None = None
         self._has_any = not is_all
 
-    def sound(self, examined: "Examined[Derived]") -> Iterator[Derived]:
+    def sound(self, examined: "CheckedTrace[Derived]") -> Iterator[Derived]:
         """Yield the value of a trace if it has no errors."""
         if examined.value is None:
             self._refusal = self._refusal or refusal(examined.findings)

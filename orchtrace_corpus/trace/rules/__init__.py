@@ -1,7 +1,7 @@
 """The graph rules: checks of a trace that a schema cannot express, in one module for each subject.
 
-Rules on fields that the published schema does not have apply only if the field is present. Each rule looks at every
-event a fixed number of times, so the time for all of them is linear.
+A rule on a field that the published schema does not have applies only if the field is present. Each rule looks at every
+event a fixed number of times, so the time for all rules is linear in the number of events.
 """
 
 from __future__ import annotations
@@ -46,28 +46,31 @@ CHECKS: tuple[Check, ...] = (
 )
 """All graph rules, in the order in which they run."""
 
-MAX_OF_A_RULE = 100
-"""The most findings of one rule for one trace; further ones are only counted."""
+MAX_RULE_FINDINGS = 100
+"""The largest number of findings of one rule that are listed for one trace; further findings are only counted."""
 
 
 def problems(view: TraceView) -> list[Problem]:
-    """Return everything that the graph rules find wrong, at most `MAX_OF_A_RULE` for each rule."""
-    reported: list[Problem] = []
-    counts: dict[str, int] = {}
-    for check in CHECKS:
-        for problem in check(view):
-            counts[problem.code] = counts.get(problem.code, 0) + 1
-            if counts[problem.code] <= MAX_OF_A_RULE:
-                reported.append(problem)
-    for code, count in counts.items():
-        if count > MAX_OF_A_RULE:
-            message = f"{count} findings of this rule; the first {MAX_OF_A_RULE} are given"
-            reported.append(Problem(code, message, ()))
-    return reported
+    """Return everything that the graph rules find wrong, at most `MAX_RULE_FINDINGS` for each rule."""
+    listed: list[Problem] = []
+    count_by_code: dict[str, int] = {}
+    for check_rule in CHECKS:
+        for problem in check_rule(view):
+            count_by_code[problem.code] = count_by_code.get(problem.code, 0) + 1
+            if count_by_code[problem.code] <= MAX_RULE_FINDINGS:
+                listed.append(problem)
+    for code, count in count_by_code.items():
+        if count > MAX_RULE_FINDINGS:
+            message = f"{count} findings of this rule; the first {MAX_RULE_FINDINGS} are given"
+            listed.append(Problem(code, message, ()))
+    return listed
 
 
 def import_error(trace: Trace) -> DataFileError | None:
-    """Return an error if an imported trace breaks the graph rules, so that it must not be written; else None."""
+    """Return an error if the graph rules find an error in an imported trace, so that it must not be written; else None.
+
+    The message has the first error, and the number of the others.
+    """
     errors = [problem for problem in problems(TraceView(trace)) if RULES[problem.code].severity is Severity.ERROR]
     if not errors:
         return None
@@ -78,27 +81,28 @@ def import_error(trace: Trace) -> DataFileError | None:
 
 
 def check(decoded: Decoded) -> tuple[Finding, ...]:
-    """Return the findings of a document: those of the graph rules, or of the schema if it has errors against that."""
+    """Return the findings of the schema on a document; if it finds no error, those of the graph rules instead."""
     if decoded.trace is None:
         return decoded.findings
-    return findings(decoded.document, TraceView(decoded.trace))
+    return graph_findings(decoded.document, TraceView(decoded.trace))
 
 
-def findings(document: Document, view: TraceView) -> tuple[Finding, ...]:
-    """Return the findings of the graph rules on the trace of a document, by place."""
-    view_problems = problems(view)
-    if not view_problems:
+def graph_findings(document: Document, view: TraceView) -> tuple[Finding, ...]:
+    """Return the findings of the graph rules on the trace of a document, in the order of their places in it."""
+    trace_problems = problems(view)
+    if not trace_problems:
         return ()
     places = document.places
     record = view.trace.trace_id
-    placed = [
-        Finding(code, f"{json_path(path)}: {message}" if path else message, places.locate(path), record)
-        for code, message, path in view_problems
-    ]
-    return tuple(sorted(placed, key=lambda finding: finding.location))
+    findings = []
+    for code, message, path in trace_problems:
+        if path:
+            message = f"{json_path(path)}: {message}"
+        findings.append(Finding(code, message, places.locate(path), record))
+    return tuple(sorted(findings, key=lambda finding: finding.location))
 
 
-def warnings_of_plain(paths: Iterable[str]) -> list[Finding] | None:
+def plain_warnings(paths: Iterable[str]) -> list[Finding] | None:
     """Return the warnings of small trace files, all at line 1; None if a file has an error or needs the full reader."""
     findings: list[Finding] = []
     names: set[str] = set()
@@ -116,13 +120,13 @@ def warnings_of_plain(paths: Iterable[str]) -> list[Finding] | None:
 
 
 class Names:
-    """The names of the traces that a command has read, with their places; two runs must not have the same name."""
+    """The names of the traces that a command has read; two runs must not have the same name."""
 
     def __init__(self) -> None:
-        self._places: dict[str, tuple[str, int]] = {}
+        self._places: dict[str, tuple[str, int]] = {}  # the path and the line of each trace, by its name
 
     def check(self, name: str, path: str, line: int) -> tuple[Finding, ...]:
-        """Add a trace, and report it if another trace has the same name; the same trace may be added twice.
+        """Add a trace, and return a finding if another trace has the same name; the same trace may be added twice.
 
         Args:
             name: The `trace_id` of the trace.
@@ -130,10 +134,11 @@ class Names:
             line: The line on which it begins.
         """
         place = path, line
-        first = self._places.setdefault(name, place)
-        if first == place:
+        first_place = self._places.setdefault(name, place)
+        if first_place == place:
             return ()
-        message = f"$.trace_id: {quote(name)} is that of {first[0]}:{first[1]}, too; give each run its own"
+        first_path, first_line = first_place
+        message = f"$.trace_id: {quote(name)} is that of {first_path}:{first_line}, too; give each run its own"
         return (Finding("T227", message, Location(path, line, 1), name),)
 
 
@@ -158,27 +163,28 @@ def validate(documents: Iterable[Document]) -> Validation:
     all_findings: list[Finding] = []
     count = schema_only = 0
     names = Names()
-    for trace_findings, name, path, line in map_in_order(_check, documents, size_bytes=Document.size):
+    for findings, name, path, line in map_in_order(_check_document, documents, size_bytes=Document.size):
         count += 1
-        schema_only += not name
-        all_findings += trace_findings
+        all_findings += findings
         if name:
             all_findings += names.check(name, path, line)
+        else:
+            schema_only += 1
     return Validation(tuple(all_findings), count, schema_only)
 
 
-def _check(document: Document) -> tuple[tuple[Finding, ...], str, str, int]:
-    """Return the findings on a trace, its name (empty if the schema refuses it), its path and its line."""
+def _check_document(document: Document) -> tuple[tuple[Finding, ...], str, str, int]:
+    """Return the findings on a trace, its name (empty if it has errors against the schema), its path and its line."""
     decoded = decode(document)
     name = decoded.trace.trace_id if decoded.trace is not None else ""
     return check(decoded), name, document.path, document.line
 
 
-class Examined(NamedTuple, Generic[Derived]):
-    """A document whose trace was checked.
+class CheckedTrace(NamedTuple, Generic[Derived]):
+    """The findings on the trace of a document, and a value derived from the trace.
 
     Attributes:
-        place: The place where it begins, as `path:line`.
+        place: The place where the document begins, as `path:line`.
         findings: The findings on it.
         value: The value derived from its trace; None if the trace has errors.
     """
@@ -188,12 +194,14 @@ class Examined(NamedTuple, Generic[Derived]):
     value: Derived | None
 
 
-def examine(derive: Callable[[TraceView], Derived], document: Document) -> Examined[Derived]:
-    """Decode and check a trace, and derive something from it if it has no errors."""
+def check_and_derive(derive: Callable[[TraceView], Derived], document: Document) -> CheckedTrace[Derived]:
+    """Decode and check the trace of a document; if it has no errors, call `derive` with it."""
     decoded = decode(document)
     place = f"{document.path}:{document.line}"
     if decoded.trace is None:
-        return Examined(place, decoded.findings, None)
+        return CheckedTrace(place, decoded.findings, None)
     view = TraceView(decoded.trace, document.file)
-    trace_findings = findings(document, view)
-    return Examined(place, trace_findings, None if has_errors(trace_findings) else derive(view))
+    findings = graph_findings(document, view)
+    if has_errors(findings):
+        return CheckedTrace(place, findings, None)
+    return CheckedTrace(place, findings, derive(view))

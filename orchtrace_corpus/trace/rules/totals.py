@@ -13,14 +13,15 @@ from orchtrace_corpus.trace.view import TraceView
 _TOOL_CALL, _MESSAGE = EventType.TOOL_CALL, EventType.MESSAGE
 _STEP = Unit.STEP
 
-_TOLERANCE = 1e-9
-_MAX, _MIN = 1e100, 1e-100
-_PARTS, _IS_WARM_UP = attrgetter("reasoning", "cache_write_1h"), attrgetter("warm_up")
-_SUMMANDS = attrgetter("input", "output", "cache_read", "cache_write")
+_TOLERANCE = 1e-9  # of rounding, relative
+_MAX, _MIN = 1e100, 1e-100  # the range of figures other than 0
+_TOKEN_PARTS = attrgetter("reasoning", "cache_write_1h")  # kinds of tokens that are parts of other kinds
+_TOKEN_SUMMANDS = attrgetter("input", "output", "cache_read", "cache_write")
+_IS_WARM_UP = attrgetter("warm_up")
 
 
 def check_magnitudes(view: TraceView) -> Iterator[Problem]:
-    """Times and figures are in a range in which their sums, squares and ratios are finite numbers."""
+    """Check that times and figures are in a range in which their sums, squares and ratios are finite numbers."""
     trace = view.trace
     for name, values in (("t", view.graph.times), ("t_end", view.graph.ends), ("cost_usd", view.graph.costs)):
         stated = list(filter(None, values))  # neither unknown nor 0
@@ -28,19 +29,20 @@ def check_magnitudes(view: TraceView) -> Iterator[Problem]:
             for index, value in enumerate(values):
                 if value and not _MIN <= value <= _MAX:
                     yield _out_of_range(value, ("events", index, name))
-    parts: list[tuple[str, Mapping[str, float | None]]] = [
+    parts: list[tuple[str, Mapping[str, float | None]]] = [  # the figures of each part of the trace, by field
         ("rewards", trace.rewards), ("costs", trace.costs), ("metrics", trace.metrics)
     ]  # fmt: skip
     if trace.baseline:
         parts.append(("baseline", {name: getattr(trace.baseline, name) for name in BASELINE_FIGURES}))
     if trace.clock.skew:
         parts.append(("clock", {"skew": trace.clock.skew}))
-    if trace.excluded_human_wait_s:
-        parts.append(("", {"excluded_human_wait_s": trace.excluded_human_wait_s}))
     for part, figures in parts:
         for field, figure in figures.items():
             if figure and not _MIN <= abs(figure) <= _MAX:
-                yield _out_of_range(figure, (part, field) if part else (field,))
+                yield _out_of_range(figure, (part, field))
+    wait = trace.excluded_human_wait_s
+    if wait and not _MIN <= abs(wait) <= _MAX:
+        yield _out_of_range(wait, ("excluded_human_wait_s",))
 
 
 def _out_of_range(value: float, path: Path) -> Problem:
@@ -49,9 +51,9 @@ def _out_of_range(value: float, path: Path) -> Problem:
 
 
 def check_tokens(view: TraceView) -> Iterator[Problem]:
-    """Reasoning tokens are at most the output tokens, and tokens cached for an hour at most all those cached."""
-    if not any(map(any, map(_PARTS, view.graph.tokens))):
-        return
+    """Check that reasoning tokens are at most the output, and tokens cached for an hour at most all cached ones."""
+    if not any(map(any, map(_TOKEN_PARTS, view.graph.tokens))):
+        return  # no event has such tokens
     for index, event in enumerate(view.trace.events):
         tokens = event.tokens
         if not tokens:
@@ -59,34 +61,36 @@ def check_tokens(view: TraceView) -> Iterator[Problem]:
         if tokens.reasoning and tokens.output is not None and tokens.reasoning > tokens.output:
             message = f"{tokens.reasoning:g} tokens of reasoning in {tokens.output:g} tokens of output"
             yield Problem("T220", message, ("events", index, "tokens", "reasoning"))
-        for_an_hour, written = tokens.cache_write_1h, tokens.cache_write
-        if for_an_hour and written is not None and for_an_hour > written:
-            message = f"{for_an_hour:g} tokens kept for an hour in {written:g} tokens written to caches"
+        one_hour, written = tokens.cache_write_1h, tokens.cache_write
+        if one_hour and written is not None and one_hour > written:
+            message = f"{one_hour:g} tokens kept for an hour in {written:g} tokens written to caches"
             yield Problem("T220", message, ("events", index, "tokens", "cache_write_1h"))
 
 
 def check_costs(view: TraceView) -> Iterator[Problem]:
-    """A stated total is at least the sum over the events, without copied ones."""
+    """Check that each stated total is at least the sum over the events, without copied events."""
     trace, graph = view.trace, view.graph
     events = trace.events
-    spent = graph.tokens
+    tokens = graph.tokens
     calls, messages = graph.indices_by_type.get(_TOOL_CALL, []), graph.indices_by_type.get(_MESSAGE, [])
     if graph.copied:
-        spent = [event.tokens for event in events if event.tokens and not event.copied_context]
+        tokens = [event.tokens for event in events if event.tokens and not event.copied_context]
         calls = [index for index in calls if index not in graph.copied]
         messages = [index for index in messages if index not in graph.copied]
     sums: dict[str, float] = {
-        "tokens": sum(filter(None, chain.from_iterable(map(_SUMMANDS, spent)))),
+        "tokens": sum(filter(None, chain.from_iterable(map(_TOKEN_SUMMANDS, tokens)))),
         "tool_calls": len(calls),
         "messages": len(messages),
     }
     if trace.clock.unit is not _STEP:
-        first, last = min(graph.times), max(max(graph.times), max(filter(None, graph.ends), default=0.0))
+        begin = min(graph.times)
+        end = max(max(graph.times), max(filter(None, graph.ends), default=0.0))
         if any(map(_IS_WARM_UP, events)):
-            timed = [event for event in events if not event.warm_up] or events
-            first, last = min(event.t for event in timed), max(max(event.t, event.t_end or 0.0) for event in timed)
+            run_events = [event for event in events if not event.warm_up] or events  # all, if all are warm-ups
+            begin = min(event.t for event in run_events)
+            end = max(max(event.t, event.t_end or 0.0) for event in run_events)
         slack = trace.clock.skew * SECONDS[trace.clock.unit] + (trace.excluded_human_wait_s or 0)
-        sums["wall_clock_s"] = max(0.0, (last - first) * SECONDS[trace.clock.unit] - slack)
+        sums["wall_clock_s"] = max(0.0, (end - begin) * SECONDS[trace.clock.unit] - slack)
     for name, value in sums.items():
         stated = trace.costs.get(name)
         if stated is not None and stated < value * (1 - _TOLERANCE):
@@ -94,7 +98,7 @@ def check_costs(view: TraceView) -> Iterator[Problem]:
 
 
 def check_reasons(view: TraceView) -> Iterator[Problem]:
-    """A figure that is null, which means unknown, has a reason."""
+    """Check that each figure that is null, which means unknown, has a reason."""
     trace = view.trace
     for part, figures in (("costs", trace.costs), ("metrics", trace.metrics)):
         for name, value in figures.items():
@@ -104,7 +108,7 @@ def check_reasons(view: TraceView) -> Iterator[Problem]:
 
 
 def check_rewards(view: TraceView) -> Iterator[Problem]:
-    """The name of a reward channel is a reward family or a credit unit."""
+    """Check that the name of each reward channel is a reward family or a credit unit."""
     for name in view.trace.rewards:
         if name not in REWARD_FAMILIES and name not in CREDIT_UNITS:
             known = list(dict.fromkeys((*REWARD_FAMILIES, *CREDIT_UNITS)))
