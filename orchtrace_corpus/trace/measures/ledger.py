@@ -192,9 +192,12 @@ def leading_model(trace: Trace) -> str:
         names = {name for name, _ in _events_by_name(trace, "model") if name}
     else:
         names = {event.model for event in trace.events if event.model and not event.copied_context}
-    if len(names) > 1:
-        return next(entry.name for entry in ledger(trace, "model") if entry.name)
-    return names.pop() if names else ""
+    if not names:
+        return ""
+    if len(names) == 1:
+        return names.pop()
+    by_tokens = [entry.name for entry in ledger(trace, "model") if entry.name]
+    return by_tokens[0]
 
 
 def declared_models(trace: Trace) -> dict[str, str]:
@@ -275,7 +278,9 @@ def tokens(run: Run) -> Measure:
     """All tokens of the events, each counted once."""
     from orchtrace_corpus.trace.model.import_report import accounts_for_all, has_all_tokens
 
-    missing = [index for kind in ANSWER_TYPES if kind in run.spending for index in run.spending[kind].missing]
+    missing: list[int] = []
+    for kind in ANSWER_TYPES & run.spending.keys():
+        missing += run.spending[kind].missing
     with_tokens = [spending for spending in run.spending.values() if spending.events > len(spending.missing)]
     known = sum_known(spending.tokens for spending in with_tokens)
     if missing and not accounts_for_all(run.trace):
@@ -296,9 +301,7 @@ def cost(run: Run) -> Measure:
     stated = sum_known([event.cost_usd for event in events if not event.copied_context])
     if stated is None:
         return Measure(None, "no event has a cost")
-    indices_by_type = run.times.graph.indices_by_type
-    answers = [index for kind in ANSWER_TYPES for index in indices_by_type.get(kind, ())]
-    answers = [index for index in answers if not events[index].copied_context]
+    answers = [index for index in run.times.graph.indices_of(ANSWER_TYPES) if not events[index].copied_context]
     without_cost = sorted(index for index in answers if events[index].cost_usd is None)
     if without_cost:
         reason = f"{len(without_cost)} of {len(answers)} inferences state no cost: {cite(run.trace, without_cost)}"

@@ -8,7 +8,7 @@ from orchtrace_corpus.base.annotations import TYPE_CHECKING
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.model.events import total
 from orchtrace_corpus.trace.model.terms import AgentKind, EventType
-from orchtrace_corpus.trace.view import Derived, TraceView
+from orchtrace_corpus.trace.view import CachedProperty, TraceView
 from orchtrace_corpus.trace.view.lifecycle import depths
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Measure(NamedTuple):
     """The result of a measure: a value in the unit of its definition, or the reason why there is none.
 
     Attributes:
-        value: The value; None if it is unknown, never 0.
+        value: The value; None if it is unknown. A value of 0 is known to be 0.
         reason: The reason why `value` is None.
         events: The ids of the events that decide the value, if these are few.
         if_waiting: The value if the open calls only waited; None if that changes nothing. See `view.open_calls`.
@@ -72,34 +72,34 @@ class Run:
             self._measures[compute] = measure
         return measure
 
-    @Derived
+    @CachedProperty
     def people(self) -> frozenset[str]:
         """The people of the run, as the function `people` finds them."""
         if not self.trace.agents and _HUMAN not in self.times.graph.indices_by_type:
             return frozenset()  # without a pass over all events
         return people(self.trace)
 
-    @Derived
+    @CachedProperty
     def steps(self) -> list[int]:
         """The indices of the steps, as the function `steps` finds them."""
         return steps(self.trace, self.people)
 
-    @Derived
+    @CachedProperty
     def spending(self) -> dict[EventType, Spending]:
         """The tokens of the events of each type, without copied events; only types that occur have an entry."""
-        by_type = {kind: Spending() for kind in self.times.graph.indices_by_type}
+        spending_by_type = {kind: Spending() for kind in self.times.graph.indices_by_type}
         for index, event in enumerate(self.trace.events):
             if event.copied_context:
                 continue
-            spending = by_type[event.type]
+            spending = spending_by_type[event.type]
             spending.events += 1
             if event.tokens and event.tokens.is_known:
                 spending.tokens += total(event.tokens)
             else:
                 spending.missing.append(index)
-        return by_type
+        return spending_by_type
 
-    @Derived
+    @CachedProperty
     def depths(self) -> dict[str, int]:
         """The number of ancestors of each agent that has a parent or is a parent."""
         return depths(self.view.lifecycle.parents)

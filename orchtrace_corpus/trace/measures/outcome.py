@@ -60,8 +60,7 @@ def late_steps(run: Run) -> tuple[int | None, list[int]]:
     The first is None if there is no return or aggregate, so that it is unknown when the result was ready.
     """
     events, starts, ends = run.trace.events, run.times.starts, run.times.ends
-    results = [index for kind in _RESULTS for index in run.times.graph.indices_by_type.get(kind, ())]
-    results = [index for index in results if not events[index].copied_context]
+    results = [index for index in run.times.graph.indices_of(_RESULTS) if not events[index].copied_context]
     if not results:
         return None, []
 

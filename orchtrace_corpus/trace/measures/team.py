@@ -23,7 +23,7 @@ def step_count(run: Run) -> Measure:
 
 
 def critical_steps(run: Run) -> Measure:
-    """The steps of the main agent plus, for each group of agents spawned between two of these, those of the longest.
+    """The steps of the main agent plus, for each group of agents spawned between two steps, the most steps of an agent.
 
     Such a group is called a stage. The critical steps of a sub-agent that spawns others are found in the same way. If
     several agents have no parent, the one with the most critical steps is the main agent.
@@ -56,7 +56,7 @@ def critical_steps(run: Run) -> Measure:
 def _count_steps_before(index: int, steps: Sequence[tuple[float, int]], run: Run) -> int:
     """Return how many steps, given as sorted (start, index), are before an event; at the same time, `seq` decides."""
     start, events = run.times.starts[index], run.trace.events
-    place = bisect_right(steps, (start, inf))
+    place = bisect_right(steps, (start, inf))  # the number of steps that begin before the event or at the same time
     count = place
     while place and steps[place - 1][0] == start:
         place -= 1

@@ -141,18 +141,15 @@ def page(runs: Sequence[Diagnosis], *, with_content: bool = False) -> str:
     faster_run = ""
     if len(runs) == 2:
         first, second = runs
-        differences = largest_first(
-            compare(first.view, second.view, (agent_names(first.view), agent_names(second.view)))
-        )
+        names = agent_names(first.view), agent_names(second.view)
+        differences = largest_first(compare(first.view, second.view, names))
         difference_table = _difference_table(differences, run_pages)
         changes = [difference for difference in differences if difference.change is not None]
         sentences = [_difference_sentence(difference) for difference in changes[:_MAX_DIFFERENCES]]
         faster_run = verdict(first.summary, second.summary)
         if first.waited or second.waited:
-            time_a, time_b = (
-                typeset(duration(run.summary.elapsed + run.waited, run.summary.unit)) for run in (first, second)
-            )
-            faster_run += f" On the clock, waiting for people included: A {time_a}, B {time_b}."
+            times = [typeset(duration(run.summary.elapsed + run.waited, run.summary.unit)) for run in runs]
+            faster_run += f" On the clock, waiting for people included: A {times[0]}, B {times[1]}."
     data = [run.data for run in run_pages]
     template = html.environment(__file__).get_template("run.html.jinja")
     return template.render(
@@ -195,7 +192,7 @@ def _run_page(side: str, run: Diagnosis, *, is_one_of_two: bool, with_content: b
         sentences=tuple((label, typeset(text)) for label, text in paragraphs if label != findings.MORE),
         calls=calls,
         blocks=blocks,
-        events=tables.events(),  # after the other tables, whose links it has the events of
+        events=tables.events(),  # after the other tables, since it has the events that they link to
         picture=_data_url(graph.timeline(run.view)),
         steps=len(run.view.trace.events),
         lanes=lanes,

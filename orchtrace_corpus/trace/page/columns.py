@@ -60,7 +60,7 @@ def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: boo
     """Return a run as columns in JSON types, with the contents of its events only if `with_content`."""
     view, times = diagnosis.view, diagnosis.view.timing
     strings = _Strings()
-    place = positions(times.sequence)  # of each event in the replay
+    places = positions(times.sequence)  # of the events in the replay
     digits = 6
     if times.elapsed > 0:
         digits = max(6, 9 - floor(log10(times.elapsed)))
@@ -110,16 +110,16 @@ def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: boo
             **contents,
         },
         "edges": [
-            [place[source] for source in times.graph.sources],
-            [place[target] for target in times.graph.targets],
+            [places[source] for source in times.graph.sources],
+            [places[target] for target in times.graph.targets],
         ],
         "arrows": {
-            "event": [place[index] for index, _, _ in arrows],
+            "event": [places[index] for index, _, _ in arrows],
             "agent": [agent for _, agent, _ in arrows],
             "arrival": [moment(arrival) for _, _, arrival in arrows],
         },
         "critical": {
-            "event": [place[index] for index in chain.events],
+            "event": [places[index] for index in chain.events],
             "worked": [_six_digits(part) for part in chain.parts],
             "gap": [_six_digits(gap) for gap in chain.gaps],
         },
@@ -129,8 +129,8 @@ def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: boo
             "begin": [moment(wait.begin) for wait in waits],
             "end": [moment(wait.end) for wait in waits],
         },
-        "replay": _replay(diagnosis, names, strings, place),
-        "strings": [printable(text, limit=_MAX_NAME) for text in strings],
+        "replay": _replay(diagnosis, names, strings, places),
+        "strings": [printable(text, limit=_MAX_NAME) for text in strings],  # last: now all texts were looked up
     }
 
 
@@ -290,7 +290,7 @@ def wait_intervals(diagnosis: Diagnosis) -> Iterator[WaitInterval]:
 
 
 def _replay(
-    diagnosis: Diagnosis, names: Mapping[str, str], strings: _Strings, place: Sequence[int]
+    diagnosis: Diagnosis, names: Mapping[str, str], strings: _Strings, places: Sequence[int]
 ) -> dict[str, list[Any] | Any]:
     """Return what each event adds to tokens and costs, and when agents, calls and messages begin and end.
 
@@ -310,7 +310,7 @@ def _replay(
     places_of_calls: dict[str, int] = {}
     for index in view.graph.indices_by_type.get(EventType.TOOL_CALL, ()):
         event = view.trace.events[index]
-        places_of_calls.setdefault(event.call_id or event.id, place[index])
+        places_of_calls.setdefault(event.call_id or event.id, places[index])
     costs = [None if event.copied_context else event.cost_usd for event in view.trace.events]
 
     def columns_of(changes: Sequence[tuple[int, str]], numbers: Mapping[str, int]) -> list[list[int]]:
@@ -322,5 +322,5 @@ def _replay(
         "cost": _column([costs[index] for index in view.sequence]),
         "live": columns_of(live, {name: strings[names.get(name, name)] for _, name in live}),
         "calls": columns_of(open_calls, places_of_calls),
-        "messages": columns_of(in_flight, {name: place[view.graph.indices[name]] for _, name in in_flight}),
+        "messages": columns_of(in_flight, {name: places[view.graph.indices[name]] for _, name in in_flight}),
     }

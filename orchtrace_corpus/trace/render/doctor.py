@@ -95,7 +95,10 @@ def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UN
     timeline_lines = [
         tuple(span._replace(text=restore_blanks(span.text)) for span in spans) for spans in timeline_lines
     ]
-    return [*head, *timeline_lines, *(line(text) for _, texts in paragraphs for text in texts)]
+    lines = [*head, *timeline_lines]
+    for _, texts in paragraphs:
+        lines += [line(text) for text in texts]
+    return lines
 
 
 def _most_important(diagnosis: Diagnosis, max_agents: int) -> list[AgentSpan]:

@@ -24,8 +24,6 @@ _HEADINGS = {
     "unknown_kinds": "Left out, because their kind is unknown:",
     "problems": "Problems:",
 }
-
-
 """The headings of the counts of a report, by the field of the report."""
 
 

@@ -17,7 +17,7 @@ KIND_LABELS = {
 }
 """The kinds of tokens in words, in the order in which they are shown."""
 
-PARTS = {"cache_write_1h": "of it to a cache for an hour"}
+PART_LABELS = {"cache_write_1h": "of it to a cache for an hour"}
 """The kinds that are part of another kind and have no column, in words."""
 
 _TOTAL_KINDS = ("input", "output", "cache_read", "cache_write")

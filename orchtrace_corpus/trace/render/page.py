@@ -24,7 +24,7 @@ from orchtrace_corpus.trace.diagnosis.values import Diagnosis
 from orchtrace_corpus.trace.model.terms import EventType, Status, Unit
 from orchtrace_corpus.trace.model.trace import Event, Source, Tokens, Trace, by_kind
 from orchtrace_corpus.trace.render.findings import NOUNS
-from orchtrace_corpus.trace.render.ledger import KIND_LABELS, PARTS
+from orchtrace_corpus.trace.render.ledger import KIND_LABELS, PART_LABELS
 from orchtrace_corpus.trace.render.names import break_lines, duration, money, unbroken, unbroken_count
 from orchtrace_corpus.trace.render.sentences import Sentences
 from orchtrace_corpus.trace.view import TraceView
@@ -102,7 +102,7 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
     edges = list(zip(graph.sources, graph.targets, strict=True))
     findings = [found for found in diagnosis.team_findings.findings if index in (*found.events, *found.cost_events)]
     tokens = event.tokens if isinstance(event.tokens, Tokens) else Tokens()
-    labels = KIND_LABELS | PARTS
+    labels = KIND_LABELS | PART_LABELS
     amounts = [f"{amount:,.10g} {labels[kind]}" for kind, amount in by_kind(tokens).items() if amount]
     log_place = ""
     if isinstance(event.source, Source) and event.source.file:
@@ -341,7 +341,9 @@ def state_lines(state: State, names: Mapping[str, str], unit: Unit, width: int |
         rest += [clip(part, width) for part in wrap(act, room, first=indent, rest=indent)]
     if counters:
         first = pad(first, room)
-    return [(Span(first), Span(counters, "muted")), *((Span(part),) for part in rest)]
+    lines: list[Line] = [(Span(first), Span(counters, "muted"))]
+    lines += [(Span(part),) for part in rest]
+    return lines
 
 
 def state_details(state: State, view: TraceView, names: Mapping[str, str], width: int | None) -> list[Line]:

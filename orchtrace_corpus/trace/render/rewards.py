@@ -333,7 +333,8 @@ def _means_table(specs: Sequence[Spec], runs: Sequence[RunFigures], *, exact: bo
     """Return the mean of the reward and of each term of two designs over the runs that have a value."""
     rows: list[tuple[Cell, ...]] = []
     for design, spec in enumerate(specs):
-        for place, name in enumerate(("reward", *(term.name for term in spec.terms))):
+        names = ["reward", *(term.name for term in spec.terms)]
+        for place, name in enumerate(names):
             known = [run.figures[design][place] for run in runs]
             values = [value for value in known if value is not None]
             mean = fsum(values) / len(values) if values else None

@@ -110,7 +110,9 @@ def _evidence_table(evidence: Evidence) -> Table:
 def exact_credit(assignments: Sequence[Assignment], unit: str) -> Table:
     """Return the credit of all traces in one table, with every digit; the last column is the basis of the credit."""
     columns, rows = _credits(assignments, unit, exact=True)
-    bases = [assignment.basis for assignment in assignments for _ in assignment.credits]  # one for each row
+    bases: list[str] = []  # one for each row
+    for assignment in assignments:
+        bases += [assignment.basis] * len(assignment.credits)
     rows_with_basis = tuple((*row, basis) for row, basis in zip(rows, bases, strict=True))
     return Table("credit", "", ("trace", *columns, "basis"), rows_with_basis)
 

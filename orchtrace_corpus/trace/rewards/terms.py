@@ -8,7 +8,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES, Run
 from orchtrace_corpus.trace.model.events import roles_of, total
 from orchtrace_corpus.trace.model.terms import AgentKind, EventType, Status
-from orchtrace_corpus.trace.view import Derived
+from orchtrace_corpus.trace.view import CachedProperty
 from orchtrace_corpus.trace.view.lifecycle import sort_by_time
 
 WHOLE = ""
@@ -150,18 +150,18 @@ class Team(Run):
         CycleError: The edges form a cycle.
     """
 
-    @Derived
+    @CachedProperty
     def roles(self) -> Mapping[str, str]:
         """The role of each agent for which the trace gives one."""
         return roles_of(self.trace)
 
-    @Derived
+    @CachedProperty
     def agents(self) -> list[str]:
         """The agents with events, in the order of their first event."""
         people = self.people
         return [agent for agent in self.times.indices_by_agent if agent not in people]
 
-    @Derived
+    @CachedProperty
     def agent_set(self) -> frozenset[str]:
         """The agents with events, as a set."""
         return frozenset(self.agents)
@@ -172,7 +172,7 @@ class Team(Run):
             return self.agent_set
         return frozenset([agent for agent in self.agents if self.roles.get(agent) in roles])
 
-    @Derived
+    @CachedProperty
     def reward_by_agent(self) -> dict[str, float]:
         """The reward that the trace states for each agent; agents without one are left out."""
         return {
@@ -189,12 +189,12 @@ class Team(Run):
             return list(indices)
         return [index for index in indices if index not in graph.copied]
 
-    @Derived
+    @CachedProperty
     def spawns(self) -> list[int]:
         """The spawns that name an agent."""
         return [index for index in self.events_of_type(_SPAWN) if self.trace.events[index].target]
 
-    @Derived
+    @CachedProperty
     def spawns_by_agent(self) -> dict[str, list[int]]:
         """The spawns that create each agent, by time; an agent can be spawned several times."""
         copied, spawns = self.times.graph.copied, self.view.lifecycle.spawns
@@ -206,12 +206,12 @@ class Team(Run):
                 spawns_by_agent[agent] = original
         return spawns_by_agent
 
-    @Derived
+    @CachedProperty
     def returns(self) -> list[int]:
         """The returns."""
         return self.events_of_type(_RETURN)
 
-    @Derived
+    @CachedProperty
     def return_by_spawn(self) -> dict[int, int]:
         """For each spawn whose agent returns before it is spawned again, the first of these returns."""
         events = self.trace.events
@@ -229,7 +229,7 @@ class Team(Run):
                     return_by_spawn[spawn] = remaining.pop()
         return return_by_spawn
 
-    @Derived
+    @CachedProperty
     def success_by_call(self) -> dict[int, bool | None]:
         """For each tool call, True if it succeeded and False if it failed or was cancelled; None if it is unknown."""
         events, graph = self.trace.events, self.times.graph
@@ -259,7 +259,7 @@ class Team(Run):
                 success_by_call[index] = None
         return success_by_call
 
-    @Derived
+    @CachedProperty
     def results(self) -> list[int]:
         """The returns and aggregates in the order of their ends."""
         events, times = self.trace.events, self.times
@@ -269,7 +269,7 @@ class Team(Run):
 
         return sorted([*self.returns, *self.events_of_type(_AGGREGATE)], key=order)
 
-    @Derived
+    @CachedProperty
     def upstream_of_result(self) -> frozenset[int]:
         """The result of the run and the events from which edges lead to it, directly or through other events.
 
@@ -291,7 +291,7 @@ class Team(Run):
                     pending.append(source)
         return frozenset(upstream)
 
-    @Derived
+    @CachedProperty
     def merge_inputs(self) -> dict[int, list[int]]:
         """The inputs of each merge: of each aggregate, the events of other agents from which edges lead to it.
 
@@ -321,7 +321,7 @@ class Team(Run):
             return None
         return self.reward_by_agent.get(event.agent)
 
-    @Derived
+    @CachedProperty
     def token_counts(self) -> tuple[dict[int, float], list[int]]:
         """The number of tokens of each event that states them, and the model answers that state none."""
         counts: dict[int, float] = {}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 
-class Derived(Generic[Value]):
+class CachedProperty(Generic[Value]):
     """A property that is computed once: `functools.cached_property` without the lock that it takes in Python 3.11."""
 
     def __init__(self, derive: Callable[[Any], Value]) -> None:
@@ -56,12 +56,12 @@ class TraceView:
         """Return the view of a trace; a view is returned unchanged."""
         return trace if isinstance(trace, TraceView) else cls(trace)
 
-    @Derived
+    @CachedProperty
     def graph(self) -> Graph:
         """The temporal graph of the events."""
         return build_graph(self.trace)
 
-    @Derived
+    @CachedProperty
     def _by_time(self) -> tuple[list[int], list[int]]:
         """The event indices by time, and the position of each event in that order.
 
@@ -72,7 +72,7 @@ class TraceView:
             return order, order
         return order, positions(order)
 
-    @Derived
+    @CachedProperty
     def is_timely(self) -> bool:
         """True if every edge leads forward in the order by time and `seq`."""
         order, position = self._by_time
@@ -82,7 +82,7 @@ class TraceView:
             targets = [position[target] for target in targets]
         return all(map(lt, sources, targets))
 
-    @Derived
+    @CachedProperty
     def sequence(self) -> list[int]:
         """The event indices in an order in which every edge leads forward, by time wherever the edges allow it.
 
@@ -94,66 +94,66 @@ class TraceView:
             return order
         return sort_topologically(self.graph.sources, self.graph.targets, order, position)
 
-    @Derived
+    @CachedProperty
     def lifecycle(self) -> Lifecycle:
         """The parent of each agent, and the events that begin and end it."""
         return lifecycle(self.trace, self.graph)
 
-    @Derived
+    @CachedProperty
     def lineage(self) -> Lineage:
         """The ancestors of each agent."""
         return Lineage(self.lifecycle.parents)
 
-    @Derived
+    @CachedProperty
     def untrusted(self) -> frozenset[int]:
         """The indices of the events whose content is not trusted."""
         from orchtrace_corpus.trace.view.influence import untrusted_events
 
         return untrusted_events(self.trace.events)
 
-    @Derived
+    @CachedProperty
     def effectful_calls(self) -> tuple[EffectfulCall, ...]:
         """The calls of tools with side effects, each with the gates that it passed."""
         from orchtrace_corpus.trace.view.influence import effectful_calls
 
         return effectful_calls(self.trace, self.graph)
 
-    @Derived
+    @CachedProperty
     def influence(self) -> Influence:
         """The events that untrusted content could have reached."""
         from orchtrace_corpus.trace.view.influence import influence
 
         return influence(self.trace, self.graph, self.sequence)
 
-    @Derived
+    @CachedProperty
     def timing(self) -> Timing:
         """The times of the events, without waits for people."""
         from orchtrace_corpus.trace.view.timing import Timing
 
         return Timing(self.trace, self.graph, self.sequence)
 
-    @Derived
+    @CachedProperty
     def open_calls(self) -> tuple[OpenCall, ...]:
         """The calls of tools and models that perhaps waited instead of working."""
         from orchtrace_corpus.trace.view.open_calls import open_calls
 
         return open_calls(self.timing)
 
-    @Derived
+    @CachedProperty
     def timing_if_waiting(self) -> Timing:
         """The times if open calls only waited; `timing` itself if there are no open calls."""
         if not self.open_calls:
             return self.timing
         return self.timing.if_waiting([open_call.event for open_call in self.open_calls])
 
-    @Derived
+    @CachedProperty
     def agents(self) -> list[AgentSpan]:
         """The agents as a tree in depth-first order; siblings, and agents without a parent, by their first event."""
         from orchtrace_corpus.trace.view.agent_tree import agent_tree
 
         return agent_tree(self.trace, self.timing, self.lifecycle.parents)
 
-    @Derived
+    @CachedProperty
     def agent_times(self) -> dict[str, AgentTime]:
         """The time of each agent: worked, waited, idle."""
         from orchtrace_corpus.trace.view.agent_tree import agent_times

@@ -6,7 +6,7 @@ Building the graph is linear in events and edges. Only the order by time needs a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from operator import le
 
@@ -54,6 +54,13 @@ class Graph(NamedTuple):
     named_parents: Mapping[int, str]
     tokens: list[Tokens]
     costs: Sequence[float | None]
+
+    def indices_of(self, types: Iterable[EventType]) -> list[int]:
+        """Return the indices of the events of some types, one type after another."""
+        indices: list[int] = []
+        for kind in types:
+            indices += self.indices_by_type.get(kind, ())
+        return indices
 
 
 def build_graph(trace: Trace) -> Graph:

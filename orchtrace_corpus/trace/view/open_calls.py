@@ -91,10 +91,9 @@ def open_calls(times: Timing) -> tuple[OpenCall, ...]:
     works, events = times.works, times.graph.events
     tool_calls = [index for index in times.graph.indices_by_type.get(EventType.TOOL_CALL, ()) if works[index] > 0]
     calls_that_asked = _calls_that_asked(times)
-    if times.unit == "s":
-        candidates = [n for n in tool_calls if n in calls_that_asked or works[n] > FILE_TOOL_SECONDS]
-    else:
-        candidates = [index for index in tool_calls if index in calls_that_asked]
+    # No call that asked nobody is open within `FILE_TOOL_SECONDS`, or in a trace that counts steps.
+    min_seconds = FILE_TOOL_SECONDS if times.unit == "s" else float("inf")
+    candidates = [index for index in tool_calls if index in calls_that_asked or works[index] > min_seconds]
     durations_by_tool: dict[str, list[float]] = {}
     if candidates:
         for index in tool_calls:
@@ -125,8 +124,8 @@ def _open_answers(times: Timing) -> list[OpenCall]:
     works, events = times.works, times.graph.events
     if times.unit != "s":
         return []
-    indices = [index for kind in _ANSWER_TYPES for index in times.graph.indices_by_type.get(kind, ())]
-    slow = [index for index in indices if works[index] > ANSWER_SECONDS and events[index].inferred]
+    answers = times.graph.indices_of(_ANSWER_TYPES)
+    slow = [index for index in answers if works[index] > ANSWER_SECONDS and events[index].inferred]
     slow = [index for index in slow if index not in times.stated.with_known_work]
     too_slow = [index for index in slow if works[index] > _max_answer_seconds(events[index])]
     return [OpenCall(index, Cause.ANSWER, None) for index in sorted(too_slow)]

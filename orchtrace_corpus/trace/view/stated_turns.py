@@ -95,8 +95,8 @@ NOTHING_STATED = StatedTurns(frozenset(), (), {}, ())
 def derive_waits(turns: Iterable[Turn], graph: Graph, clock: Clock, scale: float) -> StatedTurns:
     """Return the waits and the sleep that follow from turns; `scale` is the seconds in a unit of the trace's clock."""
     zero = min(graph.times)  # the time of the trace that is 0 on the clock
-    types = (EventType.HUMAN, EventType.TOOL_CALL, *_ANSWER_TYPES)
-    by_start = [index for kind in types for index in graph.indices_by_type.get(kind, ()) if index not in graph.copied]
+    by_start = graph.indices_of((EventType.HUMAN, EventType.TOOL_CALL, *_ANSWER_TYPES))
+    by_start = [index for index in by_start if index not in graph.copied]
     by_start.sort(key=clock.starts.__getitem__)
     starts = [clock.starts[index] for index in by_start]
     latest_ends = list(accumulate((clock.ends[index] for index in by_start), max))  # of all events up to each event
@@ -160,7 +160,7 @@ class _TurnCalls:
         begin, end = turn
         starts, ends, events = clock.starts, clock.ends, graph.events
         # An intervention that ends after the turn waits for the next prompt.
-        interventions = [n for n in indices if events[n].type is EventType.HUMAN and ends[n] <= end]
+        interventions = [index for index in indices if events[index].type is EventType.HUMAN and ends[index] <= end]
         self.shown_waits = overlap(union((starts[index], ends[index]) for index in interventions), [turn])
         self._possible: dict[int, Intervals] = {}  # when each call may have waited
         self._certain: dict[int, Intervals] = {}  # when the calls that state their run time did wait
@@ -201,7 +201,7 @@ class _TurnCalls:
         waits: dict[int, Intervals] = {}
         lone = {index: without(intervals, self._models) for index, intervals in self._alone.items()}
         for candidates in (self._certain, lone, self._possible):
-            for index in sorted(candidates, key=lambda n: (-length(candidates[n]), n)):
+            for index in sorted(candidates, key=lambda call: (-length(candidates[call]), call)):
                 if missing <= 0:
                     return waits
                 distributed = union(interval for intervals in waits.values() for interval in intervals)

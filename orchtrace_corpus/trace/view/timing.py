@@ -84,24 +84,22 @@ class Timing:
         known_ends, clock, last_seen = _wall_clock(graph, scale)
         self.stated = derive_waits(trace.turns, graph, clock, scale) if trace.turns else NOTHING_STATED
         # People talk to the agents whose stated durations leave out waits for people.
-        talking = {turn.agent for turn in trace.turns if turn.excludes is Excluded.PEOPLE}
-        self.waits = _waits(graph, clock, self.stated, talking, last_seen)
+        talking_agents = {turn.agent for turn in trace.turns if turn.excludes is Excluded.PEOPLE}
+        self.waits = _waits(graph, clock, self.stated, talking_agents, last_seen)
         self._last_seen_on_wall_clock = last_seen
         self._set_times(clock, self.waits, last_seen)
         self.waited = length(self.waits)
         starts, begins, ends = self.starts, self.begins, self.ends
         self.works = [0.0] * len(sequence)
-        for kind in WORKING:
-            for index in graph.indices_by_type.get(kind, ()):
-                self.works[index] = ends[index] - begins[index]
+        for index in graph.indices_of(WORKING):
+            self.works[index] = ends[index] - begins[index]
         for index in self.off_clock:
             self.works[index] = 0.0
-        unknown = set(last_seen)
-        for kind in _UNKNOWN_WITHOUT_END:
-            unknown.update(index for index in graph.indices_by_type.get(kind, ()) if known_ends[index] is None)
-        self.unknown = sorted(unknown - self.off_clock)
+        without_end = {index for index in graph.indices_of(_UNKNOWN_WITHOUT_END) if known_ends[index] is None}
+        self.unknown = sorted(without_end.union(last_seen) - self.off_clock)
         self._on_clock = sequence
-        if self.off_clock and len(self.off_clock) < len(sequence):  # if all are off the clock, all set begin and end
+        # If all events are off the clock, the run begins and ends with them, since it must have a begin and an end.
+        if self.off_clock and len(self.off_clock) < len(sequence):
             self._on_clock = [index for index in sequence if index not in self.off_clock]
         self.begin = min([starts[index] for index in self._on_clock])
         self.end = max([ends[index] for index in self._on_clock])
@@ -120,7 +118,7 @@ class Timing:
         asking = _waits_for_answers(self.graph, clock)
         if self.stated.waits or self.stated.call_waits or asking:
             self.begins = self.begins.copy()
-        for index in {**asking, **self.stated.call_waits}:
+        for index in asking.keys() | self.stated.call_waits.keys():
             intervals = union([*asking.get(index, ()), *self.stated.call_waits.get(index, ())])
             # The call waited before its work in any case, and the clock does not run during waits of the run.
             intervals = overlap(intervals, [(clock.begins[index], clock.ends[index])])
@@ -163,8 +161,8 @@ class Timing:
 
     def with_waits(self, intervals: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
         """Yield intervals on the clock of the run as intervals on the wall clock; waits for people divide them."""
-        stops = []  # the times at which the clock of the run stands still
-        waited = [0.0]  # how long the run waited before each stop, and in all
+        stops = []  # the times at which the clock of the run stops
+        waited = [0.0]  # how long the run had waited before each stop; the last value is the sum of all waits
         for begin, end in self.waits:
             stops.append(begin - waited[-1])
             waited.append(waited[-1] + end - begin)
@@ -257,7 +255,7 @@ def _wall_clock(graph: Graph, scale: float) -> tuple[list[float | None], Clock, 
         The end of each event in the unit of the trace, None if unknown; the times of events in seconds; and for each
         unfinished event, by its index, when it was last seen, in seconds.
     """
-    zero = min(graph.times)
+    zero = min(graph.times)  # the time of the trace that is 0 on the wall clock
     calls, events, known_ends = graph.indices_by_type.get(_TOOL_CALL, ()), graph.events, graph.ends
     blocked_until: dict[int, float] = {}
     needs_result = [
@@ -294,13 +292,15 @@ def _wall_clock(graph: Graph, scale: float) -> tuple[list[float | None], Clock, 
 
 
 def _waits(
-    graph: Graph, clock: Clock, stated: StatedTurns, talking: set[str], last_seen: dict[int, float]
+    graph: Graph, clock: Clock, stated: StatedTurns, talking_agents: set[str], last_seen: dict[int, float]
 ) -> Intervals:
     """Return the waits for people: the moments of an intervention or a stated wait at which nothing works.
 
     A tool call of an agent that people talk to may wait as well. A tool call of another agent works, and so does a
-    background call after its result. An unfinished call works at least until it was last seen. The agents in `talking`
-    are known to talk to people; so are those that an intervention names, or all agents if it names none.
+    background call after its result. An unfinished call works at least until it was last seen.
+
+    People talk to the `talking_agents`, to the targets of interventions, and to all agents if an intervention has no
+    target.
     """
     starts, begins, ends, events = clock.starts, clock.begins, clock.ends, graph.events
     interventions = graph.indices_by_type.get(_HUMAN, ())
@@ -309,19 +309,19 @@ def _waits(
     if not asking:
         return []
     working: list[tuple[float, float]] = []
-    talking = talking.union(events[index].target for index in interventions)
+    talking_agents = talking_agents.union(events[index].target for index in interventions)
     for index in graph.indices_by_type.get(_TOOL_CALL, ()):
         begin, end = begins[index], last_seen.get(index, ends[index])
         if end <= starts[index]:
             continue
-        if "" in talking or graph.agents[index] in talking:
+        if "" in talking_agents or graph.agents[index] in talking_agents:
             if index not in clock.blocked_until:
                 continue
             begin = max(begin, clock.blocked_until[index])
         working += without([(begin, end)], stated.call_waits.get(index, ()))
-    for kind in _MODEL_WORKS:
-        for index in graph.indices_by_type.get(kind, ()):
-            working += without([(starts[index], ends[index])], stated.call_waits.get(index, ()))
+    for index in graph.indices_of(_MODEL_WORKS):
+        working += without([(starts[index], ends[index])], stated.call_waits.get(index, ()))
+    # Each change is a moment, whether a person is asked or something works, and by how much their number changes.
     changes = [(begin, False, 1) for begin, _ in working] + [(end, False, -1) for _, end in working]
     changes += [(begin, True, 1) for begin, _ in asking] + [(end, True, -1) for _, end in asking]
     waits = []
@@ -486,6 +486,7 @@ def critical_chain(times: Timing) -> Chain:
         if not candidates:
             break
         start = starts[index]
+        # The one that ended last released the event; all that still worked when the event began ended together.
         index = max(candidates, key=lambda n: (min(ends[n], start), ends[n] <= start, starts[n], position[n]))
     after = gaps_after.pop(0)
     gaps = [limit - times.begin, *reversed(gaps_after)]
