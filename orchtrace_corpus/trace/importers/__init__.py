@@ -99,11 +99,7 @@ class Importer(Protocol):
         """Return True if a file with this beginning has the format."""
 
     def read(self, files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
-        """Yield the traces of the files of a session, mostly one.
-
-        Raises:
-            DataFileError: A file cannot be read, or is no log of the format.
-        """
+        """Yield the traces of a session, mostly one; raise DataFileError if a file is no log of the format."""
 
 
 class Session(NamedTuple):
@@ -151,11 +147,7 @@ def names() -> tuple[str, ...]:
 
 @cache
 def importer(form: str) -> Importer:
-    """Return the importer of a format.
-
-    Raises:
-        CommandUseError: There is no such format.
-    """
+    """Return the importer of a format; raise CommandUseError if there is no such format."""
     if form in FORMATS:
         module: Importer = import_module(f"orchtrace_corpus.trace.importers.{_MODULES[form]}")
         return module
@@ -190,16 +182,7 @@ class Sources(NamedTuple):
 
 
 def sessions(paths: str | Sequence[str], form: str = "") -> list[Session]:
-    """Return the sessions in files and folders. A session may consist of several files.
-
-    Args:
-        paths: The file or folder, or several.
-        form: The format, as in `find`.
-
-    Raises:
-        CommandUseError: There is no such format.
-        DataFileError: There is no log there, or no file is a log of any format.
-    """
+    """Return the sessions in files and folders, as `find` does; raise DataFileError if there is none."""
     if isinstance(paths, str):
         paths = [paths]
     sources = find(paths, form)
@@ -220,7 +203,7 @@ def find(paths: Sequence[str], form: str = "") -> Sources:
 
     Raises:
         CommandUseError: There is no such format.
-        DataFileError: There is no log there.
+        DataFileError: A path or a log does not exist.
     """
     suffixes: Sequence[str] = logs.SUFFIXES
     if form:
@@ -314,12 +297,7 @@ def group_files(form: str, files: Iterable[LogFile]) -> Iterator[tuple[LogFile, 
 
 
 def recognise(reader: LogReader, likely: str = "") -> str:
-    """Return the format of a file; empty if unknown.
-
-    Args:
-        reader: The file.
-        likely: The format that is tried first, such as that of the previous file; empty for none.
-    """
+    """Return the format of a file, empty if unknown; `likely`, such as that of the previous file, is tried first."""
     if likely in FORMATS and importer(likely).recognises(reader.first()):
         return likely
     text = reader.first().text
@@ -345,12 +323,7 @@ def format_of(data: bytes) -> str:
 
 
 def read(session: Session, privacy: Privacy, answers: AnswerIds | None = None) -> Iterator[Trace]:
-    """Yield the traces of a session.
-
-    Args:
-        session: The session.
-        privacy: How contents are referred to.
-        answers: Where to note the ids of the session's answers, by which copies in other sessions are recognised.
+    """Yield the traces of a session, and note the ids of its answers, by which copies in other sessions are found.
 
     Raises:
         DataFileError: A file cannot be read, or is no log of the format.

@@ -21,10 +21,7 @@ _CONVERT = "If you trust it, make it JSON first: inspect log convert --to json -
 
 
 class Archive:
-    """A context manager that opens a zip archive.
-
-    It raises DataFileError if the archive is broken or too large.
-    """
+    """A context manager that opens a zip archive, and raises DataFileError if it is broken or too large."""
 
     def __init__(self, file: LogFile) -> None:
         self._file = file
@@ -56,11 +53,7 @@ class Archive:
         self._stack.close()
 
     def read(self, name: str) -> bytes:
-        """Return the content of a member.
-
-        Raises:
-            DataFileError: It cannot be read, is too large, or needs pyarrow because it is compressed with zstd.
-        """
+        """Return the content of a member; raise DataFileError if it cannot be read, is too large, or needs pyarrow."""
         where = f"{quote(name)} in {quote_path(self._file.path)}"
         member = self._members[name]
         remaining_bytes = self._max_expanded_bytes - self._expanded_bytes

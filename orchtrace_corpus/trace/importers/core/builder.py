@@ -35,10 +35,7 @@ OUTSIDE_TOOLS = frozenset(
 
 
 class Builder:
-    """The events and edges of a run, and the trace that is made of them.
-
-    Times are in seconds since 1970. `trace` changes them to seconds since the first event.
-    """
+    """The events and edges of a run. Times are in seconds since 1970 until `trace` makes the first of them 0."""
 
     def __init__(self, form: str, version: str, report: ImportReport) -> None:
         self.report = report
@@ -167,8 +164,8 @@ class Builder:
     def _forward_edges(self, events: list[Event], spawns: Sequence[Event]) -> list[Edge]:
         """Return the edges that do not point back in time and form no cycle; put `events` of equal times in order.
 
-        `events` is sorted by time. Of equal times, the source of an edge comes before its target, and the spawn of an
-        agent before the agent's events, as far as possible.
+        `events` is sorted by time. Of equal times, sources of edges come before targets, and if possible spawns before
+        events of the spawned agents.
         """
         by_id = self.events
         edges = list(self._edges.values())
@@ -259,8 +256,7 @@ def _sort_simultaneous(
 ) -> None:
     """Sort the events of each of these times, so that sources of edges come before targets.
 
-    As far as that makes no cycle, spawns come before events of the spawned agents, and the events of each agent stay in
-    the order of the log.
+    Unless it makes a cycle, spawns come before events of the spawned agents, and events of an agent stay as logged.
     """
     positions = [seq for seq, event in enumerate(events) if event.t in times]
     chosen = [events[seq] for seq in positions]
@@ -304,13 +300,10 @@ def token_totals(events: Iterable[Event]) -> dict[str, dict[str, dict[str, float
 
 
 def as_data(trace: Trace) -> dict[str, Any]:
-    """Return an imported trace as a JSON object.
-
-    The ids, system, topology, clock and agents come first, even with default values, and the import report comes last.
-    """
+    """Return an imported trace as a JSON object: ids, system, topology, clock and agents first, the report last."""
     data: dict[str, Any] = to_builtins(trace)
     report = data.pop("import_report")
-    names = ("trace_id", "task_id", "system", "topology", "clock", "agents")
+    names = ("trace_id", "task_id", "system", "topology", "clock", "agents")  # written even if they are defaults
     document = {name: to_builtins(getattr(trace, name)) for name in names}
     document["clock"] = {"unit": trace.clock.unit.value, **document["clock"]}
     for name, value in data.items():

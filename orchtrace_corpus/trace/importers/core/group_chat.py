@@ -81,10 +81,7 @@ class GroupChat:
         return self._call_around(agent) is not None
 
     def _call_around(self, agent: str) -> _OpenCall | None:
-        """Return the open call in which an agent works; None if it works in none.
-
-        It is the last call of a tool with the agent's name, else the last call with a task.
-        """
+        """Return the open call in which an agent works: the last of a tool with its name, else the last with a task."""
         others = [open_call for open_call in self._open_calls.values() if open_call.caller != agent]
         candidates = [open_call for open_call in others if open_call.call.tool == agent]
         if not candidates:

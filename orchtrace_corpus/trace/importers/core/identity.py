@@ -66,10 +66,7 @@ def group_by_session(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator
 
 
 def group_families(children: Mapping[str, Iterable[str]]) -> Iterator[list[str]]:
-    """Yield each name that is nobody's child, followed by its descendants; the names of cycles come last.
-
-    `children` has the children of every name.
-    """
+    """Yield each name that is nobody's child, followed by its descendants; the names of cycles come last."""
     all_children = {child for parent, names in children.items() for child in names if child != parent}
     reached: set[str] = set()
     for root in (*(name for name in children if name not in all_children), *children):
@@ -84,17 +81,14 @@ def group_families(children: Mapping[str, Iterable[str]]) -> Iterator[list[str]]
 
 
 class SeenRows:
-    """The rows of a session so far, to find copies: a program may save a growing session in several files.
-
-    Equal rows of one file are no copies. Of a row that an earlier file has twice, a later file repeats two.
-    """
+    """The rows of a session so far, to find copies: a program may save a growing session in several files."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[Hashable, int]] = set()  # a row, and 1 for its first time in a file, 2 for its second
         self._counts_in_file = Counter[Hashable]()
 
     def begin_file(self) -> None:
-        """Begin another file."""
+        """Begin another file. Equal rows of one file are no copies."""
         self._counts_in_file = Counter()
 
     def is_new(self, row: Hashable) -> bool:
@@ -107,10 +101,7 @@ class SeenRows:
 
 
 class AnswerIds:
-    """The ids that the services of models gave to the answers of a session and to their requests.
-
-    They show which answers another session has, too. Inside this context manager, `current_answer_ids` returns it.
-    """
+    """The ids of the answers of a session, which show copies. As a context manager, it is the `current_answer_ids`."""
 
     def __init__(self) -> None:
         self._ids: dict[tuple[str, int], list[tuple[object, str]]] = {}  # by the file and line where an answer begins

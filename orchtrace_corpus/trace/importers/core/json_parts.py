@@ -1,7 +1,4 @@
-"""Decode parts of a JSON document one by one, so that the whole document is never in memory as objects.
-
-A part knows its line, which is counted from the line of the part before it.
-"""
+"""Decode parts of a JSON document one by one, so that the whole document is never in memory as objects."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -23,20 +20,13 @@ _Shape = TypeVar("_Shape", bound=msgspec.Struct)
 
 
 class Part:
-    """A value of a JSON document, undecoded.
-
-    Args:
-        document: The whole document.
-        raw: The value as JSON.
-        start: The position of its first byte in the document.
-        line: The line on which it begins.
-    """
+    """A value of a JSON document, undecoded."""
 
     def __init__(self, document: bytes, raw: Any, start: int, line: int) -> None:
-        self.line = line
+        self.line = line  # the line on which it begins
         self._document = document
-        self._raw = raw
-        self._start = start
+        self._raw = raw  # the value as JSON
+        self._start = start  # the position of its first byte in the document
 
     @property
     def is_array(self) -> bool:
@@ -80,17 +70,14 @@ def decoded(raw: Any, shape: Any = Any) -> Any:
 
 
 def lenient(value: Any, shape: type[_Shape]) -> _Shape | None:
-    """Return an object as a struct, without members of wrong types; None for a value that is no object.
-
-    A member may have the name of its field, or the name that the struct has for it in JSON.
-    """
+    """Return an object as a struct, without members of wrong types; None for a value that is no object."""
     if type(value) is not dict:
         return None
     members = {}
     for field in _fields(shape):
         member = value.get(field.json_name)
         if member is None:
-            member = value.get(field.name)
+            member = value.get(field.name)  # such as `span_id` for `spanId`
         if field.is_text:
             member = string(member)
         elif field.inner is msgspec.Raw:
@@ -141,12 +128,7 @@ def encoded(value: Any) -> bytes:
 
 
 def whole(document: bytes) -> Part:
-    """Return the value of a whole document.
-
-    Raises:
-        msgspec.DecodeError: It is not JSON.
-        RecursionError: It is nested too deeply.
-    """
+    """Return the value of a whole document; raise DecodeError if it is not JSON, RecursionError if it is too deep."""
     if exceeds_depth(document):
         raise RecursionError(f"nested too deeply; at most {MAX_DEPTH} levels are read")
     start = len(document) - len(document.lstrip())

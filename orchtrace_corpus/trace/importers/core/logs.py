@@ -79,10 +79,7 @@ class FoundLogs(NamedTuple):
 def find(path: str, suffixes: Sequence[str] = SUFFIXES) -> FoundLogs:
     """Return a file, or the files in a folder and its subfolders whose names end in a suffix, sorted by name.
 
-    In a folder, pipes, devices and links that lead out of it are skipped.
-
-    Raises:
-        DataFileError: The path does not exist or is no regular file, or the folder has no such file.
+    In a folder, pipes, devices and links that lead out of it are skipped. Raise DataFileError if there is no file.
     """
     if os.path.isfile(path):
         return FoundLogs([LogFile(path, masked_path(os.path.basename(path)))], [])
@@ -151,7 +148,7 @@ def rows(
 
     Args:
         file: The file.
-        report: The report that counts records and lines without a record.
+        report: Where records, and lines without one, are counted.
         shape: The type of the records: a struct, `Raw`, or `Any` for objects. Members without a field in the struct
             are not decoded; members of a type that the field does not have are left out.
         keep_others: True to yield a record that does not fit the struct as an object.
@@ -199,10 +196,7 @@ def rows(
 
 
 def _decode_leniently(line: bytes, report: ImportReport) -> list[Any]:
-    """Return the values of a line that does not decode; `_NO_VALUE` for a part that is not JSON.
-
-    Bytes that are not UTF-8 are replaced, and the objects of a line with several of them are separated.
-    """
+    """Return the values of a line that is not UTF-8 or not a single value; `_NO_VALUE` for a part that is not JSON."""
     try:
         return [msgspec.json.decode(line)]
     except UnicodeDecodeError:
@@ -248,11 +242,7 @@ def _decode_objects(line: str) -> list[Any]:
 
 
 def contents(file: LogFile) -> bytes:
-    """Return all bytes of a file.
-
-    Raises:
-        DataFileError: The file cannot be read, or is too large.
-    """
+    """Return all bytes of a file; raise DataFileError if it cannot be read or is too large."""
     with LogReader(file) as reader:
         status = reader.status()
         if status is not None and status.st_size > budget.MAX_DOCUMENT_BYTES:
@@ -263,11 +253,7 @@ def contents(file: LogFile) -> bytes:
 
 
 def document(file: LogFile) -> json_parts.Part:
-    """Return the undecoded value of a JSON file.
-
-    Raises:
-        DataFileError: The file cannot be read, is too large, or is no JSON.
-    """
+    """Return the undecoded value of a JSON file; raise DataFileError if it cannot be read, is too large or not JSON."""
     try:
         return json_parts.whole(contents(file))
     except (msgspec.DecodeError, RecursionError) as error:
@@ -275,11 +261,7 @@ def document(file: LogFile) -> json_parts.Part:
 
 
 def documents(file: LogFile, report: ImportReport) -> Iterator[json_parts.Part]:
-    """Yield the undecoded objects of a file: one document, the elements of an array, or one object on each line.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
+    """Yield the undecoded objects of a file: one document, the elements of an array, or one object on each line."""
     if not file.path.endswith(LINES):
         with suppress(msgspec.DecodeError, RecursionError):
             whole = json_parts.whole(contents(file))
@@ -306,11 +288,8 @@ def event_in(
 ) -> tuple[dict[str, Any], float]:
     """Return the event inside the record of a logging handler, and its time; an empty object if there is no event.
 
-    Args:
-        record: The record. The event is one of its members, an object or JSON in a text, or inside another record.
-        is_event: A function that returns True for an event.
-        markers: Texts of which each event has one.
-        depth: The number of records around this one.
+    The event is a member of the record, as an object or as JSON in a text with one of `markers`, or is inside another
+    record. `depth` is the number of records around this one.
     """
     for value in record.values():
         inner = mapping(value)
@@ -346,10 +325,7 @@ def _time_of(record: Mapping[str, Any]) -> float:
 
 
 def events_of_text(file: LogFile, report: ImportReport, markers: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects at the ends of lines of text, each with its line number.
-
-    A line with one of `markers` but without an object is reported as a torn event.
-    """
+    """Yield the objects at the ends of lines, each with its line number; a line with only a marker is reported."""
     with open_regular(file.path) as handle:
         for line_number, line in enumerate(iter(lambda: handle.readline(budget.MAX_LINE_BYTES), b""), 1):
             start = max(line.find(b'{"'), 0)
@@ -371,16 +347,11 @@ def object_lines(file: LogFile) -> int:
 
 
 class Head:
-    """The beginning of a file, by which its format is recognised.
-
-    Attributes:
-        text: The beginning as text.
-    """
+    """The beginning of a file, by which its format is recognised."""
 
     def __init__(self, data: bytes, max_rows: int) -> None:
         self.text = data.decode("utf-8", "replace")
-        self._data = data
-        self._max_rows = max_rows
+        self._data, self._max_rows = data, max_rows
         self._outline: set[str] = set()  # the names of the outline that `has_any` has read so far
         self._unread_names: Iterator[str] | None = None  # the other names of the outline; None before the first call
 
@@ -415,11 +386,8 @@ class Head:
 class LogReader:
     """A context manager that opens a file on first use, and reads only as much of it as is asked for.
 
-    Its methods raise DataFileError if the file cannot be read.
-
-    Attributes:
-        file: The file.
-        folder_cache: Facts about folders, which importers keep for the other files that are read together.
+    Its methods raise DataFileError if the file cannot be read. Importers keep facts about folders in `folder_cache` for
+    the other files that are read together.
     """
 
     def __init__(self, file: LogFile, folder_cache: dict[Hashable, str] | None = None) -> None:
@@ -493,11 +461,7 @@ class LogReader:
 
 
 def head(file: LogFile) -> Head:
-    """Return the beginning of a file.
-
-    Raises:
-        DataFileError: The file cannot be read.
-    """
+    """Return the beginning of a file; raise DataFileError if it cannot be read."""
     with LogReader(file) as reader:
         return reader.head()
 

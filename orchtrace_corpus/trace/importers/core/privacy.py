@@ -1,7 +1,4 @@
-"""Keep private texts out of traces.
-
-Contents become salted hashes. In names, e-mail addresses, home folders and keys are masked.
-"""
+"""Keep private texts out of traces: hash contents, and mask e-mail addresses, home folders and keys in names."""
 
 import re
 from collections.abc import Iterator
@@ -124,15 +121,10 @@ _SALT: ContextVar[bytes] = ContextVar("salt", default=b"")
 
 
 class Privacy(NamedTuple):
-    """How traces refer to contents.
+    """How traces refer to contents."""
 
-    Attributes:
-        salt: A secret. Without it, nobody can find out a content by hashing guesses.
-        keep_content: True to keep contents instead of their hashes.
-    """
-
-    salt: bytes
-    keep_content: bool = False
+    salt: bytes  # a secret, without which nobody can find out a content by hashing guesses
+    keep_content: bool = False  # True to keep contents instead of their hashes
 
     def reference(self, content: Any) -> str:
         """Return the reference to a content: its hash, or the content itself as text; empty for an empty content."""

@@ -95,10 +95,7 @@ class Run:
         self._covered: set[int] = set()  # `id` of answers whose usage is counted with another answer
 
     def agent(self, key: str, name: str = "", role: str = "") -> Transcript:
-        """Return the transcript of an agent, to which steps are added. A new key makes a new transcript.
-
-        The first name and the first role of an agent count. The name of an agent without one is its key.
-        """
+        """Return the transcript of an agent, a new one for a new key. The first name and role that are given count."""
         transcript = self.agents.get(key)
         if transcript is None:
             transcript = self.agents[key] = Transcript("", key, is_root=key == ROOT and not self._are_peers)
@@ -109,10 +106,7 @@ class Run:
         return transcript
 
     def aside(self, key: str, purpose: str = "side calls", file: str = "") -> Transcript:
-        """Return the transcript of an agent's model calls outside its conversation, such as calls to find a title.
-
-        `file` is the key of that transcript in the log, if it has one.
-        """
+        """Return the transcript of an agent's model calls outside its conversation; `file` is its key in the log."""
         return self._asides.setdefault((key, file), Transcript("", file or key, aside=purpose))
 
     def answer(
@@ -170,10 +164,7 @@ class Run:
         status: Status | None = None,
         error: str = "",
     ) -> steps.ToolResult:
-        """Add and return the result of a call, which may be read before the call.
-
-        Without a `status`, the call failed if there is an `error`.
-        """
+        """Add and return the result of a call, which may be read before the call."""
         if status is None:
             status = _ERROR if error else _OK
         result = steps.ToolResult(time, place, 0.0, None, False, status, error, self.privacy.reference(content))
@@ -193,10 +184,7 @@ class Run:
         self._settled.append((key, call_id, error, status))
 
     def address(self, call: ToolCall, receiver: str, purpose: Purpose = steps.MESSAGE, text: int | None = None) -> None:
-        """Note that a call is a message to another agent, waits for it or ends it, as `purpose` says.
-
-        `text` is the `mark` of a message, by which `receive` finds it.
-        """
+        """Note that a call is a message to an agent, waits for it or ends it; `text` is the `mark` of a message."""
         call.purpose = purpose
         self._addressed.append((call, self.agent(receiver)))
         if text is not None:
@@ -217,15 +205,9 @@ class Run:
     ) -> None:
         """Note that a call of `parent` spawned `child`. If `child` was spawned before, the call is a message to it.
 
-        Without a call, the spawn is inferred from the child's first step. A spawn that would make an agent its own
-        ancestor is left out.
-
-        Args:
-            child: The key of the spawned agent.
-            parent: The key of the agent that called.
-            call: The call, or its id if the call may be read later; empty if the log does not say.
-            place: The place in the log; None for the place of the child's first step.
-            waits: True if the result of the call is the child's result.
+        `call` may be the id of a call that is read later. If it is empty, the spawn is inferred from the child's first
+        step, whose place counts if `place` is None. A spawn that would make an agent its own ancestor is left out.
+        `waits` is True if the result of the call is the child's result.
         """
         if child != ROOT or self._are_peers:
             self._children.setdefault((parent, call if isinstance(call, str) else call.id), child)
@@ -268,14 +250,8 @@ class Run:
     ) -> None:
         """Add the return of a sub-agent, for a log that says more than the result of the call that spawned it.
 
-        Args:
-            child: The key of the sub-agent.
-            step: The step of the receiver at which the result arrived.
-            status: How the sub-agent ended.
-            ref: The reference to its result.
-            error: The kind of error if the status is an error.
-            receiver: The key of the receiver; None for the parent.
-            is_inferred: True if the log does not say that the sub-agent returned.
+        `step` is the step of the receiver, by default the parent, at which the result arrived. `error` is used if the
+        status is an error. `is_inferred` is True if the log does not say that the sub-agent returned.
         """
         if status is not _ERROR:
             error = ""
@@ -286,11 +262,7 @@ class Run:
     def receive(self, receiver: str, delivery: steps.Delivery, sender: str, text: int | None = None) -> None:
         """Note that a message has arrived: the first message to the receiver with this text, or else one of `sender`.
 
-        Args:
-            receiver: The key of the receiver.
-            delivery: The step at which the message arrives.
-            sender: The key of the sender; empty if the log does not say.
-            text: The `mark` of the message; None if no call has sent it.
+        `sender` is empty if the log does not say. `text` is the `mark` of the message; None if no call has sent it.
         """
         if sender:
             self.agent(sender)  # so that a sender without rows has a name
@@ -308,7 +280,7 @@ class Run:
         """Count the tokens of an answer as the log states them, and return them with None for values that are no count.
 
         Args:
-            call: The answer.
+            call: The answer of the model.
             stated: Input, output, cache reads, cache writes, reasoning; None for a count that is not stated.
             line: The line of the ledger.
             caches_apart: True if the input excludes tokens that were read from or written to caches.
@@ -526,10 +498,7 @@ class Run:
                 self.report.note(Problem.NO_TRANSCRIPT, str(call.place))
 
     def _returns(self) -> Iterator[tuple[Transcript, steps.Return]]:
-        """Yield the returns of sub-agents, each with the transcript of the receiver.
-
-        An agent without a return in the log returns with the results of the calls that waited for it.
-        """
+        """Yield the returns that the log records, else the results of the calls that waited, with their receivers."""
         recorded = {child for child, _, _ in self._recorded_returns}
         for child, step, receiver in self._recorded_returns:
             if receiver is None:
@@ -570,11 +539,7 @@ def traces_of(
     make_trace: Callable[[_Session, LogFile, ImportReport], Trace],
     record_noun: str,
 ) -> Iterator[Trace]:
-    """Yield the traces of files that may hold several sessions, each with a report of its own.
-
-    Raises:
-        EmptyLogError: No session has a record. `record_noun` is what the message calls a record, such as `event`.
-    """
+    """Yield the traces of files that may hold several sessions; `record_noun` is for the error if they are empty."""
     is_empty, report = True, ImportReport()
     for file in files:
         for session in read_sessions(file, report):

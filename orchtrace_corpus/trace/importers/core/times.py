@@ -15,13 +15,10 @@ _NUMBERS = (float, int)  # bool is no number here, so types are compared, not `i
 
 
 def instant(value: Any, per_second: float = 1.0) -> float | None:
-    """Return a time in seconds since 1970; None for a value that is no time between 1970 and 9999.
+    """Return a time in seconds since 1970; None for a value that is no time after 1970 and before 10000.
 
-    0 is no time, because clocks that were never set have it.
-
-    Args:
-        value: A number, or a text in ISO 8601, which is in UTC if it has no time zone.
-        per_second: How many units of a number are one second, such as 1000 for milliseconds.
+    A text is in ISO 8601, in UTC if it has no time zone. `per_second` is the unit of numbers: 1000 for milliseconds. 0
+    is no time, because clocks that were never set have it.
     """
     if type(value) is str:
         try:

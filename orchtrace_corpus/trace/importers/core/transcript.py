@@ -1,7 +1,4 @@
-"""Transcripts: the steps of each agent of a run, in the same terms for every program.
-
-Importers read rows into transcripts, one for each agent. `transcript_events` makes events of them.
-"""
+"""Transcripts: the steps of each agent, as importers read them. `transcript_events` makes events of them."""
 
 import re
 from bisect import bisect_right
@@ -223,14 +220,11 @@ class Transcript(Struct):
         return max(dict.fromkeys(models), key=models.count, default="")
 
     def fill_times(self) -> Step | None:
-        """Set the time of steps without one to the time of the previous step, or else of the first step with a time.
-
-        Return the first step that had no time; None if all had one.
-        """
+        """Give steps without a time that of the previous step, and return the first of them; None if there is none."""
         times = [step.time for step in self.steps]
         if NO_TIME not in times:
             return None
-        last_time = next((time for time in times if time != NO_TIME), 0.0)
+        last_time = next((time for time in times if time != NO_TIME), 0.0)  # for steps before the first time
         for step in self.steps:
             if step.time == NO_TIME:
                 step.time = last_time
@@ -242,10 +236,7 @@ class Transcript(Struct):
     def date_request(self, call: ModelCall, time: float, first: float = 0.0) -> None:
         """Set the time of an answer's request, as far as possible not before the end of the previous step.
 
-        Args:
-            call: The answer.
-            time: The time of the request, computed from durations in the log.
-            first: The number of seconds from then to the first token; 0 if unknown.
+        `first` is the number of seconds from the request to the first token; 0 if unknown.
         """
         index = int(call.order)
         earliest = self.steps[index - 1].last_time if index else time
@@ -279,10 +270,7 @@ def notified(text: str) -> list[tuple[str, Status]]:
 
 
 def join(call: ToolCall | None, result: ToolResult, report: ImportReport) -> bool:
-    """Join a result to its call. Return False, and note the problem, for a second result or one without a call.
-
-    A result with an earlier time than its call is moved behind the call.
-    """
+    """Join a result to its call. Return False, and note the problem, for a second result or one without a call."""
     if call is None:
         report.note(Problem.RESULT_WITHOUT_CALL, str(result.place))
         return False
@@ -291,6 +279,7 @@ def join(call: ToolCall | None, result: ToolResult, report: ImportReport) -> boo
         report.note(Problem.SECOND_RESULT, str(result.place))
         return False
     call.answer, result.tool_call = result, call
+    # a result that is earlier than its call is moved behind it
     if result.time <= call.time and (result.time < call.time or result.order < call.order):
         result.time, result.order = call.time, call.order + 0.5
     return True

@@ -1,13 +1,9 @@
 """Make the events and edges of a run from the transcripts of its agents.
 
-Four things are inferred:
-
-- If the log does not date a request, the answer begins when its input is complete: at the last message, result or
-  return, or at the end of the previous answer.
-- The run waits for a person from the end of a turn to the next input. A turn ends with an answer that calls no tool, or
-  when a person interrupts it or refuses a call.
-- A sub-agent without a transcript works from its spawn to its return.
-- A spawned agent ends with its last event.
+Four things are inferred. If the log does not date a request, the answer begins when its input is complete: at the last
+message, result or return, or at the end of the previous answer. The run waits for a person from the end of a turn to
+the next input. A turn ends with an answer that calls no tool, or when a person interrupts it or refuses a call. A
+sub-agent without a transcript works from its spawn to its return. A spawned agent ends with its last event.
 """
 
 from bisect import bisect_left, bisect_right

@@ -86,13 +86,10 @@ class Act(Struct):
 
 
 def draw_edge(builder: Builder, source: str, target: str, kind: EdgeType) -> bool:
-    """Add an edge and return True, unless it would point back in time, or an event is missing (an empty id).
-
-    Events of the same time are in the order in which they were added, which their ids show.
-    """
+    """Add an edge and return True, unless it would point back in time, or an event is missing (an empty id)."""
     if not source or not target:
         return False
-    source_time, target_time = builder.events[source].t, builder.events[target].t
+    source_time, target_time = builder.events[source].t, builder.events[target].t  # if equal, ids show the order
     if source_time > target_time or (source_time == target_time and int(source[1:]) >= int(target[1:])):
         return False
     builder.edge(source, target, kind)

@@ -41,12 +41,7 @@ class SpanCollector:
         return self._bundles[trace_id]
 
     def traces(self, form: str, system: str) -> Iterator[Trace]:
-        """Yield the traces of all bundles with an agent, a model call or a tool call.
-
-        Args:
-            form: The format of the files.
-            system: The system of bundles that name none.
-        """
+        """Yield the traces of bundles with an agent, a model call or a tool call; `system` is the default system."""
         # not at the top of the module: recognising a file does not need it
         from orchtrace_corpus.trace.importers.spans.events import write_events
 

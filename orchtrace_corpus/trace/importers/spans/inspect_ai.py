@@ -187,10 +187,7 @@ class _SampleReader:
         return trace
 
     def _add_outcomes(self, trace: Trace) -> None:
-        """Add the scores of the sample, and its times with and without waiting, as metrics.
-
-        A letter that is the only one among the scores is also the metric `task_success`.
-        """
+        """Add the scores of the sample, and its times with and without waiting; one letter alone is `task_success`."""
         scores, grades = dict[str, float](), dict[str, float]()
         for name, score in mapping(self._sample.scores).items():
             value = mapping(score).get("value")
@@ -211,10 +208,7 @@ class _SampleReader:
             trace.metrics["working_time_s"] = working_time
 
     def _find_call_spans(self) -> dict[int, str]:
-        """Return the id of each call's span, by the index of the call's event.
-
-        It is the span around the agent that the call spawned, or else the next span of its tool.
-        """
+        """Return the span of each call by the index of its event: that around the spawned agent, else the next one."""
         open_spans: dict[tuple[str, str], list[str]] = {}  # by the span around them and the tool
         for span_id, begin in self._begun.items():
             if begin.type == "tool":

@@ -76,29 +76,14 @@ class Activation(Struct):
 
 
 class Team:
-    """The activations of a tree, and the transfers of control between them.
-
-    Attributes:
-        activations: The activations, in the order of their first spans.
-        owner: For each span the index of the activation that it belongs to, or `NO_INDEX`.
-        token_owner: The same for chains with tokens that are inside no agent's span, by the index of the span.
-        handoffs: The index of the activation that took over, by the index of the handoff's span.
-        spawning_tools: The indexes of tool spans that contain one agent, which the call of the tool spawns.
-
-    Args:
-        tree: The spans.
-        roles: Their roles.
-        bundle: The trace that they belong to.
-        with_tokens: The indexes of spans with tokens.
-        report: The report of the import.
-    """
+    """The activations of a tree, and the transfers of control between them; `with_tokens` are the spans with tokens."""
 
     def __init__(
         self, tree: Tree, roles: SpanRoles, bundle: spans.Bundle, with_tokens: Collection[int], report: ImportReport
     ) -> None:
-        self.activations: list[Activation] = []
-        self.owner = [NO_INDEX] * (len(tree.spans) + 1)
-        self.token_owner: dict[int, int] = {}
+        self.activations: list[Activation] = []  # in the order of their first spans
+        self.owner = [NO_INDEX] * (len(tree.spans) + 1)  # the index of the activation of each span, or `NO_INDEX`
+        self.token_owner: dict[int, int] = {}  # the same for chains with tokens that are inside no agent's span
         self._tree, self._roles, self._report = tree, roles, report
         self._run_name = masked(bundle.name) or "agent"
         self._spanless: dict[str, int] = {}  # the activations of agents without spans, by name
@@ -106,6 +91,7 @@ class Team:
         self._with_spans = [activation for activation in self.activations if activation.span != NO_INDEX]
         self._origins: dict[int, list[int]] = {}  # the tasks that led to a silent task, by its index
         transfers = self._transfers()
+        # the index of the activation that took over, by the span of the handoff
         self.handoffs = {transfer.span: transfer.target for transfer in transfers if transfer.span != NO_INDEX}
         for transfer in transfers:
             self.activations[transfer.source].outgoing.append(transfer)
@@ -116,6 +102,7 @@ class Team:
             for activation in self.activations
             if activation.wrapper != NO_INDEX and not activation.incoming
         )
+        # the spans of tools that contain one agent: the call of the tool spawns the agent
         self.spawning_tools = {wrapper for wrapper, count in agent_counts.items() if count == 1}
 
     def _find_activations(self, with_tokens: Collection[int]) -> None:
@@ -244,10 +231,7 @@ class Team:
                 self._report.note(Problem.HANDOFF_TO_NOBODY, tree.spans[index].where)
 
     def _named_transfers(self) -> Iterator[Transfer]:
-        """Yield a transfer to each agent for which the log names the previous agent.
-
-        The previous agent is the last one of that name that ended in the same place.
-        """
+        """Yield the transfers to agents for which the log names the previous agent: the last one in the same place."""
         tree, owner = self._tree, self.owner
         followers = [activation for activation in self._with_spans if tree.spans[activation.span].follows]
         agents = self._agents_by_place([_NO_END if end is None else end for end in tree.ends]) if followers else {}

@@ -79,10 +79,7 @@ def build_tree(logged: Sequence[Span], report: ImportReport) -> Tree:
 
 
 def _distinct_spans(logged: Sequence[Span], report: ImportReport) -> tuple[list[Span], dict[str, int]]:
-    """Return each span once, and their indexes by id; report copies, spans out of order and unknown kinds.
-
-    Of two copies, the later one counts, unless only the earlier one has an end.
-    """
+    """Return each span once, and their indexes by id; report copies, spans out of order and unknown kinds."""
     spans: list[Span] = []
     indexes: dict[str, int] = {}
     last_end = 0.0
@@ -105,7 +102,7 @@ def _distinct_spans(logged: Sequence[Span], report: ImportReport) -> tuple[list[
             continue
         if span.end is None and earlier.end is not None:
             copy = span
-        else:
+        else:  # the later span replaces the earlier one
             copy = earlier
             spans[index] = span
         report.drop(Drop.COPY, copy.file, copy.line)
@@ -361,10 +358,7 @@ def _merge(inner: Span, outer: Span, run: Run) -> None:
 
 
 def count_tokens(tree: Tree, run: Run) -> tuple[dict[int, tuple[Tokens, TokenBasis]], int]:
-    """Return the tokens of spans with their basis, by index, and the number of answers whose tokens are unknown.
-
-    The tokens are those of the span's event. The ledger of the report says why each usage is counted or left out.
-    """
+    """Return the tokens of the spans' events with their basis, and the number of answers whose tokens are unknown."""
     usages = [None if span.usage is None else _usable(span.usage, run) for span in tree.spans]
     calls = [0] * (len(tree.spans) + 1)  # the number of model calls in each span, itself included
     last_call = [NO_INDEX] * (len(tree.spans) + 1)  # the model call in each span that ends last
