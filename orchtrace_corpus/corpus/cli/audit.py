@@ -1,4 +1,4 @@
-"""The commands for second readers: `audit sample`, `audit compare`, and `dispute` for one reading."""
+"""The commands for second readers: `audit sample` and `audit compare` for sheets, `dispute` for a single reading."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -92,8 +92,8 @@ def sample(
         raise CommandUseError(f"no {pool.taxonomy.noun.one} passes the filters, so there is nothing to draw")
     axes = [facet.field for facet in pool.taxonomy.axes]
     always = coding.sparse_papers(papers, attributes, axes, 2) if include_sparse else ()
-    stratum = find(stratify, attributes) if stratify else None
-    drawn = coding.sample(papers, size, stratify=stratum, always=always, seed=seed)
+    strata = find(stratify, attributes) if stratify else None
+    drawn = coding.sample(papers, size, stratify=strata, always=always, seed=seed)
     text = coding.blank_sheet(drawn, coding.select_columns(pool.taxonomy, fields))
     if output:
         write_new(output, text)
@@ -142,53 +142,60 @@ def compare(
     merges = coding.read_merges(merge or [], columns)
     if len(set(sheets)) < len(sheets):
         raise CommandUseError("a sheet is named twice; each reader needs a sheet of their own")
-    names, texts = coding.name_readers(sheets), {path: read_sheet(path) for path in sheets}
+    names_by_path = coding.name_readers(sheets)
+    texts = {path: read_sheet(path) for path in sheets}
     is_screening = all(map(is_screening_sheet, texts.values()))
     if is_screening and len(sheets) < 2:
         raise CommandUseError(f"{sheets[0]} is a sheet of screening, and needs a second reader's", "Name two sheets.")
-    columns = sheet_columns(pool.taxonomy) if is_screening else columns
-    merged = coding.allow_merged_terms(columns, merges)
+    if is_screening:
+        columns = sheet_columns(pool.taxonomy)
+    merged_columns = coding.allow_merged_terms(columns, merges)
     readers: list[Sheet] = []
     findings: list[Finding] = []
     for path, text in texts.items():
         if is_screening:
-            sheet, problems = coding.decode(text, path, merged, sheet_keys(text), also=TEXT_COLUMNS)
+            sheet, problems = coding.decode(text, path, merged_columns, sheet_keys(text), also=TEXT_COLUMNS)
         else:
-            sheet, problems = coding.decode(text, path, merged, [paper.key for paper in pool.papers])
+            sheet, problems = coding.decode(text, path, merged_columns, [paper.key for paper in pool.papers])
         readers.append(sheet)
         findings += problems
     if not is_screening:
         findings += coding.missing_cells(readers)
-    readers = [reader._replace(name=names[reader.name]) for reader in readers]
-    if any(finding.code == "K101" for finding in findings):
+    readers = [reader._replace(name=names_by_path[reader.name]) for reader in readers]
+    if any(finding.code == "K101" for finding in findings):  # a header is wrong
         session.output.tell("\n".join(str(finding) for finding in findings))
         return ExitCode.UNREADABLE
     if record and not is_screening:
-        _tell(session, findings)
+        _tell_findings(session, findings)
+        # Sources are paths in the corpus's folder, or names of files outside it.
         paths = (os.path.relpath(path, session.root_folder()) for path in sheets)
-        places = (os.path.basename(path) if path.startswith(os.pardir) else path for path in paths)
-        code = _record(session, pool, readers, merges, " and ".join(places))
+        sources = (os.path.basename(path) if path.startswith(os.pardir) else path for path in paths)
+        code = _record_disputes(session, pool, readers, merges, " and ".join(sources))
         return ExitCode.FINDINGS if has_errors(findings) else code
     if not is_screening:
         findings += coding.missing_rows(readers)
         if with_corpus or len(readers) == 1:
-            coded = {key for sheet in readers for key in sheet.codes}
-            readers.append(coding.tags_as_sheet([paper for paper in pool.papers if paper.key in coded], columns))
-    _tell(session, findings)
-    coarse = [coding.merge_terms(reader, columns, merges) for reader in readers]
-    agreements = agreement.compare(coarse, columns, resamples=resamples, seed=seed)
-    shown = [reader.name for reader in readers]
-    left_out = sum(finding.code == "K105" for finding in findings)
+            coded_keys = {key for sheet in readers for key in sheet.codes}
+            readers.append(coding.tags_as_sheet([paper for paper in pool.papers if paper.key in coded_keys], columns))
+    _tell_findings(session, findings)
+    merged_sheets = [coding.merge_terms(reader, columns, merges) for reader in readers]
+    agreements = agreement.compare(merged_sheets, columns, resamples=resamples, seed=seed)
+    names = [reader.name for reader in readers]
+    unknown_codes = sum(finding.code == "K105" for finding in findings)
     remarks = [f"{reader.name}: {remark}" for reader in readers for remark in reader.remarks]
     if agreements:
-        views = {Format.JSON: lambda: render.document(agreements, shown, left_out, remarks)}
-        session.show_report(views, lambda: render.tables(agreements, shown, left_out, remarks), "audit", output_format)
+        session.show_report(
+            {Format.JSON: lambda: render.document(agreements, names, unknown_codes, remarks)},
+            lambda: render.tables(agreements, names, unknown_codes, remarks),
+            "audit",
+            output_format,
+        )
     else:
         session.output.note("corpus: no cell was coded by two readers")
     return ExitCode.FINDINGS if has_errors(findings) else ExitCode.DONE
 
 
-def _tell(session: CorpusSession, findings: Sequence[Finding]) -> None:
+def _tell_findings(session: CorpusSession, findings: Sequence[Finding]) -> None:
     for line in first_and_more([str(finding) for finding in findings], 20, "… and {} more"):
         session.output.tell(line)
     if any(finding.code == "K105" for finding in findings):
@@ -220,45 +227,50 @@ def dispute(
     session = CorpusSession(*ctx.obj)
     pool = session.pool()
     paper = find_target(pool, name).record
-    tag, _, text = word.partition("=")
-    tag, facets = tag.strip().replace("-", "_"), disputable(pool.taxonomy)
-    if tag not in facets or not isinstance(paper, Paper):
-        raise CommandUseError(f"{quote(tag)} of {paper.name} cannot be disputed{suggestion(tag, list(facets))}")
-    facet, present = facets[tag], value_of(paper, facets[tag], tag)
+    field, _, text = word.partition("=")
+    field = field.strip().replace("-", "_")
+    facets = disputable(pool.taxonomy)
+    if field not in facets or not isinstance(paper, Paper):
+        raise CommandUseError(f"{quote(field)} of {paper.name} cannot be disputed{suggestion(field, list(facets))}")
+    facet = facets[field]
+    present = value_of(paper, facet, field)
     read_value = read_level if facet.kind is Kind.LEVELS else read_term
     values = {read_value(facet, part) for part in text.split(",")}
-    value = ",".join(allowed for allowed in values_for(facet) if allowed in values)
+    reading = f"{field}={','.join(value for value in values_for(facet) if value in values)}"
     if not present:
-        raise CommandUseError(f"{paper.key} has no {tag} to dispute", f"Set it: corpus tag {paper.key} {tag}={value}")
+        raise CommandUseError(f"{paper.key} has no {field} to dispute", f"Set it: corpus tag {paper.key} {reading}")
     if present in values:
-        raise CommandUseError(f"{tag} of {paper.key} stands as {present} already", "Give a reading that is another.")
+        raise CommandUseError(f"{field} of {paper.key} stands as {present} already", "Give a reading that is another.")
     if problem := url_problem(source):
         raise CommandUseError(f"--source {quote(source)} {problem}")
-    sheet = Sheet(by, {paper.key: {tag: value}}, notes={paper.key: sentence(why.strip())})
-    return _record(session, pool, [sheet], {}, source, reading=f"{tag}={value} of {paper.key} by {by}", dry_run=dry_run)
+    codes = {paper.key: {field: reading.partition("=")[2]}}
+    sheet = Sheet(by, codes, notes={paper.key: sentence(why.strip())})
+    description = f"{reading} of {paper.key} by {by}"
+    return _record_disputes(session, pool, [sheet], {}, source, single_reading=description, dry_run=dry_run)
 
 
-def _record(
+def _record_disputes(
     session: CorpusSession,
     pool: Pool,
     sheets: Sequence[Sheet],
     merges: Mapping[str, Sequence[str]],
     source: str,
     *,
-    reading: str = "",
+    single_reading: str = "",
     dry_run: bool = False,
 ) -> int:
-    """Record the values in which sheets differ from the corpus as disputes; `reading` describes a single one."""
+    """Record the values of sheets that differ from the corpus as disputes; `single_reading` describes a single one."""
     corpus = load_editable(session.writable_root())
-    recorded = corpus.disputes
-    if recorded.findings:
-        raise InvalidCorpusError("\n".join((f"{store.DISPUTES} has errors:", *map(str, recorded.findings))))
-    own = coding.tags_as_sheet(pool.papers, coding.columns(pool.taxonomy))
-    by_name = bool(reading)
-    proposed = tags.propose_disputes(own, sheets, merges, recorded.items, pool.taxonomy, source, by_name=by_name)
-    if reading and not proposed.added and not proposed.extended:
+    present = corpus.disputes
+    if present.findings:
+        raise InvalidCorpusError("\n".join((f"{store.DISPUTES} has errors:", *map(str, present.findings))))
+    corpus_sheet = coding.tags_as_sheet(pool.papers, coding.columns(pool.taxonomy))
+    proposed = tags.propose_disputes(
+        corpus_sheet, sheets, merges, present.items, pool.taxonomy, source, by_name=bool(single_reading)
+    )
+    if single_reading and not proposed.added and not proposed.extended:
         hint = f"To change its argument, edit {store.DISPUTES}; for another reader, add --by NAME."
-        raise CommandUseError(f"this reading is recorded already: {reading}", hint)
+        raise CommandUseError(f"this reading is recorded already: {single_reading}", hint)
     for key, column in proposed.left_out:
         session.output.tell(f"corpus: {key}: {column} has several terms, and cannot be disputed as one")
     texts: dict[str, str] = {}
@@ -269,7 +281,7 @@ def _record(
 
 
 def read_sheet(path: str) -> str:
-    """Return the text of a reader's sheet; a `DataFileError` if it cannot be read, or is not UTF-8."""
+    """Return the text of a reader's sheet; raise a `DataFileError` if it cannot be read, or is not UTF-8."""
     try:
         return read_bytes(path, path, 64 * 1024 * 1024).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -277,7 +289,7 @@ def read_sheet(path: str) -> str:
 
 
 def write_new(path: str, text: str) -> None:
-    """Write a sheet to a new file; a `DataFileError` if there is one, which may hold a reader's work."""
+    """Write a sheet to a new file; raise a `DataFileError` if the file exists, since it may hold a reader's work."""
     try:
         with new_file(path) as file:
             file.write(text)

@@ -74,31 +74,31 @@ def claims(
     files = session.files
     if not files.has(store.CLAIMS):
         raise DataFileError(f"this corpus has no {store.CLAIMS}", "docs/claims.md of orchtrace-corpus describes it.")
-    pool = session.pool()
+    as_published = session.pool()
     claim_file, dispute_file = files.claims, files.disputes
-    chosen, unread = _select_claims(claim_file, names or [])
-    published = pool
-    compared: Mapping[str, ReadingVerdict] = {}
+    selected, unread = _select_claims(claim_file, names or [])
+    reading_verdicts: Mapping[str, ReadingVerdict] = {}
     if reading is ReadingName.SOURCES:
         from orchtrace_corpus.corpus.analysis.stress import compare_readings
 
-        compared = compare_readings(chosen, pool, dispute_file.require())
-    pool = disputes.pool_as_read(pool, dispute_file.items, reading)
-    recorded = disputes.disputes_as_read(dispute_file.items, reading)
-    awaiting = files.candidates
-    if with_records and awaiting.places is None:
+        reading_verdicts = compare_readings(selected, as_published, dispute_file.require())
+    pool = disputes.pool_as_read(as_published, dispute_file.items, reading)
+    disputes_as_read = disputes.disputes_as_read(dispute_file.items, reading)
+    candidate_file = files.candidates
+    if with_records and candidate_file.places is None:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "docs/data.md of orchtrace-corpus describes it.")
-    proposed = None if awaiting.places is None else select_proposed(awaiting.require())
-    verdicts = core.evaluate(chosen, pool, recorded, proposed)
+    proposed = None if candidate_file.places is None else select_proposed(candidate_file.require())
+    verdicts = core.evaluate(selected, pool, disputes_as_read, proposed)
     published_verdicts = verdicts if reading is ReadingName.PUBLISHED else ()
-    problems = core.check(claim_file, published, published_verdicts)
-    problems += disputes.check(dispute_file, published)
+    problems = core.check(claim_file, as_published, published_verdicts)
+    problems += disputes.check(dispute_file, as_published)
     if with_records and proposed is not None:
         from orchtrace_corpus.corpus.analysis.stress import causes as find_causes
 
-        left_out = [item for item in awaiting.items if item not in proposed]
+        # Candidates that are not proposed for inclusion are tested separately.
+        left_out = [item for item in candidate_file.items if item not in proposed]
         causes = find_causes(verdicts, pool, proposed)
-        causes += find_causes(core.evaluate(chosen, pool, recorded, left_out), pool, left_out)
+        causes += find_causes(core.evaluate(selected, pool, disputes_as_read, left_out), pool, left_out)
         causes_views: dict[Format, Callable[[], str | Sequence[Line]]] = {
             Format.JSON: lambda: render.causes_data(causes),
             Format.TABLE: lambda: render.causes_lines(causes, verdicts, left_out, session.output.width),
@@ -110,25 +110,25 @@ def claims(
             verdict._replace(pools={name: result for name, result in verdict.pools.items() if name in pools})
             for verdict in verdicts
         )
-    flawed = {finding.record for finding in problems if finding.code in ("C103", "C104")}
-    flawed_ids = [verdict.claim.id for verdict in verdicts if verdict.holds and verdict.claim.id in flawed]
-    robust = {}
+    wrong_ids = {finding.record for finding in problems if finding.code in ("C103", "C104")}
+    flawed_ids = [verdict.claim.id for verdict in verdicts if verdict.holds and verdict.claim.id in wrong_ids]
+    stress_results = {}
     if stressed:
         from orchtrace_corpus.corpus.analysis.stress import stress
 
-        robust = {result.claim.id: result for result in stress(chosen, pool, recorded)}
-    report = render.ClaimReport(verdicts, robust, unread, flawed_ids, reading, compared)
+        stress_results = {result.claim.id: result for result in stress(selected, pool, disputes_as_read)}
+    report = render.ClaimReport(verdicts, stress_results, unread, flawed_ids, reading, reading_verdicts)
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {Format.JSON: lambda: render.data(report)}
     if names:
         views[Format.TABLE] = lambda: render.cards(report, session.output.width)
         views[Format.MARKDOWN] = lambda: render.cards_markdown(report)
     is_whole = show_all or output_format is not Format.TABLE
-    disputed = {key for verdict in verdicts for key in verdict.contested}
-    agreed = disputed & {
-        dispute.record for dispute in recorded if dispute.agreed and dispute.state is disputes.State.OPEN
-    }
-    is_marked = bool(agreed) and reading is ReadingName.PUBLISHED
-    note = render.disputed_text(len(disputed), len(agreed), pool.taxonomy.noun) if is_marked else ""
+    contested = {key for verdict in verdicts for key in verdict.contested}
+    open_disputes = [dispute for dispute in disputes_as_read if dispute.state is disputes.State.OPEN]
+    agreed = contested & {dispute.record for dispute in open_disputes if dispute.agreed}
+    note = ""
+    if agreed and reading is ReadingName.PUBLISHED:
+        note = render.disputed_text(len(contested), len(agreed), pool.taxonomy.noun)
     width = session.output.width if output_format is Format.TABLE else None
 
     def table() -> Table:
@@ -137,17 +137,19 @@ def claims(
         return render.overview(report, tuple(pools or ()), width, is_whole=is_whole, note=note)
 
     session.show_report(views, lambda: [table()], "claims", output_format)
-    further = [finding for finding in problems if finding.code != "C101"]
-    for finding in further:
+    other_problems = [finding for finding in problems if finding.code != "C101"]  # the report shows claims that fail
+    for finding in other_problems:
         session.output.tell(str(finding))
-    if is_malformed(further):
+    if is_malformed(other_problems):
         return ExitCode.UNREADABLE
-    holds = [compared[verdict.claim.id].published if compared else verdict.holds for verdict in verdicts]
-    return ExitCode.FINDINGS if further or not all(holds) else ExitCode.DONE
+    # With --reading sources, only a claim that fails as published is an error.
+    ids_and_holds = ((verdict.claim.id, verdict.holds) for verdict in verdicts)
+    holds = [reading_verdicts[name].published if reading_verdicts else held for name, held in ids_and_holds]
+    return ExitCode.FINDINGS if other_problems or not all(holds) else ExitCode.DONE
 
 
 def _select_claims(file: ClaimFile, names: Sequence[str]) -> tuple[list[Claim], list[str]]:
-    """Return the claims with some ids, all without any, and the ids of those that could not be read."""
+    """Return the claims with the ids `names`, or if empty all claims, and the ids among them that cannot be read."""
     claims = {claim.id: claim for claim in file.claims}
     if not names:
         return list(claims.values()), list(file.unread)
@@ -155,5 +157,5 @@ def _select_claims(file: ClaimFile, names: Sequence[str]) -> tuple[list[Claim], 
     for name in names:
         if name not in allowed:
             raise CommandUseError(f"there is no claim {quote(name)}{suggestion(name, allowed, always_list=False)}")
-    chosen = [claims[name] for name in dict.fromkeys(names) if name in claims]
-    return chosen, [name for name in file.unread if name in names]
+    selected = [claims[name] for name in dict.fromkeys(names) if name in claims]
+    return selected, [name for name in file.unread if name in names]

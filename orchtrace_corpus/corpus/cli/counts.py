@@ -1,6 +1,6 @@
 """The commands that count a corpus, and the systems in use: `stats`, `gaps`, `scale`.
 
-A module that `stats` does not need is imported by the function that does: `stats` has to start fast.
+Modules that `stats` does not need are imported in functions, since `stats` must start fast.
 """
 
 from collections.abc import Callable, Sequence
@@ -99,12 +99,15 @@ def stats(
             option_name = "--by" if by else "--cross"
             message = f"a field without an option and {option_name} exclude each other"
             first, second = map(printable, (*names, *(by or crossed or ()))[:2])
-            alone = f"corpus stats --by {first} --by {second}"
-            raise CommandUseError(message, f"To cross two: corpus stats {first} {second}; for each alone: {alone}")
+            separately = f"corpus stats --by {first} --by {second}"
+            raise CommandUseError(message, f"To cross two: corpus stats {first} {second}; for each alone: {separately}")
         if len(names) > 2:
             message = f"two fields can be crossed, not {len(names)}"
             raise CommandUseError(message, "For each alone: --by FIELD --by FIELD")
-        by, crossed = (names, None) if len(names) == 1 else (None, (names[0], names[1]))
+        if len(names) == 1:
+            by = names
+        else:
+            crossed = (names[0], names[1])
     fields = [*(by or ()), *(crossed or ())]
     if by and crossed:
         raise CommandUseError("--by and --cross exclude each other")
@@ -123,10 +126,10 @@ def stats(
         return _show_screening(session, output_format)
     as_published = session.pool()
     pool = session.read_by(as_published, reading, *(where or ()), *fields)
-    published = None if reading is ReadingName.PUBLISHED else as_published
+    compared = None if reading is ReadingName.PUBLISHED else as_published  # its counts are shown, too
     query = paper_query(where or [], pool.taxonomy)
     selected = pool._replace(papers=query.select(pool.papers))
-    is_marked = output_format is Format.TABLE and published is None
+    shows_contested = output_format is Format.TABLE and compared is None
     views: dict[Format, Callable[[], str | Sequence[Line]]]
     if evidence:
         rows = cover(selected.papers, pool.taxonomy)
@@ -140,20 +143,20 @@ def stats(
         views = {Format.JSON: lambda: envelope("evidence", data)}
         session.show_report(views, lambda: [table], "evidence", output_format)
     elif fields:
-        tables = _crossed(pool, crossed, query, reading) if crossed else []
-        tables += [table for name in by or () for table in _by(pool, name, query, published)]
+        tables = [_cross_table(pool, crossed, query, reading)] if crossed else []
+        for name in by or ():
+            tables += _count_tables(pool, name, query, compared)
         counts = {table.name: records(table) for table in tables}
         views = {Format.JSON: lambda: envelope("counts", {"reading": reading.value, **counts})}
         session.show_report(views, lambda: captioned(tables, query, caption), "counts", output_format)
-        counted = [
-            attribute.name for attribute, is_of_papers in (_field(pool, n, query) for n in fields) if is_of_papers
-        ]
-        if is_marked and (note := _contested_note(session, selected, counted, query)):
+        found = [_find_field(pool, name, query) for name in fields]
+        paper_fields = [attribute.name for attribute, is_of_papers in found if is_of_papers]
+        if shows_contested and (note := _contested_note(session, selected, paper_fields, query)):
             session.output.show([(), *map(line, wrap(note, session.output.width or statistics.PIPE_WIDTH))])
     else:
         count_all = partial(summarise, with_exclusions=not query.filters)
         summary = count_all(selected)
-        other = None if published is None else count_all(pool._replace(papers=query.select(published.papers)))
+        other = None if compared is None else count_all(pool._replace(papers=query.select(compared.papers)))
         views = {
             Format.JSON: lambda: statistics.summary_json(summary, other),
             Format.CSV: lambda: statistics.summary_csv(summary),
@@ -161,8 +164,10 @@ def stats(
         }
         if not full:
             width, glyphs = session.output.width or statistics.PIPE_WIDTH, session.output.glyphs
-            shown = [facet.field for facet in pool.taxonomy.papers]
-            note = _contested_note(session, selected, shown, query) if is_marked else ""
+            note = ""
+            if shows_contested:
+                facets = [facet.field for facet in pool.taxonomy.papers]
+                note = _contested_note(session, selected, facets, query)
             views[Format.TABLE] = lambda: statistics.page(summary, pool.taxonomy, width, glyphs, other, note)
         session.show_report(
             views, lambda: captioned(statistics.summary_tables(summary, other), query, caption), "stats", output_format
@@ -173,7 +178,7 @@ def stats(
 
 
 def _contested_note(session: CorpusSession, pool: Pool, names: Sequence[str], query: Query) -> str:
-    """Return a note on the papers that are counted or filtered by a contested tag; empty if there are none."""
+    """Return a note on the papers with a contested tag in `names` or in the filters; empty if there are none."""
     fields = {*names, *(condition.attribute.name for condition in query.filters)}
     contested = count_contested(pool.papers, session.files.open_tags(), fields, pool.taxonomy)
     return statistics.contested_text(*contested, len(pool.papers), pool.taxonomy.noun)
@@ -185,40 +190,47 @@ def _show_screening(session: CorpusSession, output_format: Format) -> int:
 
     pool, files = session.pool(), session.files
     runs, protocol = files.searches.require(), files.protocol.require()
-    tables = partial(render.tables, turned=output_format is Format.TABLE)
     counts = flow.screening(pool, runs, files.candidates.items, protocol)
-    session.show_report({Format.JSON: lambda: render.data(counts)}, lambda: tables(counts), "screening", output_format)
+    session.show_report(
+        {Format.JSON: lambda: render.data(counts)},
+        lambda: render.tables(counts, turned=output_format is Format.TABLE),
+        "screening",
+        output_format,
+    )
     return ExitCode.DONE
 
 
-def _by(pool: Pool, name: str, query: Query, published: Pool | None) -> list[Table]:
-    attribute, of_papers = _field(pool, name, query)
-    if not of_papers:
+def _count_tables(pool: Pool, name: str, query: Query, published: Pool | None) -> list[Table]:
+    """Return the tables of counts by one field; `published` has the published tags, if `pool` has other ones."""
+    attribute, is_of_papers = _find_field(pool, name, query)
+    if not is_of_papers:
         return statistics.counts_tables(count(pool.exclusions, attribute))
     papers = query.select(pool.papers)
     facet = attribute.facet
     if facet is not None and facet.kind is Kind.LEVELS and facet.field == attribute.name:
-        return [_headed(statistics.levels_table(count_levels(papers, facet)), is_published=published is None)]
-    others = None if published is None else count(query.select(published.papers), attribute)
-    return statistics.counts_tables(count(papers, attribute), others)
+        table = statistics.levels_table(count_levels(papers, facet))
+        return [table if published is None else _with_sources_title(table)]
+    published_counts = None if published is None else count(query.select(published.papers), attribute)
+    return statistics.counts_tables(count(papers, attribute), published_counts)
 
 
-def _crossed(pool: Pool, names: tuple[str, str], query: Query, reading: ReadingName) -> list[Table]:
-    (rows, rows_of_papers), (columns, columns_of_papers) = (_field(pool, name, query) for name in names)
-    if rows_of_papers != columns_of_papers:
+def _cross_table(pool: Pool, names: tuple[str, str], query: Query, reading: ReadingName) -> Table:
+    rows, rows_are_of_papers = _find_field(pool, names[0], query)
+    columns, columns_are_of_papers = _find_field(pool, names[1], query)
+    if rows_are_of_papers != columns_are_of_papers:
         raise CommandUseError(f"{rows.name} and {columns.name} cannot be crossed: one is a field of exclusions")
-    records = query.select(pool.papers) if rows_of_papers else pool.exclusions
+    records = query.select(pool.papers) if rows_are_of_papers else pool.exclusions
     table = statistics.crosstab_table(cross(records, rows, columns))
-    return [_headed(table, is_published=reading is ReadingName.PUBLISHED)]
+    return table if reading is ReadingName.PUBLISHED else _with_sources_title(table)
 
 
-def _headed(table: Table, *, is_published: bool) -> Table:
-    """Return the table; if it counts another reading than the published one, with that reading in its title."""
-    return table if is_published else table._replace(title=f"{table.title}: {statistics.SOURCES_NOUN}")
+def _with_sources_title(table: Table) -> Table:
+    """Return the table with a title that says that it counts the tags on which readers of the sources agree."""
+    return table._replace(title=f"{table.title}: {statistics.SOURCES_NOUN}")
 
 
-def _field(pool: Pool, name: str, query: Query) -> tuple[Attribute, bool]:
-    """Return the field of a name, and True if it is one of papers, which come first if exclusions have it, too."""
+def _find_field(pool: Pool, name: str, query: Query) -> tuple[Attribute, bool]:
+    """Return the field with a name, and True if it is a field of papers; theirs take precedence over exclusions'."""
     papers, exclusions = paper_attributes(pool.taxonomy, marked=True), exclusion_attributes(pool.taxonomy)
     if name not in papers and name in exclusions:
         if query.filters:
@@ -276,11 +288,12 @@ def gaps(
         from orchtrace_corpus.corpus.model.candidates import select_proposed
 
         proposed = select_proposed(session.files.candidates.require())
-        chosen = [candidate for candidate in proposed if query.matches(candidate.paper)]
-        cells = cells._replace(candidates=candidates_by_cell(chosen, *axes))
-    names = [axis.name for axis in axes]
-    is_marked = output_format is Format.TABLE and reading is ReadingName.PUBLISHED
-    note = _contested_note(session, pool._replace(papers=papers), names, query) if is_marked else ""
+        matching = [candidate for candidate in proposed if query.matches(candidate.paper)]
+        cells = cells._replace(candidates=candidates_by_cell(matching, *axes))
+    note = ""
+    if output_format is Format.TABLE and reading is ReadingName.PUBLISHED:
+        names = [axis.name for axis in axes]
+        note = _contested_note(session, pool._replace(papers=papers), names, query)
     views: dict[Format, Callable[[], str | Sequence[Line]]] = {
         Format.TABLE: lambda: render.page(cells, session.output.width, session.output.glyphs, note),
         Format.MARKDOWN: lambda: "\n".join(map(markdown, render.document(cells))),

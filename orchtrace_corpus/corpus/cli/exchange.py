@@ -247,7 +247,7 @@ def import_(
         session.output.tell("\n".join((head, *first_and_more(problems, MAX_LINES, "and {:,} more"))))
         return ExitCode.FINDINGS
     places = {key: f"{shown}:{line}" for key, line in merged.lines.items()}
-    code = apply(session, corpus, Proposal({store.PAPERS: merged.text}), dry_run=dry_run, lines=places)
+    code = apply(session, corpus, Proposal({store.PAPERS: merged.text}), dry_run=dry_run, origins=places)
     if code == ExitCode.DONE:
         updated, added, unchanged = len(merged.updated), len(merged.added), len(merged.unchanged)
         session.output.note(f"{updated} updated, {added} added, {unchanged} unchanged")

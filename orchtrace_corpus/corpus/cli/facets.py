@@ -1,7 +1,7 @@
-"""Options made from the taxonomy at run time: for each facet, each term with levels, each field of the survey.
+"""Options that depend on the taxonomy: one for each facet, each term with levels, and each field of the survey.
 
-The taxonomy is that of the corpus which the command is about. If it cannot be read, these options are missing, and the
-command reports the error.
+They are made at run time from the taxonomy of the corpus that the command edits. If it cannot be read, the options are
+missing, and the command reports the error.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,12 +25,12 @@ from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.tagging import assign_tag, drop_not_arising, errors_by_part, read_value
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term, decode_taxonomy
 
-_EVIDENCE = "evidence_"
-"""The beginning of the options of evidence."""
+_EVIDENCE_PREFIX = "evidence_"
+"""The beginning of the names of options for evidence."""
 
 
 class DetailOptions(NamedTuple):
-    """Details of a paper apart from its tags: the fields of `intake.drafts.Details`, whose `values` are `sets` here."""
+    """The options for a paper's `intake.drafts.Details`, under the same names, with `sets` for `values`."""
 
     key: Annotated[str, option("--key", "KEY", "The paper's key (default: made from the title).")] = ""
     title: Title = ""
@@ -71,7 +71,7 @@ class IntakeOptions(NamedTuple):
 
 
 class TagProblem(NamedTuple):
-    """An error in a command's words, and the field of the facet that they set; empty if there is none."""
+    """An error in the words of a command, and the field that they set; empty if it is about no field."""
 
     field: str
     error: CommandUseError
@@ -86,10 +86,11 @@ def collect(problems: list[TagProblem], field: str = "") -> Iterator[None]:
         problems.append(TagProblem(field, error))
 
 
-def taxonomy_options(tagged: str, *, has_evidence: bool = False, has_fields: bool = False) -> OptionsMaker:
-    """Declare options for the facets of `papers` or `exclusions`, or neither, and drop those of fields switched off.
+def taxonomy_options(records: str, *, has_evidence: bool = False, has_fields: bool = False) -> OptionsMaker:
+    """Declare options for the facets of `records`: "papers", "exclusions", or "" for none.
 
     With `has_evidence`, facets of evidence have options, too; with `has_fields`, the survey's own fields of papers.
+    Declared options for fields that the taxonomy omits are dropped.
     """
 
     def make(declared: Sequence[Parameter], group: str, root: str) -> Sequence[Parameter]:
@@ -99,20 +100,22 @@ def taxonomy_options(tagged: str, *, has_evidence: bool = False, has_fields: boo
             taxonomy = None
         if taxonomy is None:
             return declared
+        fields = taxonomy.fields if has_fields else ()
+        facets = getattr(taxonomy, records) if records else ()
         evidence = evidence_facets(taxonomy) if has_evidence else ()
         sections = {
-            "Fields": [_field_option(field) for field in taxonomy.fields] if has_fields else [],
-            'Tags (see "corpus terms FIELD")': _facet_options(getattr(taxonomy, tagged) if tagged else ()),
-            'Evidence (see "corpus terms FIELD")': _facet_options(evidence, _EVIDENCE),
+            "Fields": [_field_option(field) for field in fields],
+            'Tags (see "corpus terms FIELD")': _facet_options(facets),
+            'Evidence (see "corpus terms FIELD")': _facet_options(evidence, _EVIDENCE_PREFIX),
         }
-        names = {name for parameter in declared for name in parameter.names}
-        added = [
-            parameter._replace(section=section, group=group, is_only_named=section != "Fields")
-            for section, parameters in sections.items()
-            for parameter in parameters
-            if names.isdisjoint(parameter.names)
-        ]
-        return [*(parameter for parameter in declared if parameter.name not in taxonomy.omit), *added]
+        used_names = {name for parameter in declared for name in parameter.names}
+        all_options = [parameter for parameter in declared if parameter.name not in taxonomy.omit]
+        for section, parameters in sections.items():
+            for parameter in parameters:
+                if used_names.isdisjoint(parameter.names):
+                    parameter = parameter._replace(section=section, group=group, is_only_named=section != "Fields")
+                    all_options.append(parameter)
+        return all_options
 
     return make
 
@@ -129,16 +132,16 @@ def read_coding(
     taxonomy: Taxonomy,
     problems: list[TagProblem],
     facets: tuple[Facet, ...] = (),
-    others: Sequence[str] | None = None,
+    tag_words: Sequence[str] | None = None,
 ) -> Coding:
-    """Return the tags and the facets of evidence from the taxonomy's options, and from `--tag FIELD=VALUE` in `others`.
+    """Return the tags in the options for facets and evidence, and in `tag_words`, the values of `--tag`.
 
-    `facets` are those of records that have options; errors are added to `problems`.
+    `facets` are the facets of papers or exclusions that have options. Errors are added to `problems`.
     """
     tags = _read_tags(options, facets, problems)
-    evidence = _read_tags(options, evidence_facets(taxonomy), problems, _EVIDENCE)
+    evidence = _read_tags(options, evidence_facets(taxonomy), problems, _EVIDENCE_PREFIX)
     fields = [facet.field for facet in facets]
-    for text in others or ():
+    for text in tag_words or ():
         field, equals, value = text.partition("=")
         name = field.strip().replace("-", "_")
         with collect(problems, name if name in fields else ""):
@@ -146,29 +149,30 @@ def read_coding(
                 raise CommandUseError(f"--tag {quote(text)} names no value", "Write --tag FIELD=VALUE.")
             if not assign_tag(tags, facets, name, value):
                 raise CommandUseError(f"unknown axis or facet {quote(name)}{suggestion(name, fields)}")
-    coding = {field: tags[field] for field in fields if field in tags}
-    return Coding(coding, {field: drop_not_arising(tag) for field, tag in evidence.items()})
+    ordered_tags = {field: tags[field] for field in fields if field in tags}
+    return Coding(ordered_tags, {field: drop_not_arising(tag) for field, tag in evidence.items()})
 
 
 def _read_tags(
     options: Mapping[str, Sequence[str]], facets: Sequence[Facet], problems: list[TagProblem], prefix: str = ""
 ) -> dict[str, Tag]:
-    """Return the tags from the options of some facets."""
+    """Return the tags in the options for facets; `prefix` begins the names of the options."""
     tags: dict[str, Tag] = {}
-    for name, facet, _ in _settable(facets):
+    for name, facet, _ in _option_names(facets):
         for text in options.get(f"facet_{prefix}{name}", ()):
             try:
                 assign_tag(tags, (facet,), name, text)
             except CommandUseError as error:
-                errors = [error] if name != facet.field else errors_by_part(facet, text, error)
-                problems.extend(TagProblem(facet.field, each) for each in errors)
+                # The option of a facet can have several wrong terms.
+                errors = errors_by_part(facet, text, error) if name == facet.field else [error]
+                problems.extend(TagProblem(facet.field, mistake) for mistake in errors)
     return tags
 
 
 def read_values(
     options: Mapping[str, Sequence[str]], taxonomy: Taxonomy, problems: list[TagProblem]
 ) -> dict[str, FieldValue]:
-    """Return the values from the options of the survey's own fields; errors are added to `problems`."""
+    """Return the values in the options for the survey's own fields. Errors are added to `problems`."""
     values: dict[str, FieldValue] = {}
     for field in taxonomy.fields:
         for text in options.get(f"field_{field.name}", ()):
@@ -180,7 +184,7 @@ def read_values(
 
 
 def refuse_all(errors: Sequence[CommandUseError]) -> None:
-    """Raise all errors of a command as one; nothing without errors."""
+    """Raise all errors of a command as one; do nothing if there are none."""
     if len(errors) == 1:
         raise errors[0]
     if errors:
@@ -189,13 +193,15 @@ def refuse_all(errors: Sequence[CommandUseError]) -> None:
 
 
 def option_words(ctx: Context, name: str, value: str) -> tuple[str, str]:
-    """Return the words of a command line for a value of an option, such as `--title`, or of a facet's field.
+    """Return the words of a command line that set an option, such as `--title`, or a facet's field, to a value.
 
-    A facet has no option of its own if another field has taken its name; `--tag` sets it then.
+    If another field has an option of that name, the facet has none, and `--tag` sets it.
     """
+    if name.startswith("--"):
+        return name, value
     options = {word for parameter in ctx.spec.parameters if parameter.section for word in parameter.names}
-    option = name if name.startswith("--") else option_name(name)
-    return (option, value) if option in (name, *options) else ("--tag", f"{name}={value}")
+    option = option_name(name)
+    return (option, value) if option in options else ("--tag", f"{name}={value}")
 
 
 def option_name(field: str) -> str:
@@ -211,8 +217,8 @@ def format_tag(tag: Tag) -> str:
     return ",".join(parts) or NOT_ARISING
 
 
-def values_of(facet: Facet, term: Term | None = None) -> str:
-    """Return the allowed values of the option of a facet, or of one of its terms with levels, as text."""
+def allowed_values(facet: Facet, term: Term | None = None) -> str:
+    """Return the allowed values of a facet's option, or of the option of one of its terms with levels, as text."""
     if term:
         return ", ".join((*(level.id for level in facet.levels), NOT_ARISING))
     terms = ", ".join(term.id for term in facet.terms)
@@ -221,26 +227,28 @@ def values_of(facet: Facet, term: Term | None = None) -> str:
     return f"{terms}, {NOT_APPLICABLE}" if facet.allows_na else terms
 
 
-def _settable(facets: Sequence[Facet]) -> Iterator[tuple[str, Facet, Term | None]]:
-    """Yield the name, facet and term of each option: that of the facet, then those of terms with levels."""
+def _option_names(facets: Sequence[Facet]) -> Iterator[tuple[str, Facet, Term | None]]:
+    """Yield the field of each facet with the facet and None, then the id of each term with levels, facet and term."""
     for facet in facets:
         yield facet.field, facet, None
-        yield from ((term.id, facet, term) for term in facet.terms if facet.kind is Kind.LEVELS)
+        if facet.kind is Kind.LEVELS:
+            yield from ((term.id, facet, term) for term in facet.terms)
 
 
 def _facet_options(facets: Sequence[Facet], prefix: str = "") -> list[Parameter]:
-    """Return the options of some facets; without a prefix, also those of terms with levels."""
-    forms = {Kind.SINGLE: "TERM", Kind.MANY: "TERM,...", Kind.LEVELS: "TERM=LEVEL,..."}
+    """Return the options of facets; without a prefix, also those of terms with levels."""
+    metavars = {Kind.SINGLE: "TERM", Kind.MANY: "TERM,...", Kind.LEVELS: "TERM=LEVEL,..."}
     options = []
-    for name, facet, term in _settable(facets):
+    for name, facet, term in _option_names(facets):
         if term and prefix:
             continue
-        values = facet.levels if term else facet.terms
-        option = Option(
-            metavar="LEVEL" if term else forms[facet.kind],
-            help=f"{(term or facet).definition} [{values_of(facet, term)}]",
-            offers=offers.fixed([(value.id, value.label) for value in values]),
-        )
+        if term:
+            metavar, definition, values = "LEVEL", term.definition, facet.levels
+        else:
+            metavar, definition, values = metavars[facet.kind], facet.definition, facet.terms
+        help_text = f"{definition} [{allowed_values(facet, term)}]"
+        completions = offers.fixed([(value.id, value.label) for value in values])
+        option = Option(metavar=metavar, help=help_text, offers=completions)
         name = f"{prefix}{name}"
         options.append(Parameter(f"facet_{name}", (option_name(name),), str, option, is_many=True))
     return options
@@ -261,10 +269,9 @@ _METAVARS = {
 
 
 def _field_option(field: RecordField) -> Parameter:
-    """Return the option of a field that the survey declares itself."""
-    option = Option(
-        metavar="|".join(field.choices) if field.kind is FieldKind.CHOICE else _METAVARS.get(field.kind, "TEXT"),
-        help=f"{field.help}{' [required]' if field.required else ''}",
-        offers=offers.fixed([(choice, "") for choice in field.choices]),
-    )
+    """Return the option of a field that the survey itself declares."""
+    metavar = "|".join(field.choices) if field.kind is FieldKind.CHOICE else _METAVARS.get(field.kind, "TEXT")
+    help_text = f"{field.help} [required]" if field.required else field.help
+    completions = offers.fixed([(choice, "") for choice in field.choices])
+    option = Option(metavar=metavar, help=help_text, offers=completions)
     return Parameter(f"field_{field.name}", (option_name(field.name),), str, option, is_many=True)

@@ -1,6 +1,6 @@
 """The commands that generate files from the data (`build`, `figures`, `site`), and `init`.
 
-Generators are imported by the functions that call them: start-up is most of the time of a command.
+Each function imports the generators that it calls, since imports are most of the time of a command.
 """
 
 import os
@@ -61,7 +61,8 @@ def build(
 
     session = CorpusSession(*ctx.obj)
     root = session.writable_root()
-    pool, files = session.pool(), session.files  # errors of the records come first
+    pool = session.pool()  # before other files, so that errors of the records are reported first
+    files = session.files
     fix = " ".join(("corpus build", *(parts or [])))
     if not parts:
         return write_or_check(session, root, builder.generated(files, summarise(pool)), check=check, fix=fix)
@@ -71,11 +72,14 @@ def build(
         BuildPart.FIGURES: lambda: builder.figure_documents(root, builder.figure_source(files, summarise(pool))),
         BuildPart.SCHEMA: lambda: builder.schema_documents(files),
     }
-    documents = {part: generators[part]() for part in dict.fromkeys(parts)}
-    if documents.get(BuildPart.README) == []:
-        raise DataFileError(f"there is no {builder.README} in {root}", "Write one with a region: corpus build --help")
-    every = [document for generated in documents.values() for document in generated]
-    return write_or_check(session, root, every, check=check, fix=fix)
+    documents: list[Document] = []
+    for part in dict.fromkeys(parts):
+        part_documents = generators[part]()
+        if part is BuildPart.README and not part_documents:
+            hint = "Write one with a region: corpus build --help"
+            raise DataFileError(f"there is no {builder.README} in {root}", hint)
+        documents += part_documents
+    return write_or_check(session, root, documents, check=check, fix=fix)
 
 
 def figures(
@@ -199,7 +203,7 @@ def site(
     files = Site(Source(session.files, session.pool()), Place(*urls)).files()
     count = replace_folder(output, files, is_site)
     session.output.note(f"wrote {printable(output, limit=300)}: {pluralize(count, 'file')}")
-    if base_url and not cards.is_available():
+    if base_url and not cards.is_available():  # Pillow is not installed
         session.output.note('no pictures for links were drawn; to draw them: pip install "orchtrace-corpus[cards]"')
     session.output.note(f"Open {printable(os.path.join(output, 'index.html'), limit=300)} in a browser.")
     return ExitCode.DONE
@@ -246,7 +250,7 @@ def init(
 def write_or_check(
     session: CorpusSession, root: str, documents: "Sequence[Document]", *, check: bool, fix: str
 ) -> ExitCode:
-    """Write the documents that are out of date; or, to check, show their diffs, with the command that writes them."""
+    """Write the documents that are out of date; with `check`, show their diffs, and the command `fix`."""
     from orchtrace_corpus.base.files import write_stale
     from orchtrace_corpus.corpus.build import README
     from orchtrace_corpus.corpus.readme import SIZE_LIMIT_BYTES
@@ -256,10 +260,11 @@ def write_or_check(
             session.output.note(f"corpus: {README} is larger than 512 KiB; GitHub will cut it off")
             fix = "leave out regions such as terms; sections with own_page: false can be pages, too"
             session.output.note(f"To fix: {fix}")
-    orphans = {document.name for document in documents if document.is_orphan}
     if not check:
+        removed = {document.name for document in documents if document.is_orphan}
         for name in write_stale(root, documents):
-            session.output.note(f"{'removed' if name in orphans else 'wrote'} {printable(name, limit=300)}")
+            verb = "removed" if name in removed else "wrote"
+            session.output.note(f"{verb} {printable(name, limit=300)}")
         return ExitCode.DONE
     stale = [document for document in documents if document.is_stale]
     for document in stale:

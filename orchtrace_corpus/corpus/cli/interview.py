@@ -25,11 +25,11 @@ from orchtrace_corpus.corpus.analysis.matching import Match, Sign
 from orchtrace_corpus.corpus.cli.facets import (
     IntakeOptions,
     TagProblem,
+    allowed_values,
     format_tag,
     option_name,
     option_words,
     refuse_all,
-    values_of,
 )
 from orchtrace_corpus.corpus.cli.outcome import apply
 from orchtrace_corpus.corpus.cli.session import CorpusSession
@@ -488,7 +488,7 @@ class Interview:
             values = gap.demand
             if gap.facet:
                 terms = gap.facet.terms if gap.facet.kind is Kind.LEVELS else ()
-                values = values_of(gap.facet, next((term for term in terms if term.id == gap.field), None))
+                values = allowed_values(gap.facet, next((term for term in terms if term.id == gap.field), None))
             if gap.depends_on:
                 values = f"if the tags ask for it{': ' * bool(values)}{values}"
             values += "".join(f"; {reader} reads {printable(value)}" for value, reader in gap.readings)

@@ -1,6 +1,6 @@
-"""Completion of options and arguments of commands on a corpus: fields, filters, keys, codes, formats.
+"""Complete the options and arguments of commands on a corpus: fields, filters, keys, codes, formats.
 
-Commands only name these functions, and completion calls them: so each imports what it needs.
+Every command imports this module, but only completion calls its functions. So each imports what it needs.
 """
 
 import os
@@ -19,39 +19,39 @@ def fixed(values: Sequence[tuple[str, str]]) -> Provider:
 
 
 def fields(word: str, place: Place) -> Offers:
-    """Offer fields by name, and terms with levels by code, also after a comma."""
-    head = word[: word.rfind(",") + 1]
-    for name, attribute in _named(_attributes(place)):
-        yield f"{head}{name}", attribute.label
+    """Offer the names of fields, and the codes of terms with levels; in a list with commas, for its last item."""
+    previous_items = word[: word.rfind(",") + 1]
+    for name, attribute in _names_and_codes(_attributes(place)):
+        yield f"{previous_items}{name}", attribute.label
 
 
 def vocabularies(_word: str, place: Place) -> Offers:
     """Offer the fields that have a vocabulary."""
-    for name, attribute in _named(_attributes(place)):
+    for name, attribute in _names_and_codes(_attributes(place)):
         if attribute.terms:
             yield name, attribute.label
 
 
 def filters(word: str, place: Place) -> Offers:
-    """Offer fields; once only one matches, its values."""
+    """Offer fields, or if the word begins a single field, filters with its terms."""
     from orchtrace_corpus.corpus.analysis.attributes import find
 
     attributes = _attributes(place, is_filter=True)
-    match = re.match(_FILTER, word)
-    if match is None:
+    if match := re.match(_FILTER, word):
+        field, operator, value = match["field"], match["operator"], match["value"]
+    else:
         names = [name for name in attributes if name.startswith(word)]
         if len(names) != 1:
             yield from ((name, attributes[name].label) for name in names)
             return
-        match = re.match(_FILTER, f"{names[0]}=")
-        assert match is not None
-        if not attributes[names[0]].terms:
-            yield from ((f"{names[0]}{operator}", "") for operator in ("=", "!=", "~"))
-    head = match["field"] + match["operator"] + match["value"][: match["value"].rfind(",") + 1]
-    for term in find(match["field"], attributes).terms:
-        yield f"{head}{term.id}", term.label
-        if term.code and match["value"]:
-            yield f"{head}{term.code}", term.label
+        field, operator, value = names[0], "=", ""
+        if not attributes[field].terms:
+            yield from ((f"{field}{operator}", "") for operator in ("=", "!=", "~"))
+    start = f"{field}{operator}{value[: value.rfind(',') + 1]}"
+    for term in find(field, attributes).terms:
+        yield f"{start}{term.id}", term.label
+        if term.code and value:
+            yield f"{start}{term.code}", term.label
 
 
 def keys(_word: str, place: Place) -> Offers:
@@ -82,31 +82,32 @@ def formats(_word: str, _place: Place) -> Offers:
 
 
 def _names(place: Place, *files: str) -> Offers:
-    """Offer the keys and ids in data files, which are searched as text: that is faster than YAML."""
+    """Offer the keys and ids in data files. A search in the text is faster than reading the YAML."""
     from orchtrace_corpus.corpus.model import store
 
     for name in files:
         path = os.path.join(place.root or store.find_root().path, store.data_file(name).path)
         if os.path.isfile(path):
             with open(path, encoding="utf-8", errors="replace") as file:
-                for entry in re.findall(r"^- (?:key|id): [\"']?([\w-]+)", file.read(), re.MULTILINE):
-                    yield entry, ""
+                for record_name in re.findall(r"^- (?:key|id): [\"']?([\w-]+)", file.read(), re.MULTILINE):
+                    yield record_name, ""
 
 
 def _attributes(place: Place, *, is_filter: bool = False) -> Mapping[str, Any]:
-    """Return the fields of papers and exclusions; for a filter, those of the records that the command lists."""
+    """Return the fields of papers and exclusions by name; for a filter, only those of the records that it is about."""
     from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, paper_attributes
     from orchtrace_corpus.corpus.model import store
 
     taxonomy = store.CorpusFiles(place.root or store.find_root().path).taxonomy
-    of_papers, of_exclusions = paper_attributes(taxonomy, marked=True), exclusion_attributes(taxonomy)
-    if is_filter:
-        return of_exclusions if "--exclusions" in place.words else of_papers
-    return {**of_exclusions, **of_papers}
+    if not is_filter:
+        return {**exclusion_attributes(taxonomy), **paper_attributes(taxonomy, marked=True)}
+    if "--exclusions" in place.words:
+        return exclusion_attributes(taxonomy)
+    return paper_attributes(taxonomy, marked=True)
 
 
-def _named(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield fields by name, then terms with levels by code."""
+def _names_and_codes(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes with their names, then those of terms with levels with their codes."""
     yield from attributes.items()
     facets = (attribute.facet for attribute in attributes.values() if attribute.facet and attribute.facet.levels)
     yield from ((term.code, attributes[term.id]) for facet in facets for term in facet.terms if term.code)

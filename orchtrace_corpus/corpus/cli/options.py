@@ -1,4 +1,4 @@
-"""Options that several commands on a corpus share, under one name and one meaning."""
+"""Options that several commands on a corpus share, with the same name and meaning in each."""
 
 from enum import StrEnum
 
@@ -9,12 +9,12 @@ from orchtrace_corpus.corpus.model.records import ReadingName
 
 
 def option(name: str, metavar: str, text: str, provider: Provider | None = None) -> Option:
-    """Declare an option with a value: the form of the value, the help, and the completion."""
+    """Declare an option with a value. `metavar` is the form of the value, `text` the help, `provider` completes it."""
     return Option(name, metavar=metavar, help=text, offers=provider)
 
 
 def argument(metavar: str, text: str, provider: Provider | None = None) -> Argument:
-    """Declare an argument: the form of its value, the help, and the completion; the help shows no default."""
+    """Declare an argument, with parameters as for `option`. Its help shows no default."""
     return Argument(metavar=metavar, help=text, show_default=False, offers=provider)
 
 

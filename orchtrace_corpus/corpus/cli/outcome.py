@@ -1,4 +1,4 @@
-"""The last step of every command that edits data: judge the edit, show its effects, write it."""
+"""The last step of every command that edits data: check the edit, show its effects, write it."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -11,7 +11,7 @@ from orchtrace_corpus.corpus.edit.proposal import Judgement, Proposal, judge, wr
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 
-_SHOWN = 3
+_MAX_FINDINGS = 3  # of one kind that are shown
 _MAX_DIFF_LINES = 1000
 
 _KINDS = (
@@ -26,7 +26,9 @@ _KINDS = (
     ("S1", "row of scale", "rows of scale", "name another record in data/scale.yaml, or leave the field out"),
     ("", "entry of another file", "entries of other files", "corpus check shows all of them"),
 )
-"""The kinds of findings that an edit can add in other files: code prefix, noun in singular and plural, and the fix."""
+"""The kinds of findings that an edit can cause in other files: prefix of the code, noun in singular and plural, fix.
+
+A finding is of the first kind that fits."""
 
 
 def apply(
@@ -37,48 +39,52 @@ def apply(
     dry_run: bool = False,
     show: Callable[[str], None] | None = None,
     agree: Callable[[], bool] | None = None,
-    lines: Mapping[str, str] | None = None,
+    origins: Mapping[str, str] | None = None,
 ) -> int:
-    """Write an edit if it brings no new error, show its effects, and return the exit code.
+    """Write an edit unless it causes errors, show its effects, and return the exit code.
 
-    The diff goes to standard output, or to `show`; the rest to standard error. `agree` asks whether to write the edit
-    after its effects are shown. `lines` has the file and line of each imported paper, by key: findings name them in
-    place of their own location. A `DataFileError` says that a file cannot be written, or has changed meanwhile.
+    The diff goes to standard output, or to `show`; everything else goes to standard error. After the effects are shown,
+    `agree` asks if the edit is to be written. `origins` has the file and line of each imported paper, by key; findings
+    name them instead of their own location. A `DataFileError` is raised if a file cannot be written, or was changed.
     """
     output = session.output
     judgement = judge(corpus, proposal)
     if not judgement.documents:
         output.note("corpus: nothing changes")
         return ExitCode.DONE
-    is_written = judgement.is_allowed and not dry_run
-    asks = agree if is_written else None
-    if asks is not None or dry_run:
+    can_write = judgement.is_allowed and not dry_run
+    is_asked = can_write and agree is not None
+    if is_asked or dry_run:
         _show_broken(session, judgement.broken, is_written=False)
-    if asks is not None and not asks():
+    if is_asked and agree is not None and not agree():
         return ExitCode.DONE
-    written = write(judgement) if is_written else ()
+    written = write(judgement) if can_write else ()
     if dry_run or written:
         _show_diff(session, judgement, show)
     if judgement.new:
         count = render.summary(judgement.new)
-        counted = "lines are counted with the edit made:" if lines is None else "at these lines:"
-        head = f"corpus: the edit would bring {count}; {counted}" if dry_run else f"corpus: the edit brings {count}:"
+        where = "lines are counted with the edit made:" if origins is None else "at these lines:"
         if not judgement.is_allowed:
-            head = f"corpus: the edit would bring {count}, so nothing was written; {counted}"
+            head = f"corpus: the edit would bring {count}, so nothing was written; {where}"
+        elif dry_run:
+            head = f"corpus: the edit would bring {count}; {where}"
+        else:
+            head = f"corpus: the edit brings {count}:"
         texts = []
         for finding in judgement.new:
-            text, line = str(finding), (lines or {}).get(finding.record)
-            if line is not None and finding.location.path == store.PAPERS:
-                text = f"{line}: {text.removeprefix(f'{finding.location}: ')}"
+            text = str(finding)
+            if origins and finding.record in origins and finding.location.path == store.PAPERS:
+                text = f"{origins[finding.record]}: {text.removeprefix(f'{finding.location}: ')}"
             texts.append(text)
         output.tell("\n".join((head, *first_and_more(texts, MAX_LINES, "and {:,} more"))))
     for name in written:
         output.note(f"wrote {name}")
-    for verdict in judgement.falling if judgement.is_allowed else ():
-        verb = "would fall" if dry_run else "falls"
-        sentence = printable(verdict.claim.claim, limit=300)
-        output.tell(f"corpus: no error, but over the pool of today {verdict.claim.id} {verb}: {sentence}")
-    if asks is None and not dry_run:
+    if judgement.is_allowed:
+        for verdict in judgement.falling:
+            verb = "would fall" if dry_run else "falls"
+            sentence = printable(verdict.claim.claim, limit=300)
+            output.tell(f"corpus: no error, but over the pool of today {verdict.claim.id} {verb}: {sentence}")
+    if not is_asked and not dry_run:
         _show_broken(session, judgement.broken, is_written=True)
     if not {store.PAPERS, store.EXCLUSIONS, store.CANDIDATES}.isdisjoint(written):
         output.note("corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it")
@@ -101,22 +107,26 @@ def _show_diff(session: CorpusSession, judgement: Judgement, show: Callable[[str
 
 
 def _show_broken(session: CorpusSession, broken: Sequence[Finding], *, is_written: bool) -> None:
-    """Show the findings that an edit adds in other files, by kind, each kind with its fix."""
+    """Show the findings that an edit causes in other files, by kind, each kind with its fix."""
     if not broken:
         return
-    lines, counts, left = [], [], list(broken)
+    lines: list[str] = []
+    counts: list[str] = []
+    remaining = list(broken)
     for prefix, singular, plural, fix in _KINDS:
-        some = [finding for finding in left if finding.code.startswith(prefix)]
-        left = [finding for finding in left if finding not in some]
-        if not some:
+        findings = [finding for finding in remaining if finding.code.startswith(prefix)]
+        remaining = [finding for finding in remaining if finding not in findings]
+        if not findings:
             continue
-        names = list(dict.fromkeys(printable(finding.record) for finding in some))
-        count = len(names) if prefix == "C1" else len(some)  # a claim can have several findings
+        names = list(dict.fromkeys(printable(finding.record) for finding in findings))
+        count = len(names) if prefix == "C1" else len(findings)  # a claim can have several findings
         counts.append(f"{count} {singular if count == 1 else plural}")
-        lines += first_and_more([str(finding) for finding in some], _SHOWN, "... and {} more; see corpus check")
-        lines.append(f"To fix: {fix.format(names=' '.join(first_and_more(names, _SHOWN, '...')))}.")
-    parts = " and ".join(part for part in (", ".join(counts[:-1]), counts[-1]) if part)
-    verb = f"breaks {parts}: corpus check fails until that is fixed"
-    if not is_written:
-        verb = f"would break {parts}, and corpus check would fail"
-    session.output.tell("\n".join((f"corpus: the edit {verb}:", *lines)))
+        texts = [str(finding) for finding in findings]
+        lines += first_and_more(texts, _MAX_FINDINGS, "... and {} more; see corpus check")
+        lines.append(f"To fix: {fix.format(names=' '.join(first_and_more(names, _MAX_FINDINGS, '...')))}.")
+    all_counts = " and ".join(part for part in (", ".join(counts[:-1]), counts[-1]) if part)
+    if is_written:
+        effect = f"breaks {all_counts}: corpus check fails until that is fixed"
+    else:
+        effect = f"would break {all_counts}, and corpus check would fail"
+    session.output.tell("\n".join((f"corpus: the edit {effect}:", *lines)))

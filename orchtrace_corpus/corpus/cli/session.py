@@ -1,4 +1,4 @@
-"""The session of a command on a corpus: its files and the output."""
+"""The session of a command on a corpus: its data files and its output."""
 
 import os
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class CorpusSession(Session):
         return CorpusFiles(self.root_folder())
 
     def root_folder(self) -> str:
-        """Return the corpus's folder: that of `--root`, else the nearest one upwards, else with a note the bundled one.
+        """Return the corpus's folder: `--root`, else the nearest one from the working folder upwards, else the bundled.
 
         Raises:
             DataFileError: There is no corpus.
@@ -46,13 +46,13 @@ class CorpusSession(Session):
         return root.path
 
     def writable_root(self) -> str:
-        """Return the corpus's folder for a command that writes: never the bundled one."""
+        """Return the corpus's folder for a command that writes, which cannot be the bundled one."""
         if not self.root and store.find_root().bundled:
             raise DataFileError(f"no {store.PAPERS} here or in any folder above", "Name the corpus with --root DIR.")
         return self.root_folder()
 
     def pool(self) -> "Pool":
-        """Return the records for counting: refused if they have errors, since counts would be wrong.
+        """Return the records for a command that counts them, which needs records without errors.
 
         Raises:
             DataFileError: There is no corpus, or a data file is missing or unreadable.
@@ -64,14 +64,14 @@ class CorpusSession(Session):
         findings = rules.check(loaded)
         if loaded.pool is None or has_errors(findings):
             errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-            shown = first_and_more([str(finding) for finding in errors], MAX_LINES, "and {:,} more")
-            error = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
+            lines = first_and_more([str(finding) for finding in errors], MAX_LINES, "and {:,} more")
             message = f"the data has {summary(errors)}, so its counts would not be true:"
-            raise error("\n".join((message, *shown)), "Run corpus check data for all of them.")
+            error_type = MalformedCorpusError if is_malformed(findings) else InvalidCorpusError
+            raise error_type("\n".join((message, *lines)), "Run corpus check data for all of them.")
         return loaded.pool
 
     def pool_as_read(self) -> "Pool":
-        """Return the records for looking things up; errors only bring a note, except those of the taxonomy."""
+        """Return the records for a command that shows them. Errors only cause a note, except those of the taxonomy."""
         from orchtrace_corpus.corpus import rules
 
         loaded = self.files.loaded
@@ -83,8 +83,8 @@ class CorpusSession(Session):
         return loaded.pool
 
     def read_by(self, pool: "Pool", reading: ReadingName, *words: str) -> "Pool":
-        """Return the records with the tags of a reading, and with contested tags if a word asks for them."""
-        if any("contested" in text for text in words):
+        """Return the records with the tags of a reading. If a word names `contested`, it is filled in."""
+        if any("contested" in word for word in words):
             pool = self.files.with_contested(pool, reading)
         if reading is ReadingName.PUBLISHED:
             return pool
@@ -95,24 +95,24 @@ class CorpusSession(Session):
     def note_no_paper(self, query: "Query", pool: "Pool", reading: ReadingName) -> None:
         """Report that no paper passes the filters, and how many pass by the other reading or are candidates."""
         other = ReadingName.SOURCES if reading is ReadingName.PUBLISHED else ReadingName.PUBLISHED
-        papers = len(query.select(self.read_by(pool, other, "contested").papers))
-        candidates = len(query.select(candidate.paper for candidate in self.files.candidates.items))
+        other_count = len(query.select(self.read_by(pool, other, "contested").papers))
+        candidate_count = len(query.select(candidate.paper for candidate in self.files.candidates.items))
         message = f"corpus: no {pool.taxonomy.noun.one} passes the filters"
-        if papers:
-            message += f"; {pool.taxonomy.noun.counted(papers)} by --reading {other}"
-        if candidates:
-            message += f"; {pluralize(candidates, 'candidate')} (see corpus candidates)"
+        if other_count:
+            message += f"; {pool.taxonomy.noun.counted(other_count)} by --reading {other}"
+        if candidate_count:
+            message += f"; {pluralize(candidate_count, 'candidate')} (see corpus candidates)"
         self.output.note(message)
 
 
 def check_caption(caption: str, output_format: Format) -> None:
-    """Refuse a caption for another format than LaTeX."""
+    """Raise `CommandUseError` if a caption is given for a format other than LaTeX."""
     if caption and output_format is not Format.LATEX:
         raise CommandUseError("--caption is for tables in LaTeX", "Add: -f latex")
 
 
 def paper_query(filters: Sequence[str], taxonomy: "Taxonomy") -> "Query":
-    """Read filters on papers; the hint of the `CommandUseError` for a field of exclusions is `--exclusions`."""
+    """Parse filters on papers. The `CommandUseError` for a field of exclusions says to use `--exclusions`."""
     from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, paper_attributes
     from orchtrace_corpus.corpus.analysis.query import parse
 

@@ -15,42 +15,43 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 from orchtrace_corpus.corpus.render import codebook, statistics
 
 
-def show_terms(session: CorpusSession, axis: str, sort: str, columns: str, output_format: Format) -> None:
-    """Show the terms of one field, or of all."""
+def show_terms(session: CorpusSession, name: str, sort: str, columns: str, output_format: Format) -> None:
+    """Show the terms of a field, or the term of that name with its field; without a name, all terms."""
     pool = session.pool_as_read()
-    if not axis and output_format is Format.TABLE and not sort and not columns:
+    if not name and output_format is Format.TABLE and not sort and not columns:
         session.output.show(codebook.overview(pool.taxonomy, session.output.width))
         return
-    tables = _term_tables(pool, axis) if axis else [codebook.all_terms_table(pool.taxonomy)]
-    wanted = split_names(columns) if columns else ()
-    tables = [arranged(tables[0], wanted, sort), *tables[1:]]
+    tables = _term_tables(pool, name) if name else [codebook.all_terms_table(pool.taxonomy)]
+    tables[0] = arranged(tables[0], split_names(columns) if columns else (), sort)
     if output_format is Format.CSV:
         tables = tables[:1]
     session.show_tables(tables, "terms", output_format)
-    if axis and output_format is Format.TABLE:
-        _show_codings(session, pool, axis)
+    if name and output_format is Format.TABLE:
+        _show_codings(session, pool, name)
 
 
 def _show_codings(session: CorpusSession, pool: Pool, name: str) -> None:
-    """Show the coding rules of a field, or of a term with levels and then of its field."""
+    """Show the coding rules of a field, or of the field of a term. For a term with levels, it has rules of its own."""
     codings = session.files.codebook.require()
-    values = {facet.field: facet.values for facet in _with_terms(pool.taxonomy, name)}
-    names = tuple(values)
-    if not values:
+    terms_by_field = {facet.field: facet.values for facet in _facets_of_term(pool.taxonomy, name)}
+    if terms_by_field:
+        names = tuple(terms_by_field)
+    else:
         attribute = find(name, {**exclusion_attributes(pool.taxonomy), **paper_attributes(pool.taxonomy)})
-        levels = (facet for facet in pool.taxonomy.papers if facet.kind is Kind.LEVELS)
-        whole = (facet.field for facet in levels if attribute.name in (term.id for term in facet.terms))
-        names = (attribute.name, *whole)  # the rules of the field hold for each of its terms with levels
-    chosen = [coding for name in names for coding in codings if coding.tag == name]
-    if values:
-        chosen = [
-            coding._replace(cases=tuple(case for case in coding.cases if case.value in values[coding.tag]))
-            for coding in chosen
+        names = (attribute.name,)
+        for facet in pool.taxonomy.papers:
+            if facet.kind is Kind.LEVELS and attribute.name in [term.id for term in facet.terms]:
+                names += (facet.field,)
+    shown = [coding for name in names for coding in codings if coding.tag == name]
+    if terms_by_field:  # only the cases of that term
+        shown = [
+            coding._replace(cases=tuple(case for case in coding.cases if case.value in terms_by_field[coding.tag]))
+            for coding in shown
         ]
-    session.output.show(codebook.lines(chosen, session.output.width))
+    session.output.show(codebook.lines(shown, session.output.width))
 
 
-def _with_terms(taxonomy: Taxonomy, name: str) -> list[Facet]:
+def _facets_of_term(taxonomy: Taxonomy, name: str) -> list[Facet]:
     """Return the facets with a term of this name or code, reduced to that term; none if it is the name of a field."""
     if name in {**exclusion_attributes(taxonomy), **paper_attributes(taxonomy)}:
         return []
@@ -68,25 +69,31 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
     vocabularies = {name: attributes[name] for name in attributes if attributes[name].terms and name != "published"}
     evidence = {facet.field: facet for facet in evidence_facets(pool.taxonomy)}
     if name in evidence:
-        tally = Counter(getattr(item, name, "") for paper in pool.papers for item in paper.evidence)
-        return [codebook.terms_table(evidence[name], tally)]
-    facets = with_term = _with_terms(pool.taxonomy, name)
-    if not with_term:
+        counts = Counter(getattr(item, name, "") for paper in pool.papers for item in paper.evidence)
+        return [codebook.terms_table(evidence[name], counts)]
+    facets = _facets_of_term(pool.taxonomy, name)
+    is_term = bool(facets)
+    if not is_term:
         if name in attributes and name not in vocabularies and name != "published":
             raise CommandUseError(f"the field {quote(name)} has no terms", f"To count its values: corpus stats {name}")
         attribute = find(name, vocabularies, "field or term")
         if attribute.field is not None:
             return statistics.counts_tables(count(pool.papers, attribute))
-        # A sub-decision is a term of its facet; its own values are the facet's levels.
-        of_term = (facet for facet in pool.taxonomy.papers if attribute.name in [term.id for term in facet.terms])
-        facet = attribute.facet or next(of_term)
-        terms = tuple(term for term in facet.terms if attribute.facet is not None or term.id == attribute.name)
-        facets = [facet._replace(terms=terms)]
+        if attribute.facet is not None:
+            facets = [attribute.facet]
+        else:  # a sub-decision, which is an attribute and a term of its facet
+            for facet in pool.taxonomy.papers:
+                terms = tuple(term for term in facet.terms if term.id == attribute.name)
+                if terms:
+                    facets = [facet._replace(terms=terms)]
+                    break
     tables = []
     for facet in facets:
-        records, values = pool.papers if facet.field in papers else pool.exclusions, vocabularies[facet.field].values
-        having = {term: [record.name for record in records if term in values(record)] for term in facet.values}
-        counts = {term: len(keys) for term, keys in having.items()}
-        tables += [codebook.terms_table(facet, counts, having if with_term else {})]
-        tables += [codebook.levels_table(facet)] if facet.levels else []
+        records = pool.papers if facet.field in papers else pool.exclusions
+        values_of = vocabularies[facet.field].values
+        keys_by_term = {term: [record.name for record in records if term in values_of(record)] for term in facet.values}
+        term_counts = {term: len(keys) for term, keys in keys_by_term.items()}
+        tables.append(codebook.terms_table(facet, term_counts, keys_by_term if is_term else {}))
+        if facet.levels:
+            tables.append(codebook.levels_table(facet))
     return tables
