@@ -76,9 +76,9 @@ def add(
     interview = Interview(ctx, options)
     corpus, pool = interview.corpus, interview.corpus.pool
     if to is Destination.CANDIDATES:
-        from orchtrace_corpus.corpus.cli.upstream import take_libraries  # needs the clients of all services
+        from orchtrace_corpus.corpus.cli.upstream import import_candidates  # imports the clients of all services
 
-        return take_libraries(interview.session, corpus, names or [], dry_run=options.dry_run)
+        return import_candidates(interview.session, corpus, names or [], dry_run=options.dry_run)
     coding = read_coding(coded, pool.taxonomy, interview.problems, pool.taxonomy.papers, options.tags)
     values = read_values(coded, pool.taxonomy, interview.problems)
     details = _details(detail_options, interview.problems, pool.taxonomy, values)
@@ -101,12 +101,13 @@ def add(
         raise CommandUseError(f"name {pool.taxonomy.noun.with_article} to add", hint)
     interview.problems += [TagProblem("", error) for error in detail_problems(requests, details, coding, pool)]
 
-    def propose(new: Sequence[PaperRequest]) -> Proposal:
-        papers, origins = interview.complete_papers(new, details, coding), [request.origin for request in new]
+    def propose(accepted: Sequence[PaperRequest]) -> Proposal:
+        papers = interview.complete_papers(accepted, details, coding)
+        origins = [request.origin for request in accepted]
         interview.repeat = lambda current: edit.add(current, papers, origins)
         return interview.repeat(corpus)
 
-    return interview.take_in(requests, details, propose)
+    return interview.record_papers(requests, details, propose)
 
 
 def exclude(
@@ -146,39 +147,42 @@ def exclude(
     tags = read_coding(coded, pool.taxonomy, interview.problems, pool.taxonomy.exclusions, options.tags).tags
     draft = Exclusion(identifier=identifier, tags=tags, screened=screened, reason=sentence(reason.strip()))
     key = name.strip().casefold()
-    if paper := next((paper for paper in pool.papers if paper.key.casefold() == key), None):
-        refuse_all([problem.error for problem in interview.problems])
-        if title or url:
-            raise CommandUseError(f"{paper.key} has its title and address", "Leave out --title and --url.")
-        return interview.finish(partial(_demote, interview, paper, draft))
+    for paper in pool.papers:
+        if paper.key.casefold() == key:
+            refuse_all([problem.error for problem in interview.problems])
+            if title or url:
+                raise CommandUseError(f"{paper.key} has its title and address", "Leave out --title and --url.")
+            return interview.finish(partial(_demote, interview, paper, draft))
 
+    # Without `excluded`, the id of an exclusion is refused as known, since it does not become a paper here.
     request = request_paper(name.strip(), pool, corpus.candidates.items)._replace(excluded=None)
-    if (candidate := request.candidate) is not None:
+    candidate = request.candidate
+    if candidate is not None:
         draft = draft._replace(tags={**candidate.screening, **tags}, reason=draft.reason or proposed_reason(candidate))
 
-    def propose(new: Sequence[PaperRequest]) -> Proposal:
-        record = interview.complete_exclusion(new[0].name, new[0].paper, draft)
-        return edit.exclude(corpus, record, new[0].candidate)
+    def propose(accepted: Sequence[PaperRequest]) -> Proposal:
+        record = interview.complete_exclusion(accepted[0].name, accepted[0].paper, draft)
+        return edit.exclude(corpus, record, accepted[0].candidate)
 
     details = Details(title=title, urls=(url,) if url else ())
-    return interview.take_in([request], details, propose, no_fetch=bool(title))
+    return interview.record_papers([request], details, propose, no_fetch=bool(title))
 
 
 def _demote(interview: Interview, paper: Paper, draft: Exclusion) -> Proposal:
     """Propose to move a paper from the pool to the exclusion that it came from, or to a new one."""
     corpus, pool = interview.corpus, interview.corpus.pool
-    origin = next((exclusion for exclusion in pool.exclusions if exclusion.promoted_to == paper.key), None)
-    if origin is None:
-        excluded = edit.exclude(corpus, interview.complete_exclusion(paper.key, paper, draft))
-    else:
-        changes: dict[str, Value | None] = {"promoted_to": None}
-        changes |= {field: tag_value(tag) for field, tag in draft.tags.items()}
-        if draft.reason:
-            changes["reason"] = draft.reason
-        if draft.reason or draft.screened:
-            changes["screened"] = screening_day(draft.screened)
-        excluded = edit.change(corpus, find_target(pool, origin.id), changes)
-    return edit.demote(corpus, find_target(pool, paper.key), excluded)
+    target = find_target(pool, paper.key)
+    for origin in pool.exclusions:
+        if origin.promoted_to == paper.key:
+            changes: dict[str, Value | None] = {"promoted_to": None}
+            changes |= {field: tag_value(tag) for field, tag in draft.tags.items()}
+            if draft.reason:
+                changes["reason"] = draft.reason
+            if draft.reason or draft.screened:
+                changes["screened"] = screening_day(draft.screened)
+            return edit.demote(corpus, target, edit.change(corpus, find_target(pool, origin.id), changes))
+    exclusion = interview.complete_exclusion(paper.key, paper, draft)
+    return edit.demote(corpus, target, edit.exclude(corpus, exclusion))
 
 
 def tag(
@@ -221,17 +225,17 @@ def tag(
     corpus = load_editable(session.writable_root())
     target = find_target(corpus.pool, name)
     problems: list[TagProblem] = []
-    facets = read_coding(coded, corpus.pool.taxonomy, problems).evidence
+    evidence_tags = read_coding(coded, corpus.pool.taxonomy, problems).evidence
     refuse_all([problem.error for problem in problems])
     if not words and not note:
         raise CommandUseError("there is nothing to set", "Write field=value; corpus terms shows the fields.")
-    if not note and (source or location or supported or facets or copy):
+    if not note and (source or location or supported or evidence_tags or copy):
         hint = "Say with --evidence what in the source supports the tags."
         raise CommandUseError("an item of evidence needs a note", hint)
     evidence = None
     if note:
         names = split_names(supported) if supported else ()
-        evidence = classified_evidence(names, note, source, facets, corpus.pool.taxonomy)
+        evidence = classified_evidence(names, note, source, evidence_tags, corpus.pool.taxonomy)
         evidence = evidence._replace(location=location, copy=copy)
     proposal = tagging.tag(corpus, target, words or [], evidence)
     paper = target.record
@@ -282,43 +286,44 @@ def remove(
 def _details(
     options: DetailOptions, problems: list[TagProblem], taxonomy: Taxonomy, values: dict[str, FieldValue]
 ) -> Details:
-    """Return the details from the options; errors are added to `problems`."""
-    given: dict[str, Any] = options._asdict() | {"authors": "", "supported": ()}
-    given |= {"urls": tuple(options.urls or ()), "summary": sentence(options.summary.strip())}
+    """Return the details in the options, with `values` of other options. Errors are added to `problems`."""
+    fields: dict[str, Any] = options._asdict() | {"authors": "", "supported": ()}
+    fields |= {"urls": tuple(options.urls or ()), "summary": sentence(options.summary.strip())}
     with collect(problems):
-        given["supported"] = split_names(options.supported) if options.supported else ()
+        fields["supported"] = split_names(options.supported) if options.supported else ()
     with collect(problems, "authors"):
         parse_authors(options.authors)
-        given["authors"] = options.authors
+        fields["authors"] = options.authors
     settable = settable_fields(taxonomy)
-    for text in given.pop("sets") or ():
+    for text in fields.pop("sets") or ():
         field, equals, value = text.partition("=")
         name = field.strip().replace("-", "_")
         with collect(problems):
             if name not in settable or not equals:
-                near = suggestion(name, list(settable)) if name not in settable else ""
-                raise CommandUseError(f"--set {quote(text)} sets no field{near}", "Write --set FIELD=VALUE.")
+                guess = suggestion(name, list(settable)) if name not in settable else ""
+                raise CommandUseError(f"--set {quote(text)} sets no field{guess}", "Write --set FIELD=VALUE.")
             if name in values:
                 raise CommandUseError(f"{name} is set twice", "Set it once; write several as a,b.")
             values[name] = read_value(settable[name], value)
-    return Details(**given, values=values)
+    return Details(**fields, values=values)
 
 
 def _read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> tuple[str, Details, Coding]:
-    """Return the paper, details and coding of an issue form, and show remarks on unusable answers."""
-    shown, limit = printable(path, limit=300), MAX_BODY_BYTES
+    """Return the paper's id or URL, the details and the coding in an issue form, and show remarks on its answers."""
+    printable_path = printable(path, limit=300)
+    limit = MAX_BODY_BYTES
     data = sys.stdin.buffer.read(limit + 1) if path == "-" else read_bytes(path, path, limit)
     if len(data) > limit:
-        raise DataFileError(f"{shown} is larger than any issue: {limit // 1024} KiB")
+        raise DataFileError(f"{printable_path} is larger than any issue: {limit // 1024} KiB")
     try:
         name, details, coding, remarks = read_form(data.decode("utf-8-sig"), taxonomy)
     except UnicodeDecodeError as error:
-        raise DataFileError(f"cannot read {shown}: not UTF-8") from error
+        raise DataFileError(f"cannot read {printable_path}: not UTF-8") from error
     for remark in remarks:
         session.output.tell(f"corpus: {remark}")
     if not name:
         hint = "Its form has a heading '### arXiv id, DOI or address'."
-        raise CommandUseError(f"{shown} names no {taxonomy.noun.one}", hint)
+        raise CommandUseError(f"{printable_path} names no {taxonomy.noun.one}", hint)
     return name, details, coding
 
 

@@ -1,4 +1,4 @@
-"""The commands for other formats and other versions of the data: `export`, `cite`, `import`, `diff`, `merge-file`."""
+"""The commands for other formats (`export`, `cite`, `import`), and for versions of the data (`diff`, `merge-file`)."""
 
 import os
 import sys
@@ -81,7 +81,7 @@ def export(
         form, output = registry.find_by_ending(name), name
     else:
         form = registry.find(name)
-    chosen = form.require_profile(profile)
+    profile = form.require_profile(profile)
     to_stdout = output == _STANDARD_STREAM
     if form.is_binary and to_stdout and sys.stdout.isatty():
         raise CommandUseError(f"{form.label} is not text for a terminal", f"Write it to a file: -o papers.{form.name}")
@@ -96,7 +96,7 @@ def export(
     papers: tuple[Paper, ...] = ()
     if exclusions:
         records = parse(where or [], exclusion_attributes(pool.taxonomy)).select(pool.exclusions)
-        content = form.write_exclusions(records, pool.taxonomy, chosen)
+        content = form.write_exclusions(records, pool.taxonomy, profile)
         count = pluralize(len(records), "exclusion")
     else:
         query = paper_query(where or [], pool.taxonomy)
@@ -104,11 +104,11 @@ def export(
             if condition.attribute.name == "key" and condition.operator is Operator.EQUAL:
                 find_papers(pool, condition.alternatives)
         papers = find_papers(pool, keys) if keys else query.select(pool.papers)
-        if chosen == "published":
+        if profile == "published":
             papers = in_published_order(papers, pool.published)
-        answers = session.files.arxiv if form.has_categories else {}
-        categories = {arxiv_id: answer.primary_category for arxiv_id, answer in answers.items()}
-        content = form.write(papers, pool.taxonomy, chosen, categories)
+        metadata_by_id = session.files.arxiv if form.has_categories else {}
+        categories = {arxiv_id: paper.primary_category for arxiv_id, paper in metadata_by_id.items()}
+        content = form.write(papers, pool.taxonomy, profile, categories)
         count = pool.taxonomy.noun.counted(len(papers))
     if not to_stdout:
         write_atomic(output, content)
@@ -122,7 +122,7 @@ def export(
     if left_out := form.left_out(papers, pool.taxonomy):
         fields = ", ".join(f"{field} ({pool.taxonomy.noun.counted(count)})" for field, count in left_out.items())
         session.output.note(f"{form.label} has no place for {fields}")
-    if chosen == "bibtex" and isinstance(content, str) and not content.isascii():
+    if profile == "bibtex" and isinstance(content, str) and not content.isascii():
         session.output.note("Some letters have no command of LaTeX's own and stay as they are; pdflatex may lack them.")
     return ExitCode.DONE
 
@@ -162,7 +162,7 @@ def cite(
 
         text = "".join(f"{apa(paper)}\n" for paper in papers)
     else:
-        categories = {arxiv_id: answer.primary_category for arxiv_id, answer in session.files.arxiv.items()}
+        categories = {arxiv_id: paper.primary_category for arxiv_id, paper in session.files.arxiv.items()}
         text = str(registry.find(form).write(papers, pool.taxonomy, "", categories))
     if output == _STANDARD_STREAM:
         session.output.write(text)
@@ -173,7 +173,7 @@ def cite(
 
 
 def _refuse_target(path: str, root: str) -> None:
-    """Refuse a file of the corpus, something that is no file, and a missing folder as the target of an export."""
+    """Raise an error if a path is in the corpus's data, is not a file, or is in a folder that does not exist."""
     target = os.path.realpath(path)
     data = os.path.join(os.path.realpath(root), "data")
     if os.path.exists(target) and os.path.commonpath((target, data)) == data:
@@ -207,27 +207,30 @@ def import_(
     """
     session = CorpusSession(*ctx.obj)
     is_format_named = not (path == _STANDARD_STREAM and _is_file(name))
-    path = path if is_format_named else name
-    form = registry.find(name, to_read=True) if is_format_named else registry.find_by_ending(path)
+    if is_format_named:
+        form = registry.find(name, to_read=True)
+    else:
+        path = name
+        form = registry.find_by_ending(path)
     if path != _STANDARD_STREAM:
         data = reader.read_bytes(path, path)
     elif sys.stdin is None or sys.stdin.isatty():
         raise CommandUseError("there is nothing on standard input", "Name a file, or pipe one in.")
     else:
         data = sys.stdin.buffer.read()
-    if not is_format_named:  # the content decides between formats with one ending
+    if not is_format_named:  # two formats can have the same ending; the content decides
         form = registry.find_by_ending(path, data)
     corpus = load_editable(session.writable_root())
-    shown = "<standard input>" if path == _STANDARD_STREAM else path
-    items = form.read(data, corpus.pool.taxonomy, profile, shown)
-    shown = printable(shown, limit=300)
+    source = "<standard input>" if path == _STANDARD_STREAM else path
+    items = form.read(data, corpus.pool.taxonomy, profile, source)
+    source = printable(source, limit=300)
     if not items:
-        raise DataFileError(f"there are no entries in {shown}", "Nothing was imported.")
+        raise DataFileError(f"there are no entries in {source}", "Nothing was imported.")
     records = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
     candidates = RecordIndex(candidate.paper for candidate in corpus.candidates.items)
     keys = {key for paper in corpus.pool.papers for key in (paper.key, paper.cite_key)}
-    remarks: dict[int, str] = {}
-    for item in items:  # the same remarks on new papers as by `corpus add`
+    remarks: dict[int, str] = {}  # by line of the item; the same as those of `corpus add`
+    for item in items:
         if item.values.get("key") in keys:
             continue
         paper = from_item(item)
@@ -237,17 +240,17 @@ def import_(
         if remark := describe_candidate(paper, candidates):
             remarks[item.line] = remark
         for remark in similar_title_remarks(paper, records):
-            session.output.tell(f"corpus: {shown}:{item.line}: {remark}")
+            session.output.tell(f"corpus: {source}:{item.line}: {remark}")
     merged = merge(corpus.file(store.PAPERS), items, corpus.pool.taxonomy, today().isoformat(), remarks)
     for line in sorted(remarks.keys() - {problem.line for problem in merged.problems}):
-        session.output.tell(f"corpus: {shown}:{line}: {remarks[line]}")
+        session.output.tell(f"corpus: {source}:{line}: {remarks[line]}")
     if merged.problems:
-        problems = [f"{shown}:{problem.line}: {problem.message}" for problem in merged.problems]
+        problems = [f"{source}:{problem.line}: {problem.message}" for problem in merged.problems]
         head = "corpus: nothing was written, since some records cannot be imported:"
         session.output.tell("\n".join((head, *first_and_more(problems, MAX_LINES, "and {:,} more"))))
         return ExitCode.FINDINGS
-    places = {key: f"{shown}:{line}" for key, line in merged.lines.items()}
-    code = apply(session, corpus, Proposal({store.PAPERS: merged.text}), dry_run=dry_run, origins=places)
+    origins = {key: f"{source}:{line}" for key, line in merged.lines.items()}
+    code = apply(session, corpus, Proposal({store.PAPERS: merged.text}), dry_run=dry_run, origins=origins)
     if code == ExitCode.DONE:
         updated, added, unchanged = len(merged.updated), len(merged.added), len(merged.unchanged)
         session.output.note(f"{updated} updated, {added} added, {unchanged} unchanged")
@@ -302,7 +305,7 @@ def diff(
         if output_format is not DiffFormat.TEXT and (proposal := find_proposal(base, head, session.root_folder)):
             first, last = map(str, proposal.revisions)
             refusal = render.refusal((first, last), proposal.outside, str(error))
-            _write_difference(session, output_format, refusal)  # the comment on a pull request reports the error
+            _write_difference(session, output_format, refusal)  # CI posts it as the comment on a pull request
         raise
     _write_difference(session, output_format, render.as_document(change))
     return ExitCode.FINDINGS if exit_code and change.has_meaning else ExitCode.DONE
@@ -347,15 +350,16 @@ def merge_file(
     except CorpusError:
         from orchtrace_corpus.corpus.sources import revisions
 
-        revisions.merge_texts(ours, base, theirs)  # by lines: nothing may be lost of a file that cannot be read
+        revisions.merge_texts(ours, base, theirs)  # line by line, as git itself merges files
         raise
     for old, new in merged.ids.items():
         session.output.tell(f"corpus: {name}: {old} of theirs is {new} now; ours has that id for another work")
     for conflict in merged.conflicts:
-        cause = "one side changed it, the other removed it"
         if conflict.fields:
             verb = "added it, with different" if conflict.is_new else "changed"
             cause = f"both sides {verb} {', '.join(conflict.fields)}"
+        else:
+            cause = "one side changed it, the other removed it"
         session.output.tell(f"corpus: {name}: {printable(conflict.name)}: {cause}; decide between the marks")
     folder = os.path.dirname(os.path.abspath(ours))
     with locked(folder):
@@ -365,19 +369,21 @@ def merge_file(
 
 
 def _merge_files(session: CorpusSession, files: list[reader.YamlFile]) -> tuple[str, ThreeWay]:
-    """Return the path of a data file, and the merge of its three versions; a `DataFileError` if one has errors."""
-    if broken := next((file for file in files if file.findings), None):
-        raise DataFileError(f"{broken.path} cannot be merged: it has errors", "See corpus check data.")
+    """Return the path of the data file, and its three versions merged; raise a `DataFileError` if one has errors."""
+    for file in files:
+        if file.findings:
+            raise DataFileError(f"{file.path} cannot be merged: it has errors", "See corpus check data.")
     if any(file.text.startswith("{") for file in files):  # of the data files, only arxiv.json is JSON
         base, ours, theirs = (metadata.decode(file.text, file.path) if file.text.strip() else {} for file in files)
         return store.ARXIV, merge_arxiv(base, ours, theirs)
     fields = {field for file in files for record in raw_records(file) for field in record}
     styles = {row: session.files.style(row.path) for row in store.DATA_FILES if row.style}
-    # git does not name the file: it is the one whose fields these are.
+    # git does not tell which data file it is: the one with the fewest unknown fields.
     row = min(styles, key=lambda row: len(fields.difference(styles[row].order)))
     style = styles[row]
-    versions = [
-        canonical_document(file.path, file, style).wanted if row.is_formatted and file.text.strip() else file.text
-        for file in files
-    ]
+    versions = [file.text for file in files]
+    if row.is_formatted:
+        for index, file in enumerate(files):
+            if file.text.strip():
+                versions[index] = canonical_document(file.path, file, style).wanted
     return row.path, merge_versions(style, row.key_fields, *versions)

@@ -1,4 +1,4 @@
-"""The command that decides on candidates, one after another or by spreadsheets: `corpus screen`."""
+"""The command for decisions on candidates, one after another or by spreadsheets: `corpus screen`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -77,9 +77,9 @@ def screen(
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "corpus discover finds candidates.")
     if decisions:
         return _apply_sheets(session, corpus, decisions)
-    chosen = parse(where or [], candidate_attributes(corpus.pool.taxonomy)).select(corpus.candidates.items)
+    selected = parse(where or [], candidate_attributes(corpus.pool.taxonomy)).select(corpus.candidates.items)
     waiting, places = screening.order_candidates(
-        screening.undecided(chosen), corpus.pool, corpus.arxiv, likely=order is ReadingOrder.LIKELY
+        screening.undecided(selected), corpus.pool, corpus.arxiv, likely=order is ReadingOrder.LIKELY
     )
     abstracts = screening.plain_abstracts(corpus.arxiv)
     if sheet:
@@ -87,27 +87,29 @@ def screen(
         session.output.note(f"wrote {printable(sheet, limit=300)}: {pluralize(len(waiting), 'candidate')}")
         return ExitCode.DONE
     if not waiting:
-        left = len(screening.undecided(corpus.candidates.items))
-        remark = f"no candidate passes the filters; without them, {left} to decide on" if left else ""
-        session.output.note(remark or "no candidate awaits a decision")
+        message = "no candidate awaits a decision"
+        if count := len(screening.undecided(corpus.candidates.items)):
+            message = f"no candidate passes the filters; without them, {count} to decide on"
+        session.output.note(message)
         return ExitCode.DONE
     if not can_ask():
         hint = "Write a sheet with --sheet FILE, and give it back with --decisions FILE."
         raise CommandUseError("screen asks questions, and this is not a terminal", hint)
     names = [candidate.name for candidate in waiting]
-    return _Sitting(session, corpus, abstracts, dict(zip(names, places, strict=False))).go_through(names)
+    places_by_name = dict(zip(names, places, strict=False))  # there are no places in the order of dates
+    return _Screening(session, corpus, abstracts, places_by_name).run(names)
 
 
 class _Step(NamedTuple):
-    """A candidate that was shown, the decision, and the files that it changed."""
+    """A candidate, the decision on it, and the files that the decision changed."""
 
     name: str
     choice: Choice
     documents: tuple[Document, ...] = ()
 
 
-class _Sitting:
-    """One sitting of a person who decides on candidates at a terminal."""
+class _Screening:
+    """One run of the command at a terminal. Its steps are the decisions so far, which `b` undoes."""
 
     def __init__(
         self, session: CorpusSession, corpus: CorpusFiles, abstracts: Mapping[str, str], places: Mapping[str, Place]
@@ -120,32 +122,33 @@ class _Sitting:
         self._steps: list[_Step] = []
         self._has_shown_rules = False
 
-    def go_through(self, names: Sequence[str]) -> int:
+    def run(self, names: Sequence[str]) -> int:
         """Ask about each candidate, until the end or `q`, and return the exit code."""
-        at = 0
+        index = 0
         try:
-            while at < len(names):
+            while index < len(names):
                 corpus = load_editable(self._root)
-                candidate = next((item for item in corpus.candidates.items if item.name == names[at]), None)
+                candidates = {item.name: item for item in corpus.candidates.items}
+                candidate = candidates.get(names[index])
                 if candidate is None or candidate.screened:  # somebody else has decided on it
-                    at += 1
+                    index += 1
                     continue
-                answer = self._ask(corpus, candidate, f"[{at + 1}/{len(names)}]")
+                answer = self._ask(corpus, candidate, f"[{index + 1}/{len(names)}]")
                 if answer == "q":
                     break
-                at = self._go_back(names, at) if answer == "b" else at + 1
+                index = self._go_back(names, index) if answer == "b" else index + 1
         except KeyboardInterrupt:
             self._output.tell("")
             raise
         finally:
             counts = Counter(step.choice for step in self._steps)
-            self._output.note(_summarise(counts))
+            self._output.note(_format_counts(counts))
             if counts[Choice.INCLUDE] or counts[Choice.EXCLUDE]:
                 self._output.note("corpus build regenerates the rest; CONTRIBUTING.md says whether to commit it")
         return ExitCode.DONE
 
     def _ask(self, corpus: CorpusFiles, candidate: Candidate, position: str) -> str:
-        """Show a candidate, act on the answer, and return it."""
+        """Show a candidate, ask for a decision, write it, and return the key that was typed."""
         output, taxonomy = self._output, corpus.pool.taxonomy
         similarity = Similarity([*corpus.pool.papers, *corpus.pool.exclusions], self._abstracts)
         neighbours = screening.find_neighbours(candidate, similarity, self._abstracts)
@@ -169,7 +172,8 @@ class _Sitting:
             if answer in ("b", "l", "q"):
                 return answer
             try:
-                choice, proposal = questions.with_way_back(partial(self._propose, corpus, candidate, answer, questions))
+                ask = partial(self._propose, corpus, candidate, answer, questions)
+                choice, proposal = questions.ask_with_way_back(ask)
                 judgement = judge(corpus, proposal)
                 if not judgement.is_allowed:
                     output.tell("\n".join(("nothing was written; the decision would bring:", *map(str, judgement.new))))
@@ -185,30 +189,32 @@ class _Sitting:
     def _propose(
         self, corpus: CorpusFiles, candidate: Candidate, answer: str, questions: "_Questions"
     ) -> tuple[Choice, Proposal]:
+        """Ask for what a decision needs, `i` to include or `e` to exclude, and return it with the edit."""
         day = today().isoformat()
-        sentences: list[str] = []
+        rules: list[str] = []
         if self._protocol:
-            rules = self._protocol.include if answer == "i" else self._protocol.exclude
-            sentences = [rule.rule for rule in rules]
+            rules = [rule.rule for rule in (self._protocol.include if answer == "i" else self._protocol.exclude)]
         if answer == "i":
-            tags, summary = questions.tags(candidate), candidate.paper.summary or questions.summary()
-            included = screening.include(corpus, candidate, "", tags, day, summary)
-            if not included.added:  # it stays a candidate, which needs a reason
-                reason = questions.reason(sentences, screening.proposed_reason(candidate, Decision.INCLUDE))
-                included = screening.include(corpus, candidate, reason, tags, day, summary)
-            return Choice.INCLUDE, included
-        reason = questions.reason(sentences, screening.proposed_reason(candidate))
+            tags = questions.ask_tags(candidate)
+            summary = candidate.paper.summary or questions.ask_summary()
+            proposal = screening.include(corpus, candidate, "", tags, day, summary)
+            if not proposal.added:  # it stays a candidate, which needs a reason
+                reason = questions.ask_reason(rules, screening.proposed_reason(candidate, Decision.INCLUDE))
+                proposal = screening.include(corpus, candidate, reason, tags, day, summary)
+            return Choice.INCLUDE, proposal
+        reason = questions.ask_reason(rules, screening.proposed_reason(candidate))
         draft, gaps = screening.draft_exclusion(corpus, candidate, Exclusion(screened=day, reason=reason))
         record = questions.complete_exclusion(candidate.name, draft) if gaps else draft
         return Choice.EXCLUDE, edit.exclude(corpus, record._replace(identifier=draft.identifier), candidate)
 
-    def _go_back(self, names: Sequence[str], at: int) -> int:
-        """Undo the last decision, and return the position of its candidate."""
+    def _go_back(self, names: Sequence[str], index: int) -> int:
+        """Undo the last decision, and return the index of its candidate; without a decision, the present index."""
         if not self._steps:
             self._output.tell("this is the first one")
-            return at
+            return index
         step = self._steps[-1]
         if step.documents:
+            # The former text of each file becomes the wanted one.
             former = [Document(after.name, after.wanted, after.present or "[]\n") for after in reversed(step.documents)]
             write_stale(self._root, former)
             self._output.tell(f"taken back: {step.name}")
@@ -217,10 +223,10 @@ class _Sitting:
 
 
 class _Questions(Questions):
-    """Asks for decisions, and for tags, each of which may stay open."""
+    """Asks for decisions, and for tags, which the person can leave open."""
 
     def choose_key(self, prompt: str) -> str:
-        """Return one of the keys."""
+        """Return one of the keys in `_KEYS`."""
 
         def read(answer: str) -> str:
             key = answer[:1].lower()
@@ -228,43 +234,46 @@ class _Questions(Questions):
                 raise CommandUseError(f"Type one of: {_KEYS}.")
             return key
 
-        self._kept = None  # b is one of the keys
+        self._answers_so_far = None  # here, b is one of the keys
         return self._ask(prompt, read)
 
-    def reason(self, rules: Sequence[str], proposed: str) -> str:
-        """Return a sentence, or the rule of a number; Enter accepts the proposed one, and `?` lists the rules again."""
-        rules_shown = "".join(f"  {position} {rule}\n" for position, rule in enumerate(rules, 1))
+    def ask_reason(self, rules: Sequence[str], proposed: str) -> str:
+        """Return a sentence, or the rule with a number. Enter accepts the proposed reason, `?` shows the rules."""
+        rule_list = "".join(f"  {number} {rule}\n" for number, rule in enumerate(rules, 1))
         if proposed:
-            rules_shown += f"  proposed: {printable(proposed, limit=300)}\n"
-        self._say(rules_shown)
+            rule_list += f"  proposed: {printable(proposed, limit=300)}\n"
+        self._say(rule_list)
         expected = "a number of the list, or a sentence" if rules else "a sentence"
 
         def read(answer: str) -> str:
             if answer == "?" and rules:
-                raise CommandUseError(rules_shown)
+                raise CommandUseError(rule_list)
             if answer.isdecimal() and rules:
                 if not 1 <= int(answer) <= len(rules):
                     raise CommandUseError(f"There is no rule {answer}.")
                 return rules[int(answer) - 1]
-            if len(answer) < 2 and (answer or not proposed):  # one letter is a key of another question
+            if len(answer) < 2 and (answer or not proposed):  # a letter is most likely a key for another question
                 raise CommandUseError(f"A reason is needed: {expected}.")
             return sentence(answer) or proposed
 
+        form = "a number or a sentence" if rules else "a sentence"
         enter = " [as proposed]" if proposed else ""
-        return self._ask(f"Reason, {'a number or a sentence' if rules else 'a sentence'}{enter}: ", read)
+        return self._ask(f"Reason, {form}{enter}: ", read)
 
-    def summary(self) -> str:
-        """Return the summary of the paper; empty if it stays open."""
+    def ask_summary(self) -> str:
+        """Return the summary of the paper; empty if it is left open."""
         return self._ask("Summary, one sentence of your own [open]: ", sentence)
 
-    def tags(self, candidate: Candidate) -> dict[str, Tag]:
+    def ask_tags(self, candidate: Candidate) -> dict[str, Tag]:
         """Ask for all open tags, and return those that are answered."""
         tags: dict[str, Tag] = {}
         for facet in self._taxonomy.papers:
             if facet.kind is Kind.LEVELS:
                 names = [*(level.id for level in facet.levels), NOT_ARISING]
                 levels: dict[str, str] = {}
-                for term in (term for term in facet.terms if candidate.is_open(term.id)):
+                for term in facet.terms:
+                    if not candidate.is_open(term.id):
+                        continue
                     self._say_readings(candidate, [term.id])
                     self._say(numbered(names))
                     explained = (term, *facet.levels)
@@ -281,7 +290,7 @@ class _Questions(Questions):
         return tags
 
 
-def _summarise(counts: Mapping[Choice, int]) -> str:
+def _format_counts(counts: Mapping[Choice, int]) -> str:
     return f"{counts[Choice.INCLUDE]} included, {counts[Choice.EXCLUDE]} excluded, {counts[Choice.LATER]} for later"
 
 
@@ -297,22 +306,24 @@ def _describe_outcome(candidate: Candidate, choice: Choice, judgement: Judgement
 
 
 def _apply_sheets(session: CorpusSession, corpus: CorpusFiles, paths: Sequence[str]) -> int:
-    """Apply the decisions of sheets, each in its own edit, and return the exit code."""
+    """Apply the decisions on which sheets agree, each in its own edit, and return the exit code."""
     output, protocol = session.output, corpus.protocol.require()
     waiting = [candidate.name for candidate in screening.undecided(corpus.candidates.items)]
-    sheets, code = [], ExitCode.DONE
-    before: set[str] = set()
+    sheets: list[list[Verdict]] = []
+    code = ExitCode.DONE
+    skipped: set[str] = set()
     for path in paths:
         sheet = read_sheet(path)
-        decided_before = screening.decided_keys(sheet, corpus)
-        verdicts, findings = screening.read_sheet(sheet, path, corpus.pool.taxonomy, [*waiting, *decided_before])
+        decided = screening.decided_keys(sheet, corpus)
+        verdicts, findings = screening.read_sheet(sheet, path, corpus.pool.taxonomy, [*waiting, *decided])
         for finding in findings:
             output.tell(str(finding))
-        if any(finding.code == "K101" for finding in findings):
+        if any(finding.code == "K101" for finding in findings):  # the header is wrong
             return ExitCode.UNREADABLE
-        code = ExitCode.FINDINGS if has_errors(findings) else code
-        sheets.append([verdict for verdict in verdicts if verdict.key not in decided_before])
-        before |= {verdict.key for verdict in verdicts} & decided_before
+        if has_errors(findings):
+            code = ExitCode.FINDINGS
+        sheets.append([verdict for verdict in verdicts if verdict.key not in decided])
+        skipped |= {verdict.key for verdict in verdicts} & decided
     agreed, differing = screening.merge_sheets(sheets)
     for key in differing:
         output.tell(f"corpus: {key}: the readers differ, so nothing is decided")
@@ -325,13 +336,15 @@ def _apply_sheets(session: CorpusSession, corpus: CorpusFiles, paths: Sequence[s
         except CorpusError as error:
             output.tell(f"corpus: {verdict.key}: nothing was written: {error}")
             code = ExitCode.FINDINGS
-    output.note(_summarise(counts) + (f", {len(before)} decided before" if before else ""))
+    decided_before = f", {len(skipped)} decided before" if skipped else ""
+    output.note(f"{_format_counts(counts)}{decided_before}")
     return ExitCode.FINDINGS if differing else code
 
 
 def _apply_verdict(root: str, verdict: Verdict) -> None:
-    """Write one decision; a `CommandUseError` if fields are missing, or it would bring an error."""
-    corpus, day = load_editable(root), today().isoformat()
+    """Write one decision; raise a `CommandUseError` if fields are missing, or if it would cause an error."""
+    corpus = load_editable(root)
+    day = today().isoformat()
     candidate = next(item for item in corpus.candidates.items if item.name == verdict.key)
     if verdict.choice is Choice.INCLUDE:
         proposal = screening.include(corpus, candidate, verdict.reason, verdict.tags, day, verdict.summary)

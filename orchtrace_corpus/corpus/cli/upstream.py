@@ -1,4 +1,4 @@
-"""The commands that ask services: `fetch`, `links`, `discover`; and the import of libraries as candidates."""
+"""The commands that send requests: `fetch`, `links`, `discover`; and the import of files as candidates."""
 
 import os
 from collections import Counter
@@ -72,25 +72,28 @@ def fetch(
     papers = find_papers(corpus.pool, names) if names else corpus.pool.papers
     ids = list(dict.fromkeys(paper.arxiv_id for paper in papers if paper.arxiv_id))
     if not ids:
-        session.output.note(f"{f'none of these {noun.many}' if names else f'no {noun.one}'} has an arXiv id")
+        subject = f"none of these {noun.many}" if names else f"no {noun.one}"
+        session.output.note(f"{subject} has an arXiv id")
         return ExitCode.DONE
     with progress.show_progress(session.output) as show:
         fetched = upstream.fetch(
             corpus.arxiv, ids, arxiv_url=arxiv_url, offline=offline, refresh=refresh, progress=show
         )
-    refused = False
+    is_edit_refused = False
     compared = (*fetched.reported.found, *fetched.reported.missing, *fetched.reported.refused)
     if write and compared and not fetched.failure:
         texts = upstream.texts_with_answers(corpus, fetched)
-        refused = apply(session, corpus, Proposal(texts), show=session.output.tell) != ExitCode.DONE
+        is_edit_refused = apply(session, corpus, Proposal(texts), show=session.output.tell) != ExitCode.DONE
         loaded = CorpusFiles(root).loaded
     findings = upstream.find_drift(loaded, fetched.reported, corpus.arxiv)
     session.show_findings(findings, output_format)
     if compared:
         session.output.note(f"{render.summary(findings)} in {pluralize(len(compared), 'paper')} of arXiv")
-    if _tell_gaps(session, fetched):
+    if _tell_unanswered(session, fetched):
         return ExitCode.UPSTREAM
-    return ExitCode.FINDINGS if refused or has_errors(findings) or (strict and findings) else ExitCode.DONE
+    if is_edit_refused or has_errors(findings) or (strict and findings):
+        return ExitCode.FINDINGS
+    return ExitCode.DONE
 
 
 def links(
@@ -122,7 +125,7 @@ def links(
     pool = loaded.pool or session.pool()
     keys = {paper.key for paper in paper_query(where, pool.taxonomy).select(loaded.papers)} if where else None
     with progress.show_progress(session.output, "addresses") as show:
-        findings, outcomes, requested, left_to_fetch = upstream.check_links(
+        findings, outcomes, requested_count, arxiv_count = upstream.check_links(
             loaded, keys, size=size, seed=seed, refresh=refresh, progress=show
         )
     if not outcomes:
@@ -131,19 +134,19 @@ def links(
     session.show_findings(findings, output_format)
     counts = Counter(outcome.verdict for outcome in outcomes.values())
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
-    tried = f"{pluralize(requested, 'address', 'addresses')} tried"
-    cached = f"{len(outcomes) - requested} taken from the cache"
-    session.output.note(f"{render.summary(findings)}; {tried}, {cached}: {verdicts}")
-    if left_to_fetch:
-        left = pluralize(left_to_fetch, "address of arXiv is", "addresses of arXiv are")
-        session.output.note(f"{left} left to corpus fetch")
+    requested = f"{pluralize(requested_count, 'address', 'addresses')} tried"
+    cached = f"{len(outcomes) - requested_count} taken from the cache"
+    session.output.note(f"{render.summary(findings)}; {requested}, {cached}: {verdicts}")
+    if arxiv_count:
+        skipped = pluralize(arxiv_count, "address of arXiv is", "addresses of arXiv are")
+        session.output.note(f"{skipped} left to corpus fetch")
     if refused := [url for url, outcome in outcomes.items() if outcome.verdict is Verdict.REFUSED]:
         session.output.note(f"refused, of which nothing is known: {_list_some(refused)}")
     return ExitCode.FINDINGS if strict and findings else ExitCode.DONE
 
 
-def _tell_gaps(session: CorpusSession, fetched: Fetched) -> bool:
-    """Report the papers without an answer of arXiv, and why; return True if there are any."""
+def _tell_unanswered(session: CorpusSession, fetched: Fetched) -> bool:
+    """Report the papers about which arXiv did not answer, and why; return True if there are any."""
     answer, reported, failure = fetched.answer, fetched.reported.found, fetched.failure
     for message in answer.messages:
         session.output.tell(f"corpus: {printable(message, limit=300)}")
@@ -153,8 +156,8 @@ def _tell_gaps(session: CorpusSession, fetched: Fetched) -> bool:
         (() if failure else fetched.unanswered, "nothing is kept of", "Run corpus fetch without --offline."),
     ):
         if ids:
-            earlier = sum(name in reported for name in ids)
-            remark = f"\nThe report has {earlier} of them, as kept from earlier runs." if earlier else ""
+            stored_count = sum(arxiv_id in reported for arxiv_id in ids)
+            remark = f"\nThe report has {stored_count} of them, as kept from earlier runs." if stored_count else ""
             papers = f"{pluralize(len(ids), 'paper')}: {_list_some(ids)}"
             session.output.tell(f"corpus: {reason} {papers}{remark}\n{advice}")
     if failure:
@@ -206,15 +209,16 @@ def discover(
         raise DataFileError(f"this corpus has no {store.PROTOCOL}", "docs/data.md of orchtrace-corpus describes it.")
     planned = discovery.plan_searches(protocol, corpus.searches.require(), today(), since=since, names=family or ())
     client = Client(arxiv_url, offline=offline, refresh=refresh)
-    cited = () if family else discovery.citing_papers(protocol, corpus.pool)
+    followed = () if family else discovery.citing_papers(protocol, corpus.pool)
     key = os.environ.get(KEY, "")
-    if cited and not key:
+    if followed and not key:
         session.output.note(f"corpus: citations are left out: {KEY} holds no key; one is free at openalex.org")
-    if cited and key and offline:
+    if followed and key and offline:
         session.output.note("corpus: citations are left out: --offline makes no requests")
+    follows_citations = bool(followed) and bool(key) and not offline
     if dry_run:
-        return _count(session, client, planned, len(cited) if key and not offline else 0, output_format)
-    openalex = OpenAlex(key, refresh=refresh) if cited and key and not offline else None
+        return _count_results(session, client, planned, len(followed) if follows_citations else 0, output_format)
+    openalex = OpenAlex(key, refresh=refresh) if follows_citations else None
     with progress.show_progress(session.output, "queries") as show:
         outcome = discovery.discover(
             corpus, protocol, planned, today(), client=client, openalex=openalex, since=since, progress=show
@@ -229,10 +233,10 @@ def discover(
         session.show_tables([Table("searches", "", columns, rows)], "discover", output_format)
     for name in written:
         session.output.note(f"wrote {name}")
-    return _report(session, outcome)
+    return _report_outcome(session, outcome)
 
 
-def take_libraries(session: CorpusSession, corpus: CorpusFiles, paths: Sequence[str], *, dry_run: bool) -> int:
+def import_candidates(session: CorpusSession, corpus: CorpusFiles, paths: Sequence[str], *, dry_run: bool) -> int:
     """Add the entries of files as unread candidates, record the run, and return the exit code."""
     if not paths or not all(registry.is_readable(path) for path in paths):
         endings = "Files end in .bib, .ris, .csl.json, .csv, .json or .jsonl."
@@ -259,26 +263,28 @@ def take_libraries(session: CorpusSession, corpus: CorpusFiles, paths: Sequence[
             lines.append(f"  {item.values.get('key') or item.line}: {', '.join(tags)}")
     if lines:
         session.output.tell("corpus: a candidate has no tags before it is read, so these are not taken:")
-    for text in first_and_more(lines, MAX_LINES, "  and {:,} more"):
-        session.output.tell(printable(text, limit=300))
-    return _report(session, outcome, f"{printable(name)}: ")
+    for line in first_and_more(lines, MAX_LINES, "  and {:,} more"):
+        session.output.tell(printable(line, limit=300))
+    return _report_outcome(session, outcome, f"{printable(name)}: ")
 
 
-def _count(session: CorpusSession, client: Client, planned: Sequence[Search], cited: int, output_format: Format) -> int:
+def _count_results(
+    session: CorpusSession, client: Client, planned: Sequence[Search], followed_count: int, output_format: Format
+) -> int:
     """Show the queries with the number of results of each, and return the exit code."""
     with progress.show_progress(session.output, "queries") as show:
         answer = client.search({search.query: search.asked or "" for search in planned}, count_only=True, progress=show)
     totals = {name: results.total for name, results in answer.found.items()}
     rows = tuple((search.query, totals.get(search.query), search.asked) for search in planned)
     session.show_tables([Table("searches", "", ("query", "answers", "asked"), rows)], "discover", output_format)
-    if cited:
-        session.output.note(f"{pluralize(cited, 'paper')} whose citations are followed at OpenAlex")
+    if followed_count:
+        session.output.note(f"{pluralize(followed_count, 'paper')} whose citations are followed at OpenAlex")
     session.output.note("corpus: nothing was written (--dry-run)")
     return _tell_failed(session, {name: text for name, (_, text) in answer.failed.items()})
 
 
-def _report(session: CorpusSession, outcome: Discovery, origin: str = "") -> int:
-    """Report the new papers of a run and those left out, with `origin` before a title, and return the exit code."""
+def _report_outcome(session: CorpusSession, outcome: Discovery, origin: str = "") -> int:
+    """Report the new papers of a run and those left out, and return the exit code; `origin` precedes refused papers."""
     run, output = outcome.run, session.output
     if run.searches:
         left_out = f"{run.in_pool} in the pool, {run.in_log} excluded before, {run.in_candidates} among the candidates"
@@ -286,7 +292,7 @@ def _report(session: CorpusSession, outcome: Discovery, origin: str = "") -> int
         output.note(f"{new}; left out: {left_out}, {run.repeated} found more than once")
     if outcome.by_title:
         output.note("left out by a title that is the same, or nearly:")
-    for paper, match in outcome.by_title:  # all of them: no file has them
+    for paper, match in outcome.by_title:  # without a limit, since no file holds them
         output.note(f"  {_name_and_title(paper)} (as {_name_and_title(match.record)})")
     for message in outcome.messages:
         output.tell(f"corpus: {printable(message, limit=300)}")
