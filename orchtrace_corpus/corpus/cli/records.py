@@ -35,9 +35,9 @@ MATCHED = "matched"
 """The column of a search that names the fields in which words were found."""
 _PIPE_WIDTH = 80
 _KEY_WIDTH = 30
-"""The width of keys in a narrow terminal; longer ones are cut."""
+"""The width of keys in a narrow terminal; longer keys are cut."""
 _WIDE = 100
-"""The width of a terminal from which candidates have more columns than key and title."""
+"""The width of a terminal from which lists have columns besides key, title and the fields of filters."""
 _WIDTH_FOR_KEYS = 60
 """The width of a terminal from which a search shows whole keys."""
 
@@ -80,33 +80,38 @@ def list_records(
     if exclusions:
         attributes = exclusion_attributes(taxonomy)
         query = parse(where or [], attributes)
-        facets = () if output_format is Format.TABLE else (facet.field for facet in taxonomy.exclusions)
-        names: tuple[str, ...] = ("id", *facets)
+        names = ["id"]
+        if output_format is not Format.TABLE:
+            names += (facet.field for facet in taxonomy.exclusions)
     else:
         attributes = paper_attributes(taxonomy, marked=True)
         query = paper_query(where or [], taxonomy)
-        axes = (axis.field for axis in taxonomy.axes if axis.kind != "levels")
-        is_narrow = output_format is Format.TABLE and (session.output.width or 100) < 100
-        has_others = any(condition.attribute.terms for condition in query.filters)
-        names = ("key", "year", *(() if is_narrow and has_others else axes))
-    own_fields = {field.name for field in taxonomy.fields}
-    attributes_in_filters = (condition.attribute for condition in query.filters)
-    filtered = tuple(each.name for each in attributes_in_filters if each.terms or each.name in own_fields)
+        names = ["key", "year"]
+        is_narrow = output_format is Format.TABLE and (session.output.width or _WIDE) < _WIDE
+        if not is_narrow or not any(condition.attribute.terms for condition in query.filters):
+            names += (axis.field for axis in taxonomy.axes if axis.kind != "levels")
+    survey_fields = {field.name for field in taxonomy.fields}
+    filtered_attributes = [condition.attribute for condition in query.filters]
+    filtered = [found.name for found in filtered_attributes if found.terms or found.name in survey_fields]
     shows_changes = reading is ReadingName.SOURCES and CONTESTED in filtered
     if shows_changes:
-        contested = (condition for condition in query.filters if condition.attribute.name == CONTESTED)
-        filtered += tuple(tag for condition in contested for tag in condition.alternatives if tag in attributes)
-    is_data = output_format is Format.JSON and not columns
+        for condition in query.filters:
+            if condition.attribute.name == CONTESTED:
+                filtered += (field for field in condition.alternatives if field in attributes)
+    has_whole_records = output_format is Format.JSON and not columns
     is_for_people = output_format not in (Format.JSON, Format.CSV)
-    is_marked = not exclusions and (bool(filtered) or is_data or columns == "all")
-    pool = session.read_by(as_published, reading, columns, sort, *((CONTESTED,) if is_marked else ()))
-    if shows_changes:  # contested are the published tags, also those on which the readers agree
+    needs_contested = not exclusions and (bool(filtered) or has_whole_records or columns == "all")
+    pool = session.read_by(as_published, reading, columns, sort, CONTESTED if needs_contested else "")
+    if shows_changes:  # with the contested tags as published, so that even those on which readers agree are listed
         pool = pool_as_read(session.files.with_contested(as_published), session.files.disputes.require(), reading)
-    has_contested = not is_for_people and any(paper.contested for paper in pool.papers)
-    names = (*dict.fromkeys((*names, *filtered, *((CONTESTED,) if has_contested else ()))), "title")
-    names += ("reason",) if exclusions else ()
+    names += filtered
+    if not is_for_people and any(paper.contested for paper in pool.papers):
+        names.append(CONTESTED)
+    names = [*dict.fromkeys(names), "title"]
+    if exclusions:
+        names.append("reason")
     if columns and columns != "all":
-        names = tuple("id" if exclusions and name == "key" else name for name in split_names(columns))
+        names = ["id" if exclusions and name == "key" else name for name in split_names(columns)]
     shown = tuple(attributes.values()) if columns == "all" else find_all(names, attributes, "column")
     records: Sequence[Record] = query.select(pool.exclusions if exclusions else pool.papers)
     total = len(records)
@@ -115,9 +120,10 @@ def list_records(
 
         records = sort_records(records, sort, attributes)
     records = records[:limit]
-    if is_data:
+    if has_whole_records:
         session.output.write(envelope("list", {"records": [whole_mapping(record) for record in records]}))
     else:
+        # The columns in which contested tags get a question mark.
         marked = [attribute.name for attribute in shown] if is_for_people and filtered else ()
         table = listing("exclusions" if exclusions else "papers", records, shown, marked=marked)
         if shows_changes and is_for_people:
@@ -222,10 +228,10 @@ def candidates(
         selected, places = screening.order_candidates(
             selected, pool, session.files.arxiv, likely=order is options.ReadingOrder.LIKELY
         )
-    filtered = (condition.attribute.name for condition in query.filters if condition.attribute.terms)
     is_narrow = output_format is Format.TABLE and not columns and (session.output.width or _WIDE) < _WIDE
-    head = ("key",) if is_narrow else ("key", "year", "proposal")
-    names = split_names(columns) if columns else tuple(dict.fromkeys((*head, *filtered, "title")))
+    first_columns = ("key",) if is_narrow else ("key", "year", "proposal")
+    filtered = (condition.attribute.name for condition in query.filters if condition.attribute.terms)
+    names = split_names(columns) if columns else tuple(dict.fromkeys((*first_columns, *filtered, "title")))
     shown = tuple(attributes.values()) if columns == "all" else find_all(names, attributes, "column")
     records = selected[:limit]
     if output_format is Format.JSON and not columns:
@@ -240,39 +246,48 @@ def candidates(
         session.show_tables(tables, "candidates", output_format)
     else:
         session.show_tables([render.listing(records, shown, places=places)], "candidates", output_format)
-    left_out = f", {len(records)} shown" if len(records) < len(selected) else ""
     by_proposal = Counter(candidate.proposal.value for candidate in selected).most_common()
-    counts = ", ".join(f"{count} {proposal}" for proposal, count in by_proposal)
-    session.output.note(f"{pluralize(len(selected), 'candidate')}{f' ({counts})' if counts else ''}{left_out}")
+    message = pluralize(len(selected), "candidate")
+    if by_proposal:
+        message += f" ({', '.join(f'{count} {proposal}' for proposal, count in by_proposal)})"
+    if len(records) < len(selected):
+        message += f", {len(records)} shown"
+    session.output.note(message)
     return ExitCode.DONE
 
 
 def show_records(session: CorpusSession, names: list[str], output_format: Format) -> list[Record]:
-    """Show the records with some names, candidates included, and return the papers and exclusions among them."""
+    """Show the papers, exclusions and candidates with these names, and return those that are not candidates."""
     from orchtrace_corpus.corpus.analysis import search as lookup
     from orchtrace_corpus.corpus.render import candidates as render
 
     pool = session.pool_as_read()
     records: list[Record] = []
-    awaiting: list[Candidate] = []
+    found_candidates: list[Candidate] = []
     candidates = session.files.candidates.items
-    as_pool = pool._replace(papers=tuple(candidate.paper for candidate in candidates), exclusions=())
+    candidate_pool = pool._replace(papers=tuple(candidate.paper for candidate in candidates), exclusions=())
     for name in names:
         matches = lookup.find_records(pool, name)
-        keys = {record.name for record in lookup.find_records(as_pool, name)}
+        keys = {record.name for record in lookup.find_records(candidate_pool, name)}
         if not matches and not keys:
-            everything = pool._replace(papers=(*pool.papers, *as_pool.papers))
-            raise CommandUseError(f"no record {quote(name)}", lookup.describe_nearest_records(everything, name))
+            all_records = pool._replace(papers=(*pool.papers, *candidate_pool.papers))
+            raise CommandUseError(f"no record {quote(name)}", lookup.describe_nearest_records(all_records, name))
         records += [record for record in matches if record not in records]
-        awaiting += [candidate for candidate in candidates if candidate.name in keys and candidate not in awaiting]
+        for candidate in candidates:
+            if candidate.name in keys and candidate not in found_candidates:
+                found_candidates.append(candidate)
     disputes = session.files.disputes.items
     session.show_report(
         {
-            Format.JSON: lambda: envelope("records", {"records": render.cards_data(records, awaiting, disputes)}),
-            Format.MARKDOWN: lambda: render.cards_markdown(records, awaiting, pool.taxonomy, disputes),
-            Format.TABLE: lambda: render.cards(records, awaiting, pool.taxonomy, session.output.width, disputes),
+            Format.JSON: lambda: envelope(
+                "records", {"records": render.cards_data(records, found_candidates, disputes)}
+            ),
+            Format.MARKDOWN: lambda: render.cards_markdown(records, found_candidates, pool.taxonomy, disputes),
+            Format.TABLE: lambda: render.cards(
+                records, found_candidates, pool.taxonomy, session.output.width, disputes
+            ),
         },
-        lambda: [render.cards_table(records, awaiting, disputes)],
+        lambda: [render.cards_table(records, found_candidates, disputes)],
         "records",
         output_format,
     )
@@ -313,54 +328,60 @@ def search(
         raise CommandUseError("name at least one word to look for")
     as_published = session.pool_as_read()
     names = split_names(columns)
-    fields = [CONTESTED] if MATCHED in names else []  # a match can be in a contested tag
-    pool = session.read_by(as_published, reading, columns, sort, *(where or ()), *fields)
+    contested = CONTESTED if MATCHED in names else ""  # a match can be in a contested tag, which is marked
+    pool = session.read_by(as_published, reading, columns, sort, *(where or ()), contested)
     attributes = paper_attributes(pool.taxonomy, marked=True)
     shown = find_all([name for name in names if name != MATCHED], attributes, "column")
     candidates = () if where else session.files.candidates.items
     query = paper_query(where or [], pool.taxonomy)
     selected = query.select(pool.papers)
     searched = pool._replace(papers=selected, exclusions=() if where else pool.exclusions)
-    all_hits = lookup.search(searched, candidates, words)
-    if any(hit.missing for hits in all_hits for hit in hits):
+    results = lookup.search(searched, candidates, words)
+    all_hits = [hit for hits in results for hit in hits]
+    if any(hit.missing for hit in all_hits):
         session.output.note("corpus: no record holds every word; these hold the most")
-    papers, excluded, awaiting = all_hits
-    direct = (lookup.direct_hits(papers), lookup.direct_hits(excluded), lookup.direct_hits(awaiting))
+    paper_hits, exclusion_hits, candidate_hits = results
+    direct = (lookup.direct_hits(paper_hits), lookup.direct_hits(exclusion_hits), lookup.direct_hits(candidate_hits))
     if output_format is Format.TABLE and not show_all and any(direct):
-        papers, excluded, awaiting = direct
+        paper_hits, exclusion_hits, candidate_hits = direct
     if sort:
-        order = lookup.sort_records([hit.record for hit in papers], sort, attributes)
-        papers = tuple(sorted(papers, key=lambda hit: order.index(hit.record)))
+        order = lookup.sort_records([hit.record for hit in paper_hits], sort, attributes)
+        paper_hits = tuple(sorted(paper_hits, key=lambda hit: order.index(hit.record)))
     is_narrow = (session.output.width or _PIPE_WIDTH) < _WIDTH_FOR_KEYS
     tables = []
-    if papers or output_format is not Format.TABLE:
-        table = listing("papers", [hit.record for hit in papers], shown)._replace(whole="" if is_narrow else "key")
-        tables.append(with_matches(table, papers, names.index(MATCHED)) if MATCHED in names else table)
-    if output_format is not Format.CSV and (excluded or output_format is Format.JSON):
+    if paper_hits or output_format is not Format.TABLE:
+        table = listing("papers", [hit.record for hit in paper_hits], shown)._replace(whole="" if is_narrow else "key")
+        tables.append(with_matches(table, paper_hits, names.index(MATCHED)) if MATCHED in names else table)
+    if output_format is not Format.CSV and (exclusion_hits or output_format is Format.JSON):
         exclusion_columns = find_all(("id", "title", "reason"), exclusion_attributes(pool.taxonomy))
-        table = listing("exclusions", [hit.record for hit in excluded], exclusion_columns, "Excluded")
-        tables.append(with_matches(table, excluded, 1)._replace(wrapped="reason"))
-    if output_format is not Format.CSV and awaiting:
+        table = listing("exclusions", [hit.record for hit in exclusion_hits], exclusion_columns, "Excluded")
+        tables.append(with_matches(table, exclusion_hits, 1)._replace(wrapped="reason"))
+    if output_format is not Format.CSV and candidate_hits:
         from orchtrace_corpus.corpus.render import candidates as render
 
         candidate_columns = find_all(("key", "proposal", "title"), candidate_attributes(pool.taxonomy))
-        table = render.listing([hit.record for hit in awaiting], candidate_columns, "Candidates")
-        tables.append(table if is_narrow and output_format is Format.TABLE else with_matches(table, awaiting, 2))
+        table = render.listing([hit.record for hit in candidate_hits], candidate_columns, "Candidates")
+        if not is_narrow or output_format is not Format.TABLE:
+            table = with_matches(table, candidate_hits, 2)
+        tables.append(table)
     session.show_tables(tables, "search", output_format)
     noun = pool.taxonomy.noun
-    counts = [noun.counted(len(papers))]
-    counts += [pluralize(len(excluded), "exclusion")] if excluded else []
-    counts += [pluralize(len(awaiting), "candidate")] if awaiting else []
+    counts = [noun.counted(len(paper_hits))]
+    if exclusion_hits:
+        counts.append(pluralize(len(exclusion_hits), "exclusion"))
+    if candidate_hits:
+        counts.append(pluralize(len(candidate_hits), "candidate"))
     session.output.note(" and ".join(part for part in (", ".join(counts[:-1]), counts[-1]) if part))
-    if left_out := sum(map(len, all_hits)) - len(papers) - len(excluded) - len(awaiting):
-        session.output.note(f"corpus: {left_out} more only by the name or meaning of a tag's field; see --all")
-    matches = [match for hits in all_hits for hit in hits for match in hit.matches]
-    present = {match.word for match in matches}
-    missing = {word for hits in all_hits for hit in hits for word in hit.missing}
-    has_all = matches and present | missing <= {match.word for match in matches if match.is_same}
-    near = lookup.near_words(searched, candidates, words, present) if selected and not has_all else ()
+    if hidden_count := len(all_hits) - len(paper_hits) - len(exclusion_hits) - len(candidate_hits):
+        session.output.note(f"corpus: {hidden_count} more only by the name or meaning of a tag's field; see --all")
+    # Similar words are suggested unless every word was found as it is written, not only by its stem.
+    matches = [match for hit in all_hits for match in hit.matches]
+    found_words = {match.word for match in matches}
+    missing_words = {word for hit in all_hits for word in hit.missing}
+    has_all = matches and found_words | missing_words <= {match.word for match in matches if match.is_same}
+    near = lookup.near_words(searched, candidates, words, found_words) if selected and not has_all else ()
     remarks = []
-    if not any(all_hits):
+    if not all_hits:
         records = f"{noun.one} that passes the filters" if where else f"{noun.one}, exclusion or candidate"
         remarks.append(f"no {records} holds these words")
     if near:
