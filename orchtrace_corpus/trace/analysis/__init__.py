@@ -1,1 +1,1 @@
-"""Analyses beside measures: labels, replay, prices, outcomes."""
+"""Labels, marks, outcomes and prices of a trace, and its replay."""

@@ -120,7 +120,7 @@ def _rules_by_type(view: TraceView) -> dict[int, tuple[str, ...]]:
 
 
 def _joins(graph: Graph, step_indices: Collection[int]) -> set[int]:
-    """Return the steps, other than aggregates, that an edge from another agent's return enters."""
+    """Return the steps, other than aggregates, to which an edge leads from another agent's return."""
     aggregates = set(graph.indices_by_type.get(_AGGREGATE, ()))
     joins = set()
     for source, target, edge in zip(graph.sources, graph.targets, graph.edges, strict=True):
@@ -132,7 +132,7 @@ def _joins(graph: Graph, step_indices: Collection[int]) -> set[int]:
 
 
 def _last_steps(view: TraceView, step_indices: set[int]) -> Iterator[int]:
-    """Yield the last step of each agent without a parent and without a stop, unless one of its acts follows it."""
+    """Yield the last step of each agent that was not spawned and logs no stop, if no act of the agent follows it."""
     parents, stops = view.lifecycle.parents, view.lifecycle.stops
     agents, indices_by_type = view.graph.agents, view.graph.indices_by_type
     steps_and_acts = step_indices.union(*[indices_by_type.get(kind, ()) for kind in _ACTS])

@@ -58,11 +58,12 @@ class Prices(NamedTuple):
     source: str = ""
 
     def table_name(self, model: str) -> str:
-        """Return a model's name in the table: its own, or that without the date of a snapshot."""
-        snapshot = None
+        """Return the name of a model in the table. The table may have a snapshot without its date."""
         if model not in self.models:
             snapshot = re.fullmatch(_SNAPSHOT_PATTERN, model)
-        return snapshot[1] if snapshot else model
+            if snapshot:
+                return snapshot[1]
+        return model
 
     def model_prices(self, model: str) -> Mapping[str, float] | None:
         """Return the prices of a model or of a dated snapshot, by kind of token; None if the table has none."""
@@ -117,7 +118,8 @@ class PackagePrices(NamedTuple):
         """
         from genai_prices import Usage
 
-        provider_and_model, amounts = _look_up(model), _disjoint_amounts(tokens)
+        provider_and_model = _look_up(model)
+        amounts = _disjoint_amounts(tokens)
         if provider_and_model is None or amounts is None:
             return None
         provider, known_model = provider_and_model
@@ -182,7 +184,7 @@ def load_package(today: date) -> PackagePrices:
 
 @cache
 def _look_up(model: str) -> tuple[Any, Any] | None:
-    """Return the package's provider and model of a name; None if the package does not know the model."""
+    """Return the provider and the model that the package finds by a name; None if it does not know the model."""
     from genai_prices.data_snapshot import get_snapshot
 
     try:

@@ -1,1 +1,1 @@
-"""Credit: how much of a run's reward is due to which token, turn, message, call, agent, role, orchestrator or team."""
+"""Credit: the division of a run's reward among tokens, turns, messages, tool calls, agents, roles or the team."""

@@ -301,7 +301,8 @@ def _read_step_values(choices: Choices, step_ids: Sequence[str]) -> list[StepVal
 
 def _by_coalitions(view: TraceView, unit: str, method: Method, choices: Choices) -> Assignment:
     """Return credit that compares coalitions: by supplied values, or without them by the proxy."""
-    trace, players = view.trace, parts(view, unit, with_people=choices.with_people)
+    trace = view.trace
+    players = parts(view, unit, with_people=choices.with_people)
     if choices.values is None:
         game = Reach(view, players, outcome=stated_reward(trace, choices))
         return _by_reach(trace, game, unit, method)

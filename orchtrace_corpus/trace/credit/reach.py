@@ -23,8 +23,8 @@ MAX_ADDED = 50_000_000
 MAX_BYTES = 2**30
 """The largest size in memory of the sets of needed players at one time; a set takes one bit for each player."""
 
-_NO_PLAYER = -1
-_NO_BASE = -1
+_NO_PLAYER = -1  # the owner of an event that no player owns
+_NO_BASE = -1  # the base of an event without sources (see `_NeededPlayers`)
 
 
 class Reach:
@@ -123,9 +123,9 @@ class Reach:
 class _NeededPlayers:
     """The players that each event needs.
 
-    The base of an event is that of its sources which needs the most players. An event needs all players of its base,
-    and stores only the players added to them. A full set of players is the bits of an integer. It is dropped when no
-    further event depends on its event.
+    An event needs all players that its sources need. To save memory, an event stores only its base, which is the source
+    that needs the most players, and the players added to those of the base. While further events depend on an event,
+    its full set of players is kept, too, as the bits of an integer.
 
     Attributes:
         base: The base of each event; `_NO_BASE` for an event without sources.

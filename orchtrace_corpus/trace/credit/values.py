@@ -66,7 +66,7 @@ class SuppliedValues:
 
     def __init__(self, text: str, path: str, units: Mapping[str, Sequence[str]]) -> None:
         self._path = path
-        self._players = next(iter(units.values()))
+        self._players = next(iter(units.values()))  # of the requested unit
         self._values: dict[Coalition, float] = {}
         self._requested: dict[Coalition, None] = {}  # a dict as an ordered set
         file = _ValuesFile(text, path, f"Write: {COALITIONS}, with a run of each coalition that is asked for.")

@@ -1,1 +1,1 @@
-"""Many traces at once: logs imported side by side into tables of Parquet files, described and queried there."""
+"""Datasets: the traces of many logs, written as tables of Parquet files, and described and queried there."""

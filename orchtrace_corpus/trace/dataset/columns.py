@@ -59,7 +59,7 @@ COMPUTED: dict[str, Definition] = {
 """The measures, and reward functions as measures, by name: each is a column of `traces`."""
 
 Row = tuple[Any, ...]
-"""The values of one row of a table, in the order of its columns, before they are converted."""
+"""The values of one row of a table, in the order of its columns in `columns.toml`, before they are converted."""
 
 
 class RowContext(Team):
@@ -132,7 +132,9 @@ def _trace_rows(context: RowContext) -> Iterator[Row]:
 
 
 def _event_rows(context: RowContext) -> Iterator[Row]:
-    key, scale, unknown = context.key, SECONDS[context.trace.clock.unit], TokenBasis.UNKNOWN
+    key = context.key
+    scale = SECONDS[context.trace.clock.unit]
+    unknown = TokenBasis.UNKNOWN
     decisions, rules = context.decisions_and_rules
     for index, event in enumerate(context.trace.events):
         tokens = event.tokens or _NO_TOKENS
@@ -156,8 +158,9 @@ def _edge_rows(context: RowContext) -> Iterator[Row]:
 
 
 def _agent_rows(context: RowContext) -> Iterator[Row]:
-    parents, spent = context.view.lifecycle.parents, spent_by_agent(context.trace)
-    unknown: list[float | None] = [None] * (len(KINDS) + 1)
+    parents = context.view.lifecycle.parents
+    spent = spent_by_agent(context.trace)
+    unknown: list[float | None] = [None] * (len(KINDS) + 1)  # the tokens of each kind, and the cost
     kinds = {agent.id: agent.kind for agent in context.trace.agents if agent.kind is not AgentKind.UNKNOWN}
     for agent in context.view.agents:
         *tokens, cost = spent.get(agent.agent, unknown)
@@ -206,6 +209,7 @@ def _count(value: Any) -> int | None:
 
 
 def _as_wholes(values: Sequence[Any]) -> list[Any]:
+    """Convert the values of a column of whole numbers; values that are too large become None."""
     if {int, type(None)}.issuperset(map(type, values)):  # the usual case, in which no value needs conversion
         known = [value for value in values if value is not None]
         if not known or (max(known) <= _MAX_WHOLE and min(known) >= -_MAX_WHOLE):
@@ -214,6 +218,7 @@ def _as_wholes(values: Sequence[Any]) -> list[Any]:
 
 
 def _as_pairs(values: Sequence[Any]) -> list[Any]:
+    """Convert the values of a column of maps to lists of pairs, as pyarrow wants them."""
     return [list(value.items()) for value in values]
 
 

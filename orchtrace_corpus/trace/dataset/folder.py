@@ -1,6 +1,6 @@
 """The folder of a dataset: its tables, and a private subfolder that records which logs the tables are made from.
 
-    DIR/traces/part-UNIT-0.parquet      and likewise events, edges, agents, ledger, answers
+    DIR/traces/part-UNIT-0.parquet      also in the folders events, edges, agents, ledger and answers
     DIR/copies/part-all.parquet         answers that are counted in another trace; written last, from all units
     DIR/.build/dataset.json             the salt of the hashes; only the owner may read it
     DIR/.build/units/UNIT.json          the record of a unit; written after its files, so a unit is complete or absent

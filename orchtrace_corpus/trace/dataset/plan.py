@@ -64,8 +64,9 @@ class Source(NamedTuple):
         return self.form, tuple(stored_path(file.path) for file in self.files), self.begin
 
     def key(self, salt: bytes) -> str:
-        """Return the prefix of the keys of its traces, which is always the same for the same path and salt."""
-        return hmac.digest(salt, f"{stored_path(self.files[0].path)}\0{self.begin}".encode(), "sha256").hex()[:16]
+        """Return the prefix of the names of its traces in the tables; it depends on the path, the part and the salt."""
+        identity = f"{stored_path(self.files[0].path)}\0{self.begin}"
+        return hmac.digest(salt, identity.encode(), "sha256").hex()[:16]
 
 
 class SearchResult(NamedTuple):
@@ -235,7 +236,7 @@ class Plan(NamedTuple):
             stay in it.
         unchanged: The number of unchanged sources.
         kept: The number of sources that stay although their logs do not exist any more, or were not named.
-        removed: The number of sources that are removed for one of these reasons.
+        removed: The number of sources that are removed because their logs do not exist any more, or were not named.
     """
 
     tasks: list[Task]

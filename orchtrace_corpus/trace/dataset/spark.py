@@ -225,7 +225,7 @@ def make_unit(order_file: str) -> tuple[str, str]:
 
 
 def _raise_trouble(reply: "Row", *, is_changed: bool) -> None:
-    """Raise the reason why a unit was not built, unless a file of it has changed meanwhile, so that it is retried."""
+    """Raise the reason why a unit was not built, but not if a file of it has changed meanwhile: then it is retried."""
     executor = f"the executor {printable(reply.executor)}"
     if reply.trouble == _VERSION:
         version = f"version {quote(reply.cause)}" if reply.cause else "no version"

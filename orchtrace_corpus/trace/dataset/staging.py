@@ -61,7 +61,10 @@ class Job(NamedTuple):
 
 
 class Maker(Worker):
-    """A process that builds units; after a crash, a new process continues without the source that was being read."""
+    """A process that builds units.
+
+    After a crash, a new process builds the unit without the source that was being read.
+    """
 
     def __init__(self, job: Job, log_file: str = "") -> None:
         self.job = job

@@ -196,7 +196,7 @@ class Statistics(NamedTuple):
 
 
 def statistics(tables: Engine, by: Sequence[str]) -> Statistics:
-    """Compute the statistics of an open dataset, for groups of traces that share their values in the columns `by`.
+    """Compute the statistics of an open dataset, grouped by columns of `traces`.
 
     Raises:
         CommandUseError: Ibis is not installed, or traces cannot be grouped by a column.
@@ -220,6 +220,7 @@ def statistics(tables: Engine, by: Sequence[str]) -> Statistics:
 
     measures = [*EXTRA, *COMPUTED]
     decisions = list(Decision)
+    # Sums come as text, and are null in an empty group.
     overviews = [Overview(group, *(int(value or 0) for value in row)) for group, *row in rows("overview")]
     distributions = [_distribution(*row) for row in rows("distributions")]
     coverages = [Coverage(group, Decision(name), *row) for group, name, *row in rows("coverage")]

@@ -391,7 +391,10 @@ def _cost(trace: Trace, agents: Sequence[Entry], models: Sequence[Entry]) -> val
 
 
 def _known_costs(entries: Sequence[Entry]) -> tuple[tuple[str, float], ...]:
-    """Return the name and cost of the entries with a known cost, highest first, without unnamed ones that cost 0."""
+    """Return the names and costs of entries, the highest cost first.
+
+    Entries without a known cost are left out, and so are unnamed entries that cost 0.
+    """
     costs = [
         (entry.name, entry.cost_usd)
         for entry in entries

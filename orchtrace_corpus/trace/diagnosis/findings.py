@@ -36,8 +36,8 @@ _REPORTS = _ENDS | {EventType.MESSAGE}
 _MAX_LEAD_DEPTH = 32
 """The depth in the agent tree down to which agents are checked for idle time as leads."""
 
-_NOTHING_BEGUN = -1.0
-"""Stands for the time since which an agent is free, if it has begun nothing. Real times are at least 0."""
+_NO_END = -1.0
+"""The end of the last event of an agent that has no event yet, or that has ended. Real times are at least 0."""
 
 
 class FindingKind(StrEnum):
@@ -266,11 +266,12 @@ class _Finder:
             receivers[index] = event.target or self._parents.get(event.agent, "")
             if any(self._events[target].agent == receivers[index] for target in self._targets.get(index, ())):
                 used.add(index)
-        last_return: dict[str, float] = {}
+        last_return: dict[str, float] = {}  # when each agent returned last
         last_ends: dict[str, float] = {}  # when the last step of each receiver ended
         for index in returns:
             event, receiver = self._events[index], receivers[index]
-            since, until = last_return.get(event.agent, self._times.begin), self._times.starts[index]
+            since = last_return.get(event.agent, self._times.begin)
+            until = self._times.starts[index]
             last_return[event.agent] = until
             is_seen = receiver in self._step_starts and receiver not in self._people and receiver not in self._scripts
             if index in used or event.status in _FAILED or not is_seen:
@@ -369,13 +370,7 @@ class _Finder:
             while subtrees and subtrees[-1][0] > agent.depth:
                 _, subtree = subtrees.pop()
                 parts.append(subtree)
-            below = _Subtree(
-                busy=union(interval for part in parts for interval in part.busy),
-                engaged=union(interval for part in parts for interval in part.engaged),
-                reported=union(interval for part in parts for interval in part.reported),
-                events=[event for part in parts for event in part.events],
-                has_unknown=any(part.has_unknown for part in parts),
-            )
+            below = _join_subtrees(parts)
             has_unknown = has_unknown or below.has_unknown
             busy = union([*below.busy, *work])
             idle: Intervals = []
@@ -410,15 +405,15 @@ class _Finder:
         After a return, stop, despawn or message, it is not engaged until its next event.
         """
         starts, ends = self._times.starts, self._times.ends
-        last_end = _NOTHING_BEGUN  # of the steps so far
+        last_end = _NO_END  # of the steps so far
         for index in self._times.indices_by_agent.get(agent_span.agent, ()):
             kind = self._events[index].type
-            if kind in WORKING and last_end != _NOTHING_BEGUN and last_end < starts[index]:
+            if kind in WORKING and last_end != _NO_END and last_end < starts[index]:
                 yield last_end, starts[index]
             if ends[index] > starts[index]:
                 yield starts[index], ends[index]
             if kind in _REPORTS:
-                last_end = _NOTHING_BEGUN
+                last_end = _NO_END
             elif kind in WORKING:
                 last_end = max(last_end, ends[index])
 
@@ -434,12 +429,12 @@ class _Finder:
         for agent, indices in self._times.indices_by_agent.items():
             if agent in self._people:
                 continue
-            last_end = _NOTHING_BEGUN  # of the events so far
+            last_end = _NO_END  # of the events so far
             for index in indices:
                 sources = [
                     source for source in incoming[index] if self._events[source].agent not in (agent, *self._people)
                 ]
-                if sources and last_end != _NOTHING_BEGUN:
+                if sources and last_end != _NO_END:
                     last_source = max(sources, key=lambda source: min(ends[source], starts[index]))
                     seconds = min(ends[last_source], starts[index]) - last_end
                     if seconds > 0:
@@ -447,7 +442,7 @@ class _Finder:
                         waits_by_pair.setdefault((agent, awaited), []).append((seconds, index))
                 last_end = max(last_end, ends[index])
                 if self._events[index].type in _ENDS:
-                    last_end = _NOTHING_BEGUN
+                    last_end = _NO_END
         waits = []
         for (agent, awaited), single_waits in waits_by_pair.items():
             total_seconds = sum(seconds for seconds, _ in single_waits)
@@ -494,3 +489,14 @@ class _Subtree(NamedTuple):
     reported: Intervals
     events: list[int]
     has_unknown: bool = False
+
+
+def _join_subtrees(subtrees: Sequence[_Subtree]) -> _Subtree:
+    """Return the agents of several subtrees as one subtree."""
+    return _Subtree(
+        busy=union(interval for subtree in subtrees for interval in subtree.busy),
+        engaged=union(interval for subtree in subtrees for interval in subtree.engaged),
+        reported=union(interval for subtree in subtrees for interval in subtree.reported),
+        events=[event for subtree in subtrees for event in subtree.events],
+        has_unknown=any(subtree.has_unknown for subtree in subtrees),
+    )

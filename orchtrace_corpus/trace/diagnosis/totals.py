@@ -86,8 +86,11 @@ class _Cell(Struct):
     Attributes:
         answers: The number of answers.
         with_tokens: The number of these answers with known tokens.
+        input: The number of input tokens; the next fields are the numbers of tokens of the other kinds.
         with_cost: The number of these answers with a known cost.
         nano_usd: The cost in billionths of a dollar, so that sums are exact.
+        has_more_tokens: True if the tokens are only a lower bound.
+        costs_more: True if the cost is only a lower bound.
         work: The intervals in which the model generated answers.
     """
 
@@ -188,8 +191,9 @@ class Totals:
             summary: The main figures of the run.
             ids: The ids of its answers, by the indices of their events.
         """
-        session, trace = len(self._sessions), view.trace
-        events, models = trace.events, self._models(view)
+        session = len(self._sessions)
+        trace, events = view.trace, view.trace.events
+        models = self._models(view)
         cells: dict[_Key, _Cell] = {}
         places: dict[int, _AnswerPlace] = {}
         for key, indices in self._by_day_and_model(view, models, session).items():
@@ -213,7 +217,8 @@ class Totals:
 
     def _models(self, view: TraceView) -> dict[int, str]:
         """Return the model of each answer by the index of its event; empty if it is unknown."""
-        events, model_by_agent = view.trace.events, declared_models(view.trace)
+        events = view.trace.events
+        model_by_agent = declared_models(view.trace)
         answers: list[int] = []
         for kind in ANSWER_TYPES:
             indices = view.graph.indices_by_type.get(kind, ())
@@ -222,7 +227,8 @@ class Totals:
 
     def _by_day_and_model(self, view: TraceView, models: Mapping[int, str], session: int) -> dict[_Key, list[int]]:
         """Return the indices of all answers, and of other events with tokens or a cost, by day and model."""
-        events, day_at = view.trace.events, self._days.day_at(view.trace)
+        events = view.trace.events
+        day_at = self._days.day_at(view.trace)
         first_day = day_at(min(view.graph.times))
         last_day = day_at(max([event.t if event.t_end is None else event.t_end for event in events]))
         is_one_day = first_day == last_day  # then the day of each event need not be computed
@@ -241,11 +247,13 @@ class Totals:
 
     def first_day(self, view: TraceView) -> str:
         """Return the day on which a run began, without copied history; empty if it is unknown."""
-        zero, times = self._days.zero(view.trace), view.timing
+        zero = self._days.zero(view.trace)
         if zero is None:
             return ""
-        ((begin, _),) = times.with_waits([(times.begin, times.begin)])
-        return self._days.day(zero + min(view.graph.times) * SECONDS[view.trace.clock.unit] + begin)
+        times = view.timing
+        ((begin, _),) = times.with_waits([(times.begin, times.begin)])  # from the first event on the wall clock
+        first_event = zero + min(view.graph.times) * SECONDS[view.trace.clock.unit]
+        return self._days.day(first_event + begin)
 
     def by(self, grouping: Grouping, limit: int | None = None) -> Breakdown:
         """Return the totals of every day, month, project, model or session.
@@ -264,24 +272,25 @@ class Totals:
             for index, session in enumerate(self._sessions):
                 session_totals.append(self._total(session.name, groups.get(index, _Group())))
             return Breakdown(session_totals)
-        pairs = [(self._total(str(name), group), group) for name, group in groups.items()]
+        group_by_name = {str(name): group for name, group in groups.items()}
+        totals = [self._total(name, group) for name, group in group_by_name.items()]
         is_by_time = grouping in (Grouping.DAY, Grouping.MONTH)
         if is_by_time:  # the latest first, so that the limit leaves out the earliest
-            pairs.sort(key=lambda pair: pair[0].name, reverse=True)
+            totals.sort(key=lambda total: total.name, reverse=True)
         else:
-            pairs.sort(key=lambda pair: (-(pair[0].cost_usd or 0.0), -(pair[0].total or 0), pair[0].name))
-        totals = [total for total, _ in pairs[:limit]]
-        groups_left_out = [group for _, group in pairs[len(totals) :]]
+            totals.sort(key=lambda total: (-(total.cost_usd or 0.0), -(total.total or 0), total.name))
+        listed = totals[:limit]
+        left_out = totals[len(listed) :]
         if is_by_time:
-            totals.reverse()
-        if not groups_left_out:
-            return Breakdown(totals)
+            listed.reverse()
+        if not left_out:
+            return Breakdown(listed)
         cells: dict[_Key, _Cell] = {}
         work: list[_Work] = []
-        for group in groups_left_out:
-            cells.update(group.cells)
-            work += group.work
-        return Breakdown(totals, rest=self._total("", _Group(cells, work)), others=len(groups_left_out))
+        for total in left_out:
+            cells.update(group_by_name[total.name].cells)
+            work += group_by_name[total.name].work
+        return Breakdown(listed, rest=self._total("", _Group(cells, work)), others=len(left_out))
 
     def _groups(self, grouping: Grouping) -> dict[str | int, _Group]:
         """Return the parts of each total by its name, or by the index of its session."""
@@ -457,7 +466,8 @@ class _Days:
 
     def day_at(self, trace: Trace) -> Callable[[float], str]:
         """Return a function from a time on the clock of a trace to its day; empty if the trace has no date."""
-        zero, unit = self.zero(trace), SECONDS[trace.clock.unit]
+        zero = self.zero(trace)
+        unit = SECONDS[trace.clock.unit]
         return lambda time_on_clock: "" if zero is None else self.day(zero + time_on_clock * unit)
 
     def day(self, moment: float) -> str:

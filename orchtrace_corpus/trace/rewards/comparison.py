@@ -88,6 +88,8 @@ def compare(first: Sequence[float | None], second: Sequence[float | None], tasks
         # In the order of the first reward, a discordant pair is a pair whose second rewards descend.
         discordant += _inversions([second_reward for _, second_reward in sorted(rewards_by_run.values())])
     tied = tied_first + tied_second - tied_both
+    first_rewards = [run.first[0] for run in runs.values()]
+    second_rewards = [run.second[0] for run in runs.values()]
     concordant = pairs - tied - discordant
     scale = sqrt((pairs - tied_first) * (pairs - tied_second))
     return Comparison(
@@ -97,7 +99,7 @@ def compare(first: Sequence[float | None], second: Sequence[float | None], tasks
         discordant=discordant,
         tied=tied,
         tau=(concordant - discordant) / scale if scale else None,
-        correlation=_pearson([run.first[0] for run in runs.values()], [run.second[0] for run in runs.values()]),
+        correlation=_pearson(first_rewards, second_rewards),
     )
 
 

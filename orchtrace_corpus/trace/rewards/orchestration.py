@@ -14,6 +14,7 @@ from math import inf, log
 
 from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.findings import quote
+from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES, cite
 from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.rewards.terms import FAILED, Function, Score, Team, fraction_of, refused, sum_of
@@ -57,48 +58,55 @@ def _speed_up_over_baseline(team: Team) -> Score:
     """Return the time of the declared single agent's run divided by the elapsed time of the run."""
     from orchtrace_corpus.trace.measures.work import elapsed
 
-    time, baseline = team.measure(elapsed), team.trace.baseline
+    baseline = team.trace.baseline
     if not baseline or not baseline.wall_clock_s:
         return refused("no single agent's run is declared: give `baseline.wall_clock_s` with --outcomes")
-    if not time.value:
-        return refused(time.reason or "the run takes no time")
+    elapsed_time = team.measure(elapsed)
+    if not elapsed_time.value:
+        return refused(elapsed_time.reason or "the run takes no time")
     if team.times.unit == "step":
         return refused("the trace counts steps, and the baseline is in seconds")
-    return Score(baseline.wall_clock_s / time.value)
+    return Score(baseline.wall_clock_s / elapsed_time.value)
 
 
 def parallel_share(team: Team, options: Options) -> Score:  # noqa: ARG001  (all reward functions take both)
-    """Return the share of spawns whose agents live at the same time as an agent of another spawn of the same parent."""
+    """Return the share of spawns whose agent lives at the same time as a sibling, which the same parent spawned."""
     if not team.spawns:
         return Score(0.0)
     overlapping: list[int] = []
-    for siblings in _lives_by_parent(team).values():
-        siblings.sort()
-        latest_end = -inf
-        longest_living: int | None = None  # the spawn of the agent that ends last, among those so far
-        parallel = set()
-        for start, end, spawn in siblings:
-            if start < latest_end and longest_living is not None:
-                parallel |= {spawn, longest_living}
-            if end > latest_end:
-                latest_end = end
-                longest_living = spawn
-        overlapping += parallel
+    for lives in _lives_by_parent(team).values():
+        lives.sort()  # by start: a life overlaps an earlier one if it starts before the latest end so far
+        latest: _Life | None = None  # the life that ends last, among those so far
+        spawns_with_overlap = set()
+        for life in lives:
+            if latest is not None and life.start < latest.end:
+                spawns_with_overlap |= {life.spawn, latest.spawn}
+            if latest is None or life.end > latest.end:
+                latest = life
+        overlapping += spawns_with_overlap
     return fraction_of(overlapping, team.spawns)
 
 
-def _lives_by_parent(team: Team) -> dict[str, list[tuple[float, float, int]]]:
-    """Return, for each parent, the lives of the agents that it spawns: start, end and index of the spawn.
+class _Life(NamedTuple):
+    """The life of a spawned agent: its start and end, and the index of its spawn."""
+
+    start: float
+    end: float
+    spawn: int
+
+
+def _lives_by_parent(team: Team) -> dict[str, list[_Life]]:
+    """Return, for each parent, the lives of the agents that it spawns.
 
     A life ends with the return, or else with the despawn, or else with the agent's last event. It ends earlier if the
     agent is spawned again.
     """
     events, starts, ends = team.trace.events, team.times.starts, team.times.ends
-    lives: dict[str, list[tuple[float, float, int]]] = {}
+    lives: dict[str, list[_Life]] = {}
     for child, spawns_of_child in team.spawns_by_agent.items():
-        finished = team.times.indices_by_end.get(child, ())  # the child's events, by their end
+        events_of_child = team.times.indices_by_end.get(child, ())
         despawns = team.view.lifecycle.despawns.get(child, ())
-        last_end = ends[finished[-1]] if finished else 0.0
+        last_end = ends[events_of_child[-1]] if events_of_child else 0.0
         for spawn, next_spawn in zip(spawns_of_child, [*spawns_of_child[1:], None], strict=True):
             next_despawn = bisect_left(despawns, events[spawn].t, key=lambda despawn: events[despawn].t)
             if spawn in team.return_by_spawn:
@@ -109,7 +117,7 @@ def _lives_by_parent(team: Team) -> dict[str, list[tuple[float, float, int]]]:
                 end = max(last_end, ends[spawn])
             if next_spawn is not None:
                 end = min(end, starts[next_spawn])
-            lives.setdefault(events[spawn].agent, []).append((starts[spawn], end, spawn))
+            lives.setdefault(events[spawn].agent, []).append(_Life(starts[spawn], end, spawn))
     return lives
 
 
@@ -160,7 +168,7 @@ def covered(team: Team, options: Options) -> Score:  # noqa: ARG001
 
 
 def disjoint(team: Team, options: Options) -> Score:  # noqa: ARG001
-    """Return the share of siblings' tool calls that no other sibling makes, too: with the same tool and content."""
+    """Return the share of tool calls of siblings that no other sibling repeats with the same tool and content."""
     events, parents = team.trace.events, team.view.lifecycle.parents
     calls = [call for call in team.success_by_call if events[call].agent in parents]
     if not calls:
@@ -295,7 +303,7 @@ def longest_answer(team: Team, options: Options) -> Score:
 
 
 def critical_steps(team: Team, options: Options) -> Score:  # noqa: ARG001
-    """Return the Critical Steps: the steps of the main agent plus, for each stage, those of its longest sub-agent."""
+    """Return the Critical Steps: the steps of the main agent plus, in each stage, those of the longest sub-agent."""
     from orchtrace_corpus.trace.measures.team import critical_steps as measure_critical_steps
 
     measure = team.measure(measure_critical_steps)

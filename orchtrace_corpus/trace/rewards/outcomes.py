@@ -147,7 +147,7 @@ def shaping(team: Team, options: Options) -> Score:
 
 
 def _calls(team: Team, options: Options) -> list[int]:
-    """Return the tool calls of the tools and roles in the options; without tools or roles, those of all."""
+    """Return the tool calls of the tools and roles in the options; an empty option selects all tools or roles."""
     tools, roles = options["tools"], options.get("roles", ())  # not every function has the option `roles`
     events = team.trace.events
     calls = list(team.success_by_call)
@@ -160,7 +160,7 @@ def _calls(team: Team, options: Options) -> list[int]:
 
 
 def _share_of_calls(team: Team, options: Options, *, succeeded: bool) -> Score:
-    """Return the share of tool calls that succeeded, or with `succeeded=False` of those that did not."""
+    """Return the share of tool calls that succeeded; with `succeeded=False`, the share of calls that did not."""
     calls = _calls(team, options)
     if not calls:
         return refused("no tool is called")
@@ -194,9 +194,9 @@ def failed_calls(team: Team, options: Options) -> Score:
 def team_tool_success(team: Team, options: Options) -> Score:
     """Return half the success of the leads' tool calls plus half the success of the workers' tool calls.
 
-    Leads are the agents that were not spawned, workers those that were. The success of either group is the mean, over
-    its agents, of the share of an agent's calls that succeeded. The share of an agent without calls is 1, and the
-    success of an empty group is 0.
+    Leads are agents that were not spawned; workers are agents that were spawned. The success of either group is the
+    mean, over its agents, of the share of an agent's calls that succeeded. The share of an agent without calls is 1,
+    and the success of an empty group is 0.
     """
     successful = _share_of_calls(team, options, succeeded=True)
     calls = _calls(team, options)

@@ -246,7 +246,8 @@ def load(name_or_path: str) -> Spec:
 
 def _decode(file: YamlFile, name: str, folder: str) -> Spec | None:
     """Decode a specification; None, with findings added to the file, if it has mistakes."""
-    report, root = Report(file), file.root()
+    report = Report(file)
+    root = file.root()
     if root is None:
         return None
     spec: Spec | None = decoders.decode_value(root, _SPEC, partial(Spec, name), report)

@@ -81,7 +81,7 @@ def import_error(trace: Trace) -> DataFileError | None:
 
 
 def check(decoded: Decoded) -> tuple[Finding, ...]:
-    """Return the findings of the schema on a document; if it finds no error, those of the graph rules instead."""
+    """Return the findings on a document: of the schema if it finds errors, else of the graph rules."""
     if decoded.trace is None:
         return decoded.findings
     return graph_findings(decoded.document, TraceView(decoded.trace))

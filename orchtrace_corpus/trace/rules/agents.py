@@ -71,8 +71,8 @@ def check_parents(view: TraceView) -> Iterator[Problem]:
     parent_in_cycle = view.lifecycle.circular
     if not parent_in_cycle:
         return
-    # Where the parent of each agent is stated. Later statements replace earlier ones here: spawns come first, then
-    # declarations, then events.
+    # Where the parent of each agent is stated: by a spawn, or else by a declaration, or else by an event. The preferred
+    # places are written last.
     places: dict[str, Path] = {}
     for index in view.graph.named_parents:
         places.setdefault(view.graph.agents[index], ("events", index, "parent_agent"))

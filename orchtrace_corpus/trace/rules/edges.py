@@ -205,7 +205,7 @@ def _unjoined_agents(view: TraceView, spawns: Sequence[int]) -> Iterator[Problem
 
 
 def _unused_returns(view: TraceView, returns: Sequence[int]) -> Iterator[Problem]:
-    """Report those of some returns without an edge after which the receiver or an agent above it still acts."""
+    """Report returns, from which no edge leads, after which the receiver or an agent above it still acts."""
     events, parents = view.graph.events, view.lifecycle.parents
     last_events: dict[str, Event] = {}
     for event in events:

@@ -51,7 +51,7 @@ def _out_of_range(value: float, path: Path) -> Problem:
 
 
 def check_tokens(view: TraceView) -> Iterator[Problem]:
-    """Check that reasoning tokens are at most the output, and tokens cached for an hour at most all cached ones."""
+    """Check that reasoning tokens are at most the output tokens, and one-hour cache writes at most the cache writes."""
     if not any(map(any, map(_TOKEN_PARTS, view.graph.tokens))):
         return  # no event has such tokens
     for index, event in enumerate(view.trace.events):
