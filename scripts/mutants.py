@@ -29,6 +29,9 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+OF_OTHER_SESSIONS = ("orchtrace_corpus/trace/dataset/spark.py",)
+"""The modules whose tests need more than the extra `test`: `nox -s spark` runs those of Spark."""
+
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore")
 TIMEOUT_SECONDS = 600
 COMPARISONS: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
@@ -81,7 +84,7 @@ class Mutant:
 
 
 def mutants_of(path: Path) -> Iterator[Mutant]:
-    """Yield every mutant of a module; annotations and texts are left alone."""
+    """Yield every mutant of a module; texts, and what changes nothing, are left alone."""
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     lines = text.splitlines()
@@ -90,7 +93,7 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
     def mutant(node: ast.expr, replacement: str) -> Mutant:
         return Mutant(name, node, replacement, lines[node.lineno - 1].strip())
 
-    skipped = {id(child) for annotation in annotations(tree) for child in ast.walk(annotation)}
+    skipped = {id(child) for expression in unchanging(tree) for child in ast.walk(expression)}
     for node in ast.walk(tree):
         if isinstance(node, ast.expr) and id(node) not in skipped:
             for replacement in replacements(node):
@@ -102,11 +105,17 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
             yield mutant(node.test, f"not ({ast.unparse(node.test)})")
 
 
-def annotations(tree: ast.AST) -> Iterator[ast.expr]:
-    """Yield the annotations of a module, and the conditions that only type checkers read."""
+def unchanging(tree: ast.AST) -> Iterator[ast.expr]:
+    """Yield the expressions without which a program does the same.
+
+    These are annotations, conditions that only type checkers read, whether `zip` checks lengths that are always equal,
+    and whether the garbage collector tracks a struct.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             yield node.test
+        if isinstance(node, ast.keyword) and node.arg in ("strict", "gc"):
+            yield node.value
         if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation is not None:
             yield node.annotation
         if isinstance(node, ast.FunctionDef) and node.returns is not None:
@@ -248,7 +257,11 @@ def main() -> int:
     parser.add_argument("--least", type=float, default=0.95, help="the least share that must be killed")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="how many copies of the tree to use")
     options = parser.parse_args()
-    modules = sorted((ROOT / options.folder).rglob("*.py"))
+    modules = [
+        path
+        for path in sorted((ROOT / options.folder).rglob("*.py"))
+        if path.relative_to(ROOT).as_posix() not in OF_OTHER_SESSIONS
+    ]
     everything = [mutant for path in modules for mutant in mutants_of(path)]
     sample = sorted(everything, key=lambda mutant: mutant.rank(options.seed))[: options.count]
     with tempfile.TemporaryDirectory() as folder:

@@ -23,6 +23,7 @@ from orchtrace_corpus.trace.diagnosis.values import Activity, Diagnosis, Origin
 from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.measures.shared_answers import SharedAnswers
+from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.page.tables import Tables
 from orchtrace_corpus.trace.render.doctor import as_data as figures
@@ -89,6 +90,22 @@ def test_the_page_says_where_the_time_and_the_money_went() -> None:
         "          By model: example-large-20260115 0.0969, example-small 0.0131.\n"
         "          By tool: Agent 0.0495, no tool 0.0378, Edit 0.0152, Bash 0.0033, ….\n"
         "Saving    Bash in tester: up to 2 min 29 s of 5 min 12 s.\n"
+    )
+
+
+def test_the_page_names_three_problems_of_the_log_and_counts_the_rest() -> None:
+    kinds = (Problem.SECOND_RESULT, Problem.NO_PARENT, Problem.HANDOFF_TO_NOBODY, Problem.NO_PARENT_SPAN)
+    report = ImportReport()
+    for count, problem in enumerate(kinds, 1):
+        for row in range(count):
+            report.note(problem, f"x.jsonl:{row}")
+    run = made({"type": "inference", "t": 0, "t_end": 1}, import_report=report.as_data())
+
+    assert "".join(shown(run).partition("Log ")[1:]) == (
+        "Log       4 x parent is not in the log: the span stands by itself (x.jsonl:0)\n"
+        "          3 x handoff to an agent that does not act afterwards (x.jsonl:0)\n"
+        "          2 x sub-agent whose parent is not among the files (orphan) (x.jsonl:0)\n"
+        "          1 more kind; corpus trace import tells all.\n"
     )
 
 

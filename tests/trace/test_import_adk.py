@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from orchtrace_corpus.base.errors import DataFileError
+from orchtrace_corpus.trace.importers.conversations import google_adk
+from orchtrace_corpus.trace.importers.core.logs import LogFile, LogReader
 from tests.effort import tries
 from tests.trace.conversationlogs import LOGS, START, links, of_type, problems, tokens, told, trace_of, traces
 from tests.trace.test_import_fuzz import mutated_value
@@ -48,6 +50,20 @@ GO = event(0, "user", text("Go."))
 
 def test_the_fixture_gives_what_its_text_says() -> None:
     assert told(trace_of(FIXTURE)) == (LOGS / "told" / "google_adk" / "session.txt").read_text("utf-8")
+
+
+@pytest.mark.parametrize("spelling", [("appName", "userId", "events"), ("app_name", "user_id", "events")])
+@pytest.mark.parametrize("missing", [0, 1, 2, None])
+def test_a_session_is_known_by_its_program_its_user_and_its_events(
+    tmp_path: Path, spelling: tuple[str, ...], missing: int | None
+) -> None:
+    document: dict[str, Any] = {"id": "s1", **dict.fromkeys(spelling[:2], "x"), "events": []}
+    if missing is not None:
+        del document[spelling[missing]]
+    (tmp_path / "x.json").write_text(json.dumps(document), "utf-8")
+
+    with LogReader(LogFile(str(tmp_path / "x.json"), "x.json")) as reader:
+        assert google_adk.recognises(reader.head()) is (missing is None)
 
 
 def test_members_in_the_spelling_of_python_give_the_same(tmp_path: Path) -> None:

@@ -196,6 +196,15 @@ def test_a_result_comes_behind_its_call_whatever_its_clock_says(
     assert (result.time, result.order) == expected
 
 
+@pytest.mark.parametrize("line", [line for line in LedgerLine if line.startswith("unknown: ")])
+def test_unknown_usage_has_an_event_only_if_it_is_of_an_answer(line: LedgerLine) -> None:
+    of_answers = (LedgerLine.NO_USAGE, LedgerLine.NO_NUMBER, LedgerLine.SILENT_CALL, LedgerLine.ZERO)
+    report = ImportReport()
+    report.enter(line)
+
+    assert report.missing_elsewhere() is (line not in of_answers)
+
+
 def test_totals_of_tokens_list_the_kinds_that_are_counted() -> None:
     events = [
         Event(id="e1", t=0.0, type=EventType.INFERENCE, agent="a", model="m", tokens=Tokens(input=3, output=0)),

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,20 @@ def test_every_fixture_gives_what_its_text_says(path: Path) -> None:
     expected = LOGS / "told" / path.parent.name / f"{path.stem}.txt"
 
     assert told(trace_of(path)) == expected.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        [{"key": "service.name", "value": {"stringValue": "planner"}}],
+        {"service.name": "planner"},
+    ],
+)
+def test_the_attributes_of_a_resource_may_be_a_list_or_an_object(tmp_path: Path, attributes: Any) -> None:
+    document = request([chat(1, 0, 0, 1, **counts(10, 1))])
+    document["resourceSpans"][0]["resource"]["attributes"] = attributes
+
+    assert one(tmp_path / "x.jsonl", [document], "otlp")["system"] == "planner"
 
 
 def test_times_without_a_zone_are_utc(tmp_path: Path) -> None:
