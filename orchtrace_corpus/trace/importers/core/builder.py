@@ -1,7 +1,4 @@
-"""Make the trace of a run: collect its events and edges, sort them by time, and add up tokens and costs.
-
-All importers write events through `Builder`.
-"""
+"""Make the trace of a run, for all importers: collect events and edges, sort them by time, add up tokens and costs."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -154,10 +151,8 @@ class Builder:
             reasons["costs.wall_clock_s"] = NO_TIMES
         trace = Trace(trace_id, task_id, events, edges, rewards={}, costs=costs, system=system, topology=topology)
         epoch = f"{datetime.fromtimestamp(zero, UTC).replace(tzinfo=None).isoformat()}Z" if zero > 0 else None
-        trace.clock = model.Clock(unit, epoch)
-        trace.agents = tuple(self._agents.values())
-        trace.turns = tuple(turns)
-        trace.reasons = reasons
+        trace.clock, trace.reasons = model.Clock(unit, epoch), reasons
+        trace.agents, trace.turns = tuple(self._agents.values()), tuple(turns)
         trace.import_report = {**self.report.as_data(), "token_totals": totals}
         return trace
 
@@ -182,26 +177,20 @@ class Builder:
             for edge in backward:
                 self.report.note(Problem.BACKWARD_EDGE, f"{edge.src} -> {edge.dst}")
             edges = [edge for edge in edges if by_id[edge.dst].t >= by_id[edge.src].t]
-        last_spawns: dict[str, Event] = {}
+        spawn_times = {spawn.t for spawn in spawns}
+        events_at_spawns = [event for event in events if event.t in spawn_times] if spawns else []
+        spawn_at = {(event.target, event.t): event for event in events_at_spawns if event.type is _SPAWN}
+        last_spawns = {spawn.target: spawn for spawn in spawn_at.values()}
         spawn_pairs: list[_Pair] = []  # the spawn of an agent, and an event of the agent at the same time
-        if spawns:
-            spawn_times = {spawn.t for spawn in spawns}
-            events_at_spawns = [event for event in events if event.t in spawn_times]
-            spawn_by_agent_and_time = {}
-            for event in events_at_spawns:
-                if event.type is _SPAWN:
-                    spawn_by_agent_and_time[event.target, event.t] = event
-                    last_spawns[event.target] = event
-            for event in events_at_spawns:
-                spawn = spawn_by_agent_and_time.get((event.agent, event.t))
-                if spawn is not None and spawn is not event:
-                    spawn_pairs.append((spawn, event))
-                    if spawn.seq > event.seq:  # type: ignore[operator]
-                        unsorted.add(spawn.t)
+        for event in events_at_spawns:
+            spawn = spawn_at.get((event.agent, event.t))
+            if spawn is not None and spawn is not event:
+                spawn_pairs.append((spawn, event))
+                if spawn.seq > event.seq:  # type: ignore[operator]
+                    unsorted.add(spawn.t)
         if not unsorted:
             return edges
-        dependencies: list[_Pair] = []
-        temporal: list[_Pair] = []
+        dependencies, temporal = list[_Pair](), list[_Pair]()
         for edge in edges:
             source, target = by_id[edge.src], by_id[edge.dst]
             if target.t in unsorted and source.t == target.t:
@@ -219,10 +208,8 @@ class Builder:
             edges = [edge for edge in edges if (edge.src, edge.dst, edge.type) not in ignored]
             temporal = []
         temporal = [pair for pair in temporal if (pair[0].id, pair[1].id) not in cyclic]
-        spawn_pairs = [
-            (spawn, event) for spawn, event in spawn_pairs if spawn.t in unsorted and spawn is last_spawns[event.agent]
-        ]
-        _sort_simultaneous(events, unsorted, [*dependencies, *temporal], spawn_pairs)
+        last_pairs = [pair for pair in spawn_pairs if pair[0] is last_spawns[pair[1].agent] and pair[0].t in unsorted]
+        _sort_simultaneous(events, unsorted, [*dependencies, *temporal], last_pairs)
         return edges
 
     def _cyclic(self, pairs: Iterable[_Pair], spawns: Iterable[Event]) -> Set[tuple[str, str]]:
@@ -251,9 +238,7 @@ def _is_reachable(edges: Mapping[str, Sequence[str]], source: str, target: str) 
     return target in reached
 
 
-def _sort_simultaneous(
-    events: list[Event], times: Set[float], edges: Sequence[_Pair], spawn_pairs: Sequence[_Pair]
-) -> None:
+def _sort_simultaneous(events: list[Event], times: Set[float], edges: list[_Pair], spawn_pairs: list[_Pair]) -> None:
     """Sort the events of each of these times, so that sources of edges come before targets.
 
     Unless it makes a cycle, spawns come before events of the spawned agents, and events of an agent stay as logged.

@@ -218,13 +218,9 @@ class _TranscriptEvents:
     """Adds the events of one transcript, step by step."""
 
     def __init__(self, run: _RunEvents, transcript: steps.Transcript) -> None:
-        self._run = run
-        self._builder = run.builder
-        self._begin = run.begin
-        self._emit = run.emit
-        self._edge = run.builder.edge
-        self._transcript = transcript
-        self._agent = transcript.agent
+        self._run, self._builder = run, run.builder
+        self._begin, self._emit, self._edge = run.begin, run.emit, run.builder.edge
+        self._transcript, self._agent = transcript, transcript.agent
         self._state = run.state(transcript.agent)
         self._is_script = transcript.kind == steps.SCRIPT
         self._ready = NO_TIME  # when the input of the next answer was complete
@@ -240,22 +236,23 @@ class _TranscriptEvents:
         self._is_prompted = False  # True if there was an input since the last answer of a turn that is over
 
     def add(self) -> None:
+        """Add the events of all steps, in the order of time."""
         all_steps = self._transcript.steps
         all_steps.sort(key=attrgetter("order"))  # with the next line, a faster way to sort by time and order
         all_steps.sort(key=_BY_STEP_TIME)
         local_commands = steps.local_commands(all_steps) if self._transcript.is_root else ()
         for step in all_steps:
             if type(step) is ModelCall:
-                self._take_call(step)
+                self._add_answer(step)
                 continue
             time = step.time
             if type(step) is ToolCall:
-                self._take_tool_call(step)
+                self._add_tool_call(step)
                 if time > self._last_act:
                     self._last_act = time
                 continue
             if type(step) is ToolResult:
-                self._take_result(step)
+                self._add_result(step)
                 if time > self._last_act:
                     self._last_act = time
                 if step.error == _REJECTED:
@@ -273,13 +270,13 @@ class _TranscriptEvents:
                 if may_begin_turn and not (isinstance(step, steps.Note) and step.prolongs):
                     self._turn_starts.append(time)
                     self._is_prompted = True
-                self._take_other(step)
+                self._add_other(step)
             self._ready = time
 
     def _end_turn(self, step: steps.TurnEnd) -> None:
+        """Add the turn that ends, if it can have begun early enough for the stated length."""
         starts = self._turn_starts if step.since == NO_TIME else [step.since]
-        self._turn_starts = []
-        self._is_prompted = False
+        self._turn_starts, self._is_prompted = [], False
         long_enough = [start for start in starts if step.time - start >= step.run_time - _TURN_TOLERANCE]
         if long_enough:
             turn = Turn(self._agent, long_enough[-1], step.time, step.run_time, step.excludes)
@@ -287,10 +284,10 @@ class _TranscriptEvents:
         elif starts:
             self._builder.report.note(Problem.TURN_LONGER_THAN_ROWS, str(step.place))
 
-    def _take_other(self, step: steps.Step) -> None:
+    def _add_other(self, step: steps.Step) -> None:
         match step:
             case steps.UserInput():
-                self._take_user_input(step)
+                self._add_user_input(step)
             case steps.Return():
                 self._inputs.append((self._run.add_return(self._agent, step), EdgeType.RETURN))
                 self._has_return = True
@@ -315,7 +312,7 @@ class _TranscriptEvents:
                 copied.tokens = Tokens(**step.tokens) if step.tokens else UNSET
                 copied.token_basis, copied.copied_context, copied.inferred = TokenBasis.REPORTED, True, True
 
-    def _take_call(self, call: ModelCall) -> None:
+    def _add_answer(self, call: ModelCall) -> None:
         state, end = self._state, call.end
         kind = _INFERENCE
         if call.decides:
@@ -359,7 +356,7 @@ class _TranscriptEvents:
             self._last_act = end
         self._is_over = call.final
 
-    def _take_tool_call(self, tool_call: ToolCall) -> None:
+    def _add_tool_call(self, tool_call: ToolCall) -> None:
         purpose, answer = tool_call.purpose, tool_call.answer
         cause = tool_call.call.event if tool_call.call is not None else self._last_answer
         if purpose is _TOOL_PURPOSE or purpose is _ASK_PURPOSE or purpose is _MESSAGE_PURPOSE:
@@ -395,7 +392,7 @@ class _TranscriptEvents:
             if answer.event:
                 self._builder.events[answer.event].type = EventType.DECISION
 
-    def _take_result(self, result: ToolResult) -> None:
+    def _add_result(self, result: ToolResult) -> None:
         if result.is_repeated:
             return
         tool_call = result.tool_call
@@ -413,7 +410,7 @@ class _TranscriptEvents:
                 self._follows_last_answer = True
         self._inputs.append((event.id, _TOOL))
 
-    def _take_user_input(self, step: steps.UserInput) -> None:
+    def _add_user_input(self, step: steps.UserInput) -> None:
         since = step.time
         if step.asked or (step.waited and self._is_over):  # else the run did not wait for it
             if not step.asked and self._last_act != NO_TIME:

@@ -89,8 +89,12 @@ class _Run(Struct):
 
 def recognises(beginning: Head) -> bool:
     """Return True if a file begins with runs, or with a request or an answer that has runs."""
+    for row in beginning.rows[:5]:
+        parts = [mapping(part) for name in _LISTS for part in items(row.get(name))]
+        if _is_run(row) or any(_is_run(part) or "dotted_order" in part for part in parts):
+            return True
     if beginning.rows:
-        return any(map(_holds_runs, beginning.rows[:5]))
+        return False
     names = beginning.outline
     return "run_type" in names and bool(_RUN_MEMBERS & names)
 
@@ -113,12 +117,6 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 def _is_run(value: Mapping[str, Any]) -> bool:
     return isinstance(value.get("run_type"), str) and bool(_RUN_MEMBERS & value.keys())
-
-
-def _holds_runs(row: Mapping[str, Any]) -> bool:
-    """Return True for a run, a request or an answer."""
-    parts = [mapping(part) for name in _LISTS for part in items(row.get(name))]
-    return _is_run(row) or any(_is_run(part) or "dotted_order" in part for part in parts)
 
 
 def _descendants(run: _Run) -> Iterator[_Run | None]:

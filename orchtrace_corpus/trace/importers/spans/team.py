@@ -29,9 +29,9 @@ from orchtrace_corpus.trace.model.import_report import ImportReport, Problem
 
 _PUSH = "__pregel_push"
 _END = "__end__"
-_OTHER_NODES = ""  # stands for nodes that no task chose
-_NO_END = -1.0  # stands for the end of a span whose end the log does not say
-_ANY_PARENT = -2  # in a place, in which -1 is `NO_INDEX`: any parent span
+_OTHER_NODES = ""  # stands for the nodes that no task chose
+_NO_END = -1.0  # stands for an end that the log does not say
+_ANY_PARENT = -2  # stands for any parent span; -1 is `NO_INDEX`
 _MAX_PAIRS = 1_000
 """The most pairs of tasks of two steps that are all joined. Of more, some are joined, so that edges stay few."""
 
@@ -97,13 +97,10 @@ class Team:
             self.activations[transfer.source].outgoing.append(transfer)
             self.activations[transfer.target].incoming.append(transfer)
         self._name_agents()
-        agent_counts = Counter(
-            activation.wrapper
-            for activation in self.activations
-            if activation.wrapper != NO_INDEX and not activation.incoming
-        )
+        wrappers = Counter(activation.wrapper for activation in self.activations if not activation.incoming)
+        del wrappers[NO_INDEX]
         # the spans of tools that contain one agent: the call of the tool spawns the agent
-        self.spawning_tools = {wrapper for wrapper, count in agent_counts.items() if count == 1}
+        self.spawning_tools = {wrapper for wrapper, count in wrappers.items() if count == 1}
 
     def _find_activations(self, with_tokens: Collection[int]) -> None:
         """Make an activation of every agent's span, and find the owner of every other span."""
