@@ -1,7 +1,7 @@
 """Maintain a tagged literature corpus.
 
-`load` reads a corpus, `validate` reports its mistakes; `orchtrace_corpus.corpus` has the rest. Names are imported
-when they are first used, so that the command line starts fast.
+`load` reads a corpus, and `validate` reports the problems in it. `orchtrace_corpus.corpus` has further functions. Names
+are imported when they are first used, so that the command line starts fast.
 """
 
 from orchtrace_corpus.base import __version__
@@ -30,7 +30,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from orchtrace_corpus import corpus
-    from orchtrace_corpus.base import errors
+    if name == "CorpusError":
+        from orchtrace_corpus.base.errors import CorpusError
 
-    return getattr(errors if name == "CorpusError" else corpus, name)
+        return CorpusError
+    from orchtrace_corpus import corpus
+
+    return getattr(corpus, name)

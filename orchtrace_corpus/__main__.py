@@ -1,4 +1,4 @@
-"""`corpus`, and `python -m orchtrace_corpus`, which is the same."""
+"""The entry points: `corpus`, also as `python -m orchtrace_corpus`, and `orchtrace`."""
 
 import gc
 import os
@@ -8,21 +8,17 @@ from orchtrace_corpus.base.annotations import NoReturn
 
 
 def trace() -> NoReturn:
-    """Run `orchtrace`, which is `corpus trace` under a name of its own."""
+    """Run `orchtrace`, whose commands are those of `corpus trace`."""
     main("orchtrace")
 
 
 def main(name: str = "corpus") -> NoReturn:
-    """Run the command that the process was started with, and exit.
-
-    The process ends at once: nothing of it outlives its output, and taking the interpreter apart
-    would cost as much again as the interpreter's start.
+    """Run the command with the arguments of the process, and end the process.
 
     Args:
-        name: The name under which it was started: `corpus`, or `orchtrace`.
+        name: The name of the program: `corpus` or `orchtrace`.
     """
-    # Records form no cycles, and looking for some among many records takes longer than checking them; the modules
-    # that a command imports are there to stay.
+    # Records form no cycles, and the search for cycles among many records takes longer than checking them.
     gc.disable()
     sys.unraisablehook = _report_unraisable
     from orchtrace_corpus.cli.main import run
@@ -30,13 +26,14 @@ def main(name: str = "corpus") -> NoReturn:
     code = run(sys.argv[1:], name)
     if sys.stderr is not None:
         sys.stderr.flush()
+    # The interpreter's own exit frees all objects, which would take as long as its start; no command needs it.
     os._exit(code)
 
 
 def _report_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Report an error in a finaliser as Python does, except that of an HTTP response that an interrupt left half made.
+    """Report an error in a finaliser as Python does, except that of an HTTP response that Ctrl-C left incomplete.
 
-    `http.client.HTTPResponse` cannot be closed before its constructor has run, and an interrupt may come just there.
+    `http.client.HTTPResponse` cannot be closed before its constructor has run, and Ctrl-C may come during that.
     """
     if type(unraisable.object).__name__ != "HTTPResponse":
         sys.__unraisablehook__(unraisable)

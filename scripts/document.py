@@ -100,7 +100,7 @@ def command_pages() -> dict[str, str]:
         index += [f"## {title}\n", "| command | does |", "| --- | --- |"]
         for name, command in commands.items():
             path = f"{CORPUS} {name}"
-            loaded = command.find()
+            loaded = command.load()
             if isinstance(loaded, CommandGroup) and len(loaded.commands) > 1:  # in sections: a program of its own
                 index.append(f"| [`{path}`](cli/{name}.md) | {command.help} |")
                 pages[name] = [f"# {path}\n", _NOTE, "", _help(loaded, path), *_subcommands(loaded, path)]
@@ -114,7 +114,7 @@ def command_pages() -> dict[str, str]:
 
 def _sections(command: Command, path: str) -> Iterator[str]:
     """Yield the heading and the help of a command, then those of its subcommands."""
-    loaded = command.find()
+    loaded = command.load()
     yield f"## {path}\n"
     yield _help(loaded, path)
     if isinstance(loaded, CommandGroup):

@@ -1,4 +1,5 @@
-"""The command line: parses words, calls the core, renders, exits. It holds no other logic."""
+"""The command line of both programs: it parses words, calls commands, shows errors and returns exit codes."""
 
-from orchtrace_corpus import corpus as corpus  # both wings register their rules
+# `corpus` and `trace` register their rules when they are imported.
+from orchtrace_corpus import corpus as corpus
 from orchtrace_corpus import trace as trace

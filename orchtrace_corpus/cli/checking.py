@@ -1,6 +1,6 @@
-"""Show the findings of `corpus check` in both wings, without Typer.
+"""The command `corpus check`: show and fix findings in the data of `corpus` and in the examples of `trace`.
 
-What writes files is imported where it is needed: `corpus check data` has to start fast.
+Modules that write files are imported where they are needed, so that `corpus check data` starts fast.
 """
 
 import os
@@ -26,27 +26,28 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 
 _DIFF_LINES = 40
-"""The lines shown of each file's difference; more would push the summary off the screen."""
+"""The number of lines of a file's difference that are shown; more would push the summary off the screen."""
 
 _MAX_NAMED = 4
-"""The number of stale files, or of failing claims, that are named."""
+"""The number of stale files, of failing claims or of commands that a line names."""
 
-_TRACES, _REWARDS = os.path.join("data", "traces"), os.path.join("data", "rewards")
+_TRACES = os.path.join("data", "traces")
+_REWARDS = os.path.join("data", "rewards")
 
 _FIX = "corpus check --fix"
 
 _MAX_ROUNDS = 5
-"""The rounds of fixes: a value may have several mistakes, and they are fixed one at a time."""
+"""The number of rounds of fixes: a value may have several problems, and each round fixes one."""
 
 _FIXES: dict[str, str] = {PartName.FORM: _FIX, PartName.ARXIV: "corpus fetch --offline --write"}
-"""The command that fixes each part whose findings do not name it."""
+"""The commands that fix a part of the check. The findings of other parts say how to fix them."""
 
-_COUNTED = {
+_NOUNS = {
     "published": ("correction", "corrections"),
     "protocol": ("query", "queries"),
     "searches": ("run", "runs"),
 }
-"""The nouns counted in the parts of data files; entries in the others."""
+"""The nouns for the entries of some data files, in singular and plural; those of other files are called entries."""
 
 
 class Stale(StrEnum):
@@ -57,21 +58,28 @@ class Stale(StrEnum):
 
 
 class CheckedPart(StrEnum):
-    """The parts of a check that can be asked for alone; the others have commands of their own."""
+    """The parts that `corpus check` can check alone."""
 
     DATA = "data"
     FORM = "form"
 
 
 def fix_values(session: CorpusSession, wanted: Sequence[str], ignored: Sequence[str]) -> None:
-    """Fix the findings that need no decision, of the wanted codes that are not ignored, and show the difference."""
+    """Fix the findings that need no decision, and show the difference.
+
+    Args:
+        session: The session of the command.
+        wanted: The codes to fix, or beginnings of codes; empty for all.
+        ignored: The codes not to fix, or beginnings of codes.
+    """
     from orchtrace_corpus.corpus.build import fixed_documents
 
     root = session.writable_root()
-    codes = read_codes(wanted, ignored)
+    wanted_codes, ignored_codes = read_codes(wanted, ignored)
     for _ in range(_MAX_ROUNDS):
         files = CorpusFiles(root)
-        documents = fixed_documents(files, select(tuple(files.findings(PartName.DATA)), *codes))
+        findings = select(tuple(files.findings(PartName.DATA)), wanted_codes, ignored_codes)
+        documents = fixed_documents(files, findings)
         for document in documents:
             session.output.tell(document.diff.rstrip("\n"))
         for name in write_stale(root, documents):
@@ -106,26 +114,41 @@ def check_data(
     form: FindingsFormat,
     fixed: bool,
 ) -> ExitCode:
-    """Show every finding in the data files, and return the exit code; `fixed` says that `fix_values` ran before."""
+    """Show every finding in the data files, and return the exit code.
+
+    Args:
+        session: The session of the command.
+        wanted: The codes to show, or beginnings of codes; empty for all.
+        ignored: The codes not to show, or beginnings of codes.
+        strict: True to treat warnings as errors.
+        max_findings: The number of findings that are shown; 0 for all.
+        form: The format of the findings.
+        fixed: True if `fix_values` has fixed what it can: then the command that calls it is not suggested.
+    """
     files = CorpusFiles(session.writable_root())
-    codes = read_codes(wanted, ignored)
-    everything = tuple(files.findings(PartName.DATA))
-    findings, pool = select(everything, *codes), files.loaded.pool
+    wanted_codes, ignored_codes = read_codes(wanted, ignored)
+    all_findings = tuple(files.findings(PartName.DATA))
+    findings = select(all_findings, wanted_codes, ignored_codes)
     limit = max_findings or len(findings)
     session.show_findings(errors_first(findings, max_findings), form, limit)
     if len(findings) > limit:
         session.output.note(f"… and {len(findings) - limit} more; --max-findings {limit} leaves them out")
     checked = "the taxonomy"
+    pool = files.loaded.pool
     if pool is not None:
         counts = [pool.taxonomy.noun.counted(len(pool.papers)), pluralize(len(pool.exclusions), "exclusion")]
         if files.candidates.total:
             counts.append(pluralize(files.candidates.total, "candidate"))
-        checked = " and ".join((", ".join(counts[:-1]), counts[-1]))
-    left_out = len(everything) - len(findings)
-    others = f"; {left_out} more left out by --select or --ignore" if left_out else ""
-    session.output.note(f"{render.summary(findings)} in {checked}{others}")
-    if fixes := [command for command in fixing_commands(files, findings) if not (fixed and command == _FIX)]:
-        session.output.note(f"To fix some of these: {_joined(fixes)}")
+        *first_counts, last_count = counts
+        checked = f"{', '.join(first_counts)} and {last_count}"
+    summary = f"{render.summary(findings)} in {checked}"
+    left_out_count = len(all_findings) - len(findings)
+    if left_out_count:
+        summary += f"; {left_out_count} more left out by --select or --ignore"
+    session.output.note(summary)
+    commands = [command for command in fixing_commands(files, findings) if not fixed or command != _FIX]
+    if commands:
+        session.output.note(f"To fix some of these: {_joined(commands)}")
     return exit_code_of(findings, strict=strict)
 
 
@@ -139,87 +162,101 @@ def check_all(
     form: FindingsFormat = FindingsFormat.TEXT,
     stale: Stale = Stale.ERROR,
 ) -> ExitCode:
-    """Show the findings and a line for each part of what CI asks, and return the worst exit code.
+    """Check everything that CI checks; show the findings, then a line for each part, and return the worst exit code.
 
-    In a form for programs, the findings of all parts are one document, and the lines go to standard error.
+    In a format for programs, the findings of all parts are one document, and the lines go to standard error. The
+    arguments are those of `check_data`; `stale` says how stale generated files are treated.
     """
     root = session.writable_root()
     lines: list[Line] = []
     findings: list[Finding] = []
-    codes = read_codes(wanted, ignored)
-    is_text, width = form is FindingsFormat.TEXT, session.output.width
+    wanted_codes, ignored_codes = read_codes(wanted, ignored)
+    is_text = form is FindingsFormat.TEXT
+    width = session.output.width
     code = ExitCode.DONE
     for part in check_parts(session.files):
         if part.findings:
-            chosen = select(part.findings, *codes)
-            part = part._replace(findings=chosen, exit_code=exit_code_of(chosen, strict=strict))
-            findings += chosen
+            selected = select(part.findings, wanted_codes, ignored_codes)
+            part = part._replace(findings=selected, exit_code=exit_code_of(selected, strict=strict))
+            findings += selected
         if is_text:
             command = "corpus check data" if part.name == PartName.DATA else ""  # it checks no other part
-            shown = errors_first(part.findings, max_findings)[: max_findings or None]
-            session.output.show([*wrapped(render.folded(shown, command), width)])
-        if part.name == PartName.BUILD and part.stale:  # building fixes all of it
+            listed = errors_first(part.findings, max_findings)
+            if max_findings:
+                listed = listed[:max_findings]
+            session.output.show([*wrapped(render.folded(listed, command), width)])
+        if part.name == PartName.BUILD and part.stale:  # `corpus build` fixes them, so no differences are shown
             lines.append(_stale_line(part.stale, stale))
-            code = max(code, ExitCode.FINDINGS if stale is Stale.ERROR else ExitCode.DONE)
+            if stale is Stale.ERROR:
+                code = max(code, ExitCode.FINDINGS)
             continue
-        for document in part.stale if is_text else ():
-            lines_of_diff = document.diff.splitlines(keepends=True)
-            hint = ": corpus check form" if part.name == PartName.FORM else ""
-            shown_lines = first_and_more(lines_of_diff, _DIFF_LINES, f"... {{}} more lines{hint}\n")
-            session.output.write("".join(shown_lines))
+        if is_text:
+            for document in part.stale:
+                diff_lines = document.diff.splitlines(keepends=True)
+                hint = ": corpus check form" if part.name == PartName.FORM else ""
+                session.output.write("".join(first_and_more(diff_lines, _DIFF_LINES, f"... {{}} more lines{hint}\n")))
         lines.append(_part_line(part))
         code = max(code, part.exit_code)
-    trace_findings, sections, trace_code = _check_traces(root)
+    trace_findings, trace_lines, trace_code = _check_traces(root)
+    lines += trace_lines
     errors = [finding for finding in trace_findings if finding.severity is Severity.ERROR]
     if is_text:
-        lines = [*render.text(errors), *lines, *sections]
-        session.output.show([*wrapped(lines, width)])
+        session.output.show([*wrapped([*render.text(errors), *lines], width)])
     else:
         session.show_findings([*findings, *errors], form)
-        session.output.note(plain([*lines, *sections]).rstrip("\n"))
+        session.output.note(plain(lines).rstrip("\n"))
     return max(code, trace_code)
 
 
 def _check_traces(root: str) -> tuple[list[Finding], list[Line], ExitCode]:
-    """Check the example traces and the specifications of rewards: findings, a line for each, and the exit code."""
-    findings, sections, code = list[Finding](), list[Line](), ExitCode.DONE
+    """Check the example traces and the specifications of rewards.
+
+    Returns:
+        The findings, a line for the traces and one for the rewards, and the worst exit code.
+    """
+    findings: list[Finding] = []
+    lines: list[Line] = []
+    code = ExitCode.DONE
     if os.path.isdir(os.path.join(root, _TRACES)):
         findings, line, code = _check_examples(root)
-        sections.append(line)
+        lines.append(line)
     if os.path.isdir(os.path.join(root, _REWARDS)):
         line, reward_code = _check_rewards(root)
-        sections.append(line)
+        lines.append(line)
         code = max(code, reward_code)
-    return findings, sections, code
+    return findings, lines, code
 
 
 def _check_examples(root: str) -> tuple[list[Finding], Line, ExitCode]:
-    """Check the example traces. Of warnings, only the number is shown."""
+    """Check the example traces, and return the findings, a line for them, and the exit code."""
     from orchtrace_corpus.trace.model.store import is_unreadable, trace_files
     from orchtrace_corpus.trace.rules import plain_warnings
 
     try:
         paths = list(trace_files(os.path.join(root, _TRACES)))
-        findings, count = plain_warnings(paths), len(paths)
+        trace_count = len(paths)
+        findings = plain_warnings(paths)  # a fast check; None if a file needs the full one
         if findings is None:
             from orchtrace_corpus.trace.model.decode import documents
             from orchtrace_corpus.trace.rules import validate
 
-            places = ((os.path.relpath(path, root), path) for path in paths)
-            shown = (document._replace(path=place) for place, path in places for document in documents(path))
-            validation = validate(shown)
-            findings, count = list(validation.findings), validation.traces
+            validation = validate(
+                document._replace(path=os.path.relpath(path, root)) for path in paths for document in documents(path)
+            )
+            findings = list(validation.findings)
+            trace_count = validation.traces
     except CorpusError as error:
         return [], _failed_line("traces", error), error.exit_code
-    summary = f"{render.summary(findings)} in {pluralize(count, 'trace')}"
+    summary = f"{render.summary(findings)} in {pluralize(trace_count, 'trace')}"
     code = ExitCode.FINDINGS if has_errors(findings) else ExitCode.DONE
     if is_unreadable(findings):
         code = ExitCode.UNREADABLE
-    return findings, _line("traces", code is ExitCode.DONE, summary, "see corpus trace validate data/traces"), code
+    hint = "see corpus trace validate data/traces"
+    return findings, _line("traces", code is ExitCode.DONE, summary, hint), code
 
 
 def _check_rewards(root: str) -> tuple[Line, ExitCode]:
-    """Read the specifications of rewards, and return their line and the exit code."""
+    """Read the specifications of rewards, and return a line for them and the exit code."""
     from orchtrace_corpus.trace.rewards import load
 
     names = sorted(name for name in os.listdir(os.path.join(root, _REWARDS)) if name.endswith(".yaml"))
@@ -232,6 +269,7 @@ def _check_rewards(root: str) -> tuple[Line, ExitCode]:
 
 
 def _part_line(part: Part) -> Line:
+    """Return the line about a part of the check."""
     if part.is_skipped:
         return (Span(f"{part.name:9} skipped: the data has errors", "muted"),)
     if part.failure is not None:
@@ -239,74 +277,92 @@ def _part_line(part: Part) -> Line:
     if part.findings or part.name == PartName.DATA:
         summary = render.summary(part.findings)
     elif part.coverage is not None:
-        sums = part.coverage
-        summary = f"{sums.sourced} of {pluralize(sums.tags, 'tag')} have evidence, {sums.primary} primary"
-        summary += f"; {sums.contradicted} contradicted" if sums.contradicted else ""
+        coverage = part.coverage
+        summary = f"{coverage.sourced} of {pluralize(coverage.tags, 'tag')} have evidence, {coverage.primary} primary"
+        if coverage.contradicted:
+            summary += f"; {coverage.contradicted} contradicted"
     elif part.name == "claims":
         summary = _claims_summary(part)
     elif part.name == "disputes":
         summary = f"{part.total}, as in the data"
     elif part.examples:
         count = pluralize(len(part.examples), "line is still that", "lines are still those")
-        lines: dict[str, list[str]] = {}
-        for name, _, line in (place.rpartition(":") for place in part.examples):
-            lines.setdefault(name, []).append(line)
-        places = "; ".join(f"{name}:{', '.join(numbers)}" for name, numbers in lines.items())
+        line_numbers_by_file: dict[str, list[str]] = {}
+        for place in part.examples:
+            name, _, line_number = place.rpartition(":")
+            line_numbers_by_file.setdefault(name, []).append(line_number)
+        places = "; ".join(f"{name}:{', '.join(numbers)}" for name, numbers in line_numbers_by_file.items())
         summary = f"{count} of corpus init's example; to make yours: {places}"
-    elif part.name in list(PartName):
+    elif part.name in list(PartName):  # parts that compare files
         names = ", ".join(document.name for document in part.stale)
         summary = f"not in canonical form: {names}" if names else "up to date"
     else:
-        summary = pluralize(part.total, *_COUNTED.get(part.name, ("entry", "entries")))
+        singular, plural = _NOUNS.get(part.name, ("entry", "entries"))
+        summary = pluralize(part.total, singular, plural)
     fix = _FIXES.get(part.name, "see above")
-    fix += f"; some of it: {_joined(part.fixes)}" if part.fixes else ""
+    if part.fixes:
+        fix += f"; some of it: {_joined(part.fixes)}"
     return _line(part.name, part.exit_code is ExitCode.DONE, summary, fix)
 
 
 def _joined(commands: Sequence[str]) -> str:
-    """Return commands on one line; of many, the first ones and the number of the others."""
+    """Return commands on one line; if there are many, the first ones and the number of the others."""
     return "; ".join(first_and_more(commands, _MAX_NAMED, "and {} more"))
 
 
 def _claims_summary(part: Part) -> str:
-    """Return the numbers of claims that hold, that count contested papers, and that fail over the pool of today."""
-    summary = f"{part.total} hold{'s' * (part.total == 1)}"
-    summary += f", {part.contested} of them with contested tags" if part.contested else ""
+    """Return the numbers of claims that hold, that depend on contested tags, and that fail for the current pool."""
+    summary = f"{part.total} holds" if part.total == 1 else f"{part.total} hold"
+    if part.contested:
+        summary += f", {part.contested} of them with contested tags"
     if not part.falling:
         return summary
-    names, since = part.falling, ""
+    names = part.falling
+    since = ""
     if part.fell is not None:  # those that fail since the last commit come first
         names = tuple(dict.fromkeys((*part.fell, *part.falling)))
         since = f", {len(part.fell) or 'none'} of them since the last commit"
-    failing = f"{len(names)} fall{'s' * (len(names) == 1)} over the pool of today{since}, which is no error"
+    verb = "falls" if len(names) == 1 else "fall"
+    failing = f"{len(names)} {verb} over the pool of today{since}, which is no error"
     return f"{summary}; {failing}: {first_names_and_more(names, _MAX_NAMED)}"
 
 
-def _stale_line(stale: Sequence[Document], kind: Stale) -> Line:
+def _stale_line(documents: Sequence[Document], treatment: Stale) -> Line:
+    """Return the line about stale generated files."""
     from orchtrace_corpus.corpus import build
 
     names = []
-    for document in stale:
-        regions = build.edited_regions(document) if document.name == build.README else []
-        state = f" (region {', '.join(regions)})" if regions else ""
-        if document.is_orphan:
-            state = " (no longer made)"
+    for document in documents:
+        state = ""
         if document.present is None:
             state = " (missing)"
+        elif document.is_orphan:
+            state = " (no longer made)"
+        elif document.name == build.README:
+            regions = build.edited_regions(document)
+            if regions:
+                state = f" (region {', '.join(regions)})"
         names.append(f"{document.name}{state}")
-    count = f"{pluralize(len(stale), 'generated file')} {'is' if len(stale) == 1 else 'are'} stale"
-    verdict, fix = "stale  ", "nothing to commit, they are regenerated after the merge"
-    if kind is Stale.ERROR:
-        verdict, fix = "failed ", "run corpus build, or check --stale notice for a pull request"
+    verb = "is" if len(documents) == 1 else "are"
+    count = f"{pluralize(len(documents), 'generated file')} {verb} stale"
+    if treatment is Stale.ERROR:
+        verdict = "failed "
+        fix = "run corpus build, or check --stale notice for a pull request"
+    else:
+        verdict = "stale  "
+        fix = "nothing to commit, they are regenerated after the merge"
     text = f"{count}; {fix}: {first_names_and_more(names, _MAX_NAMED)}"
     return (Span(f"{PartName.BUILD:9} "), Span(verdict, "warning"), Span(text))
 
 
-def _failed_line(name: str, failure: CorpusError) -> Line:
-    return _line(name, False, str(failure).replace(":\n", ": ").replace("\n", "; "), "")
+def _failed_line(name: str, error: CorpusError) -> Line:
+    """Return the line about a part that could not be checked."""
+    return _line(name, False, str(error).replace(":\n", ": ").replace("\n", "; "), "")
 
 
-def _line(name: str, passed: bool, summary: str, fix: str) -> Line:
-    verdict = Span("ok     ", "explicit") if passed else Span("failed ", "warning")
-    action = "" if passed or not fix else f"; to fix: {fix}"
-    return (Span(f"{name:9} "), verdict, Span(f"{summary}{action}"))
+def _line(name: str, has_passed: bool, summary: str, fix: str) -> Line:
+    """Return the line about a part; `fix` says how to fix it, and may be empty."""
+    verdict = Span("ok     ", "explicit") if has_passed else Span("failed ", "warning")
+    if fix and not has_passed:
+        summary += f"; to fix: {fix}"
+    return (Span(f"{name:9} "), verdict, Span(summary))

@@ -1,4 +1,4 @@
-"""The commands that are about both wings: `check`, `rule`."""
+"""The commands that concern both `corpus` and `trace`: `check` and `rule`."""
 
 from orchtrace_corpus.base.annotations import Annotated
 from orchtrace_corpus.base.commands.declarations import Argument, Context, Option
@@ -12,7 +12,7 @@ from orchtrace_corpus.cli.checking import CheckedPart, Stale, check_all, check_d
 from orchtrace_corpus.corpus.cli import offers
 from orchtrace_corpus.corpus.cli.options import argument, option
 
-_WIDTH = 100
+_MAX_WIDTH = 100
 
 
 def check(
@@ -61,18 +61,24 @@ def check(
     """
     from orchtrace_corpus.corpus.cli.session import CorpusSession
 
-    session, chosen = CorpusSession(*ctx.obj), (wanted or (), ignored or ())
+    session = CorpusSession(*ctx.obj)
+    wanted = wanted or []
+    ignored = ignored or []
     if part is CheckedPart.FORM:
-        if any(chosen) or strict or max_findings or output_format is not FindingsFormat.TEXT:
+        if wanted or ignored or strict or max_findings or output_format is not FindingsFormat.TEXT:
             raise CommandUseError("check form has no findings, only a difference", "Leave out other options but --fix.")
         return check_form(session, fix=fix)
     if fix:
-        fix_values(session, *chosen)
+        fix_values(session, wanted, ignored)
     if part is CheckedPart.DATA:
-        return check_data(session, *chosen, strict=strict, max_findings=max_findings, form=output_format, fixed=fix)
+        return check_data(
+            session, wanted, ignored, strict=strict, max_findings=max_findings, form=output_format, fixed=fix
+        )
     if fix and not wanted:
         fix_form(session)
-    return check_all(session, *chosen, strict=strict, max_findings=max_findings, form=output_format, stale=stale)
+    return check_all(
+        session, wanted, ignored, strict=strict, max_findings=max_findings, form=output_format, stale=stale
+    )
 
 
 def rule(
@@ -95,7 +101,7 @@ def rule(
       corpus rule D
       corpus rule --all
     """
-    # The wings register their rules when they are imported, and so does the reader of YAML.
+    # These packages register their rules when they are imported.
     import orchtrace_corpus.base.yamlfile
     import orchtrace_corpus.corpus
     import orchtrace_corpus.trace  # noqa: F401
@@ -109,6 +115,10 @@ def rule(
     if code == "waive":
         hint = "A record says: waive: [{code: E102, why: ...}]; corpus rule CODE says whether a record can waive it."
         raise CommandUseError("'waive' is not a rule but a field of records", hint)
-    chosen = [known for known in render.all_codes() if every or known in codes_with_prefix(code)]
-    session.output.show(render.lines(chosen, min(session.output.width or _WIDTH, _WIDTH)))
+    codes = render.all_codes()
+    if not every:
+        matching = codes_with_prefix(code)
+        codes = [each for each in codes if each in matching]
+    width = min(session.output.width or _MAX_WIDTH, _MAX_WIDTH)
+    session.output.show(render.lines(codes, width))
     return ExitCode.DONE

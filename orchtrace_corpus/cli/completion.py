@@ -1,9 +1,9 @@
-"""Completion of words in a shell, by the specifications of commands and the providers of their values.
+"""Completion of words in a shell: commands, options and their values.
 
-Typer writes the scripts that `--install-completion` installs; they start the program with the words so far in its
-environment. An answer of this module takes 2 to 6 times as long as the bare interpreter takes to start. Typer's own
-answer takes 15 times as long, even for a program with a single command, since Typer 0.29 imports Pydantic. It also
-completes nothing after a `=` in bash.
+`--install-completion` installs a script of Typer in the shell. The script starts the program, with the words so far in
+environment variables, and this module answers. That takes 2 to 6 times as long as the start of the bare interpreter.
+Typer could answer, too, but would take 15 times as long even for a program with one command, because Typer 0.29 imports
+Pydantic; and in bash, it completes nothing after a `=`.
 """
 
 import os
@@ -17,7 +17,7 @@ from orchtrace_corpus.base.commands.plain import follow, sort_words
 from orchtrace_corpus.base.errors import CorpusError, ExitCode
 from orchtrace_corpus.cli.table import program
 
-_BREAKS_OF_BASH = re.compile(r"[=:<>]+")
+_BASH_WORD_BREAKS = re.compile(r"[=:<>]+")
 
 
 class Shell(StrEnum):
@@ -31,100 +31,131 @@ class Shell(StrEnum):
 
 
 def answer(instruction: str, output: Output) -> int | None:
-    """Write the words that can follow, as the script of a shell reads them, and return the exit code.
+    """Write the words that can complete the command line, in the form that the script of a shell reads.
 
-    The instruction of a script is `complete_` and the name of the shell; any other is Typer's, and the answer is None.
+    Returns:
+        The exit code; None if Typer has to answer, because the instruction is not `complete_` with a shell's name.
     """
-    shell = next((shell for shell in Shell if instruction == f"complete_{shell}"), None)
-    if shell is None:
+    prefix, _, name = instruction.partition("_")
+    if prefix != "complete" or name not in list(Shell):
         return None
-    before, word, kept = _words(shell)
+    shell = Shell(name)
+    words_before, word, kept_count = _bash_words() if shell is Shell.BASH else _words(shell)
+    offers = []
     try:
-        offers = [pair for pair in offer(before, word, output.program) if pair[0].lower().startswith(word.lower())]
-    except CorpusError:  # a corpus that cannot be read has no names to offer; the command itself says why
+        for value, meaning in offer(words_before, word, output.program):
+            if value.lower().startswith(word.lower()):
+                offers.append((value, meaning))
+    except CorpusError:  # if the corpus cannot be read, nothing is offered; the command itself says why
         offers = []
     match shell:
         case Shell.BASH:
-            output.write("".join(f"{value[kept:]}\n" for value, _ in offers))
+            output.write("".join(f"{value[kept_count:]}\n" for value, _ in offers))
         case Shell.ZSH:
-            items = "\n".join(f'"{_zsh(value)}"' + (f':"{_zsh(text)}"' if text else "") for value, text in offers)
-            output.write(f"_arguments '*: :(({items}))'\n" if items else "_files\n")
+            items = []
+            for value, meaning in offers:
+                description = f':"{_escape_for_zsh(meaning)}"' if meaning else ""
+                items.append(f'"{_escape_for_zsh(value)}"{description}')
+            text = "\n".join(items)
+            output.write(f"_arguments '*: :(({text}))'\n" if text else "_files\n")
         case Shell.FISH:
             if os.environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":  # the exit code says if there are words
                 return ExitCode.DONE if offers else ExitCode.FINDINGS
-            output.write("".join(f"{value}\t{text}\n" if text else f"{value}\n" for value, text in offers))
+            output.write("".join(f"{value}\t{meaning}\n" if meaning else f"{value}\n" for value, meaning in offers))
         case Shell.POWERSHELL | Shell.PWSH:
-            output.write("".join(f"{value}:::{text or ' '}\n" for value, text in offers))
+            output.write("".join(f"{value}:::{meaning or ' '}\n" for value, meaning in offers))
     return ExitCode.DONE
 
 
 def _words(shell: Shell) -> tuple[list[str], str, int]:
-    """Return the whole words, the incomplete one, and the number of its characters that bash keeps."""
-    if shell is not Shell.BASH:
-        text = os.environ.get("_TYPER_COMPLETE_ARGS", "")
-        words = [_unquoted(word) for word in re.findall(r"""(?:[^\s"'\\]|\\.|"[^"]*"?|'[^']*'?)+""", text)]
-        is_open = not text[-1:].isspace()
-        if shell in (Shell.POWERSHELL, Shell.PWSH):
-            is_open = os.environ.get("_TYPER_COMPLETE_WORD_TO_COMPLETE", "") != ""
-        if words[1:] and is_open:
-            return words[1:-1], words[-1], 0
-        return words[1:], "", 0
-    # Bash splits words at = and :, and replaces only the part behind the last of them.
-    number = os.environ.get("COMP_CWORD", "")
-    pieces = os.environ.get("COMP_WORDS", "").split("\n")[1 : int(number) + 1 if number.isdecimal() else None]
-    words, joins_next = [""], True
+    """Return the whole words after the program's name, the incomplete word, and 0: no other shell is like bash."""
+    text = os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    _, *words = re.findall(r"""(?:[^\s"'\\]|\\.|"[^"]*"?|'[^']*'?)+""", text) or [""]
+    words = [_unquote(word) for word in words]
+    is_incomplete = not text[-1:].isspace()
+    if shell in (Shell.POWERSHELL, Shell.PWSH):
+        is_incomplete = os.environ.get("_TYPER_COMPLETE_WORD_TO_COMPLETE", "") != ""
+    if words and is_incomplete:
+        return words[:-1], words[-1], 0
+    return words, "", 0
+
+
+def _bash_words() -> tuple[list[str], str, int]:
+    """Return the whole words after the program's name, the incomplete word, and the number of its characters to keep.
+
+    Bash splits words at `=` and `:`, and replaces only the part of a word after the last of them.
+    """
+    pieces = os.environ.get("COMP_WORDS", "").split("\n")[1:]
+    last_index = os.environ.get("COMP_CWORD", "")  # that of the incomplete word, the program's name included
+    if last_index.isdecimal():
+        pieces = pieces[: int(last_index)]
+    words = [""]
+    joins_next = True
     for piece in pieces:
-        is_break = _BREAKS_OF_BASH.fullmatch(piece) is not None
+        is_break = _BASH_WORD_BREAKS.fullmatch(piece) is not None
         if joins_next or is_break:
             words[-1] += piece
         else:
             words.append(piece)
         joins_next = is_break
-    last = max((match.end() for match in _BREAKS_OF_BASH.finditer(words[-1])), default=0)
-    return [_unquoted(word) for word in words[:-1]], words[-1].lstrip("\"'"), last
+    *words_before, word = words
+    kept_count = 0
+    for match in _BASH_WORD_BREAKS.finditer(word):
+        kept_count = match.end()
+    return [_unquote(each) for each in words_before], word.lstrip("\"'"), kept_count
 
 
-def _unquoted(word: str) -> str:
+def _unquote(word: str) -> str:
     """Return a word without its quotes and backslashes."""
     return re.sub(r"""["']|\\(?=.)""", "", word)
 
 
-def _zsh(text: str) -> str:
+def _escape_for_zsh(text: str) -> str:
     """Return a text as zsh reads it in a list of completions."""
     text = text.replace('"', '""').replace("'", "''").replace("$", "\\$").replace("`", "\\`")
     return text.replace(":", r"\\:")
 
 
 def offer(before: Sequence[str], word: str, name: str = CORPUS) -> Offers:
-    """Yield the words that can stand in place of an incomplete word, by the whole words before it; the caller filters.
+    """Yield the words that can be in place of an incomplete word, each with its meaning.
+
+    Words with another beginning are yielded, too.
+
+    Args:
+        before: The whole words after the program's name.
+        word: The incomplete word.
+        name: The name of the program.
 
     Raises:
         CorpusError: The words come from a corpus that cannot be read.
     """
     group = program(name)
     line = follow(group, name, before)
-    if line is None or line.head.pending:  # an unknown command, or an option before it without its value
+    if line is None or line.head.pending:  # an unknown command, or a global option whose value is incomplete
         return
     if line.group is not None:
         if not word.startswith("-"):
             for commands in line.group.commands.values():
-                yield from ((command, row.help) for command, row in commands.items())
+                for command_name, command in commands.items():
+                    yield command_name, command.help
             return
         yield from _options(line.spec.parameters, set())
-        yield from line.group.added.items()  # the options of Typer
-        yield ("--help", "Show the help.")
+        yield from line.group.added.items()
+        yield "--help", "Show the help."
         return
     place = Place(line.root, line.words)
     words = sort_words(line.spec.parameters, line.words)
     if words.pending is not None:
         yield from _values(words.pending, word, place)
         return
-    start, equals, value = word.partition("=")
-    named = [parameter for parameter in line.spec.parameters if start in parameter.names]
-    if named and equals:
-        yield from ((f"{start}={offered}", text) for offered, text in _values(named[0], value, place))
+    option_name, equals, value = word.partition("=")
+    options = [parameter for parameter in line.spec.parameters if option_name in parameter.names]
+    if options and equals:
+        for offered, meaning in _values(options[0], value, place):
+            yield f"{option_name}={offered}", meaning
     elif word.startswith("-"):
-        yield from _options(line.spec.parameters, {option.name for option, _ in words.options if not option.is_many})
+        used = {option.name for option, _ in words.options if not option.is_many}
+        yield from _options(line.spec.parameters, used)
         yield "--help", "Show the help."
     else:
         arguments = [parameter for parameter in line.spec.parameters if not parameter.names]
@@ -135,15 +166,18 @@ def offer(before: Sequence[str], word: str, name: str = CORPUS) -> Offers:
 
 
 def _options(parameters: Sequence[Parameter], used: Collection[str]) -> Offers:
-    """Yield the long names of options that can still be given."""
+    """Yield the long names of options, each with its help, except those of the parameters that are used already."""
     for parameter in parameters:
         if parameter.name not in used:
-            text = parameter.option.help.partition(" [")[0]
-            yield from ((name, text) for name in parameter.names if name.startswith("--"))
+            text, _, _ = parameter.option.help.partition(" [")
+            for name in parameter.names:
+                if name.startswith("--"):
+                    yield name, text
 
 
 def _values(parameter: Parameter, word: str, place: Place) -> Offers:
-    """Yield the values of a parameter: its choices, and those of its provider."""
-    yield from ((str(choice), "") for choice in parameter.choices)
+    """Yield the values of a parameter: its choices, and the values that its declaration offers."""
+    for choice in parameter.choices:
+        yield str(choice), ""
     if parameter.option.offers is not None:
         yield from parameter.option.offers(word, place)

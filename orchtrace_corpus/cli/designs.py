@@ -1,6 +1,7 @@
-"""`corpus show` and `corpus terms`, which also name the reward designs that can be computed on traces.
+"""The commands `corpus show` and `corpus terms`. They also name the reward designs that can be computed for a trace.
 
-The specification of a published reward has the key of its paper as its name. Only this module joins the two.
+The reward of a paper has a specification under the key of the paper. Only this module brings papers and specifications
+together.
 """
 
 from orchtrace_corpus.base.annotations import TYPE_CHECKING, Annotated
@@ -17,7 +18,7 @@ from orchtrace_corpus.corpus.cli.session import CorpusSession
 if TYPE_CHECKING:
     from orchtrace_corpus.trace.rewards import Spec
 
-_AXIS = "reward_family"
+_REWARD_FAMILY = "reward_family"
 
 
 def show(
@@ -47,8 +48,10 @@ def show(
     for record in records.show_records(session, names, output_format):
         if output_format is Format.TABLE and installed_path(f"data/rewards/{record.name}.yaml"):
             text = f"Its reward on a run: corpus trace reward RUN --spec {record.name}"
-            shown = wrap(session.output.renamed(text), session.output.width) if session.output.width else (text,)
-            session.output.show([(), *(line(part) for part in shown)])
+            lines = [text]
+            if session.output.width:
+                lines = wrap(session.output.renamed(text), session.output.width)
+            session.output.show([(), *map(line, lines)])
     return ExitCode.DONE
 
 
@@ -76,34 +79,38 @@ def terms(
 
     session = CorpusSession(*ctx.obj)
     vocabulary.show_terms(session, axis, sort, columns, output_format)
-    if axis == _AXIS and output_format is Format.TABLE:
-        from orchtrace_corpus.base.text.table import Table
-        from orchtrace_corpus.trace.rewards import FUNCTIONS, load, published
-        from orchtrace_corpus.trace.rewards.terms import FAMILIES
-
-        keys = {paper.key for paper in session.pool_as_read().papers}
-        specs = [load(name) for name in published() if name in keys]
-        functions = {
-            family: [function.name for function in FUNCTIONS.values() if function.family in (family, "")]
-            for family in FAMILIES
-        }
-        designs = {family: [spec.name for spec in specs if _has(spec, family)] for family in FAMILIES}
-        notes = (
-            "A design stands at each family that a term of it has; its paper is tagged with one, as counted above.",
-            "Compute them with corpus trace reward RUN --family CODE, or --spec DESIGN; see docs/rewards.md.",
-        )
-        tables = []
-        for title, name, names_by_family, below in (
-            ("On a run", "functions", functions, ()),
-            ("Published designs by their terms", "designs", designs, notes),
-        ):
-            rows = tuple((code, ", ".join(names) or None) for code, names in names_by_family.items())
-            tables.append(Table("rewards", title, ("code", name), rows, below, wrapped=name))
-        session.output.show([()])
-        session.show_tables(tables, "terms", Format.TABLE)
+    if axis == _REWARD_FAMILY and output_format is Format.TABLE:
+        _show_reward_designs(session)
     return ExitCode.DONE
 
 
-def _has(spec: "Spec", family: str) -> bool:
+def _show_reward_designs(session: CorpusSession) -> None:
+    """Show two tables by reward family: of the reward functions, and of the published designs."""
+    from orchtrace_corpus.base.text.table import Cell, Table
+    from orchtrace_corpus.trace.rewards import FUNCTIONS, load, published
+    from orchtrace_corpus.trace.rewards.terms import FAMILIES
+
+    keys = {paper.key for paper in session.pool_as_read().papers}
+    specs = [load(name) for name in published() if name in keys]
+    function_rows: list[tuple[Cell, ...]] = []
+    design_rows: list[tuple[Cell, ...]] = []
+    for family in FAMILIES:
+        # A function without a family can be used in all of them.
+        functions = [function.name for function in FUNCTIONS.values() if function.family in (family, "")]
+        function_rows.append((family, ", ".join(functions) or None))
+        designs = [spec.name for spec in specs if _has_family(spec, family)]
+        design_rows.append((family, ", ".join(designs) or None))
+    notes = (
+        "A design stands at each family that a term of it has; its paper is tagged with one, as counted above.",
+        "Compute them with corpus trace reward RUN --family CODE, or --spec DESIGN; see docs/rewards.md.",
+    )
+    function_table = Table("rewards", "On a run", ("code", "functions"), tuple(function_rows), wrapped="functions")
+    title = "Published designs by their terms"
+    design_table = Table("rewards", title, ("code", "designs"), tuple(design_rows), notes, wrapped="designs")
+    session.output.show([()])  # a blank line
+    session.show_tables([function_table, design_table], "terms", Format.TABLE)
+
+
+def _has_family(spec: "Spec", family: str) -> bool:
     """Return True if a design has a term of a family; a design with terms of several families is hybrid (R8)."""
     return family in spec.families or (family == "R8" and len(spec.families) > 1)

@@ -1,4 +1,4 @@
-"""The one place where a command's outcome becomes an exit code."""
+"""Run a command, and turn its result or error into an exit code; no other module does that."""
 
 import os
 import sys
@@ -15,20 +15,21 @@ def run(arguments: list[str], name: str = CORPUS) -> int:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     output = Output(name)
     try:
-        code, instruction = None, os.environ.get(f"_{name.upper()}_COMPLETE")
+        instruction = os.environ.get(f"_{name.upper()}_COMPLETE")  # set by the script of a shell
         if instruction is not None:
             from orchtrace_corpus.cli import completion
 
             code = completion.answer(instruction, output)
         else:
             code = plain.run(program(name), arguments, output)
-        if code is None:
+        if code is None:  # Typer is needed, to report an error or to install completion
             from orchtrace_corpus.cli import app
 
             code = app.run(arguments, output)
         output.flush()
-        code = ExitCode.FINDINGS if output.is_partial and code == ExitCode.DONE else code
-    except SystemExit:  # how Typer ends when its help meets a closed pipe
+        if output.is_partial and code == ExitCode.DONE:
+            code = ExitCode.FINDINGS
+    except SystemExit:  # Typer raises it if it writes its help to a closed pipe
         output.abandon()
         code = ExitCode.DONE
     except CorpusError as error:
@@ -37,13 +38,14 @@ def run(arguments: list[str], name: str = CORPUS) -> int:
     except KeyboardInterrupt:
         output.tell("corpus: interrupted")
         code = ExitCode.INTERRUPTED
-    except Exception as error:  # the one boundary: no other code may catch unexpected errors
+    except Exception as error:  # no other code may catch unexpected errors
         output.tell(_report_bug(error))
         code = ExitCode.BUG
     return int(code)
 
 
 def _report_bug(error: Exception) -> str:
+    """Write the traceback of an unexpected error to a file, and return a message that names the file."""
     import tempfile
     import traceback
 

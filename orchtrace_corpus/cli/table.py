@@ -1,4 +1,4 @@
-"""The programs `corpus` and `orchtrace`: all commands by name, without importing them, or Typer."""
+"""The programs `corpus` and `orchtrace`: all commands by name. Neither the commands nor Typer are imported here."""
 
 from orchtrace_corpus.base import __version__
 from orchtrace_corpus.base.annotations import Annotated, TypeAlias
@@ -62,11 +62,11 @@ MOVED = {
     "promote": "corpus add ID",
     "demote": "corpus exclude KEY",
 }
-"""Names under which users look for a command, each with the command to use."""
+"""Commands that do not exist but that users look for, each with the command to use."""
 
 EPILOG = "Each command has its own --help with examples, which name records of the corpus that comes with the tool."
 
-_ADDED = {
+_TYPER_OPTIONS = {
     "--install-completion": "Install completion for the current shell.",
     "--show-completion": "Show completion for the current shell, to copy it or customize the installation.",
 }
@@ -115,9 +115,10 @@ def orchtrace(
 
 
 def program(name: str) -> CommandGroup:
-    """Return the commands of `corpus`, or of `orchtrace`, which are those of its group `trace`."""
+    """Return the program `corpus` or `orchtrace`. The commands of `orchtrace` are those of `corpus trace`."""
     if name == CORPUS:
-        return CommandGroup(COMMANDS, corpus, EPILOG, _ADDED, MOVED)
-    from orchtrace_corpus.trace.cli import group as traces
+        return CommandGroup(COMMANDS, corpus, EPILOG, added=_TYPER_OPTIONS, moved=MOVED)
+    from orchtrace_corpus.trace.cli import group as trace_group
 
-    return CommandGroup(traces.COMMANDS, orchtrace, "Each command has its own --help with examples.", _ADDED)
+    epilog = "Each command has its own --help with examples."
+    return CommandGroup(trace_group.COMMANDS, orchtrace, epilog, added=_TYPER_OPTIONS)

@@ -8,7 +8,7 @@ import pytest
 
 from orchtrace_corpus.base.commands import progress as cli
 from orchtrace_corpus.base.commands.output import Output
-from orchtrace_corpus.base.commands.progress import line
+from orchtrace_corpus.base.commands.progress import progress_line
 from orchtrace_corpus.base.progress import Progress
 from orchtrace_corpus.base.text.layout import ASCII, UNICODE, display_width
 from tests.terminal import run_on_terminal
@@ -31,29 +31,33 @@ RUN = textwrap.dedent(
 
 
 def test_the_line_says_how_far_how_fast_and_how_long_yet() -> None:
-    assert line(Progress(0, 250), 0, 0.0, 80, UNICODE) == "························  0/250 papers"
+    assert progress_line(Progress(0, 250), 0, 0.0, 80, UNICODE) == "························  0/250 papers"
     assert (
-        line(Progress(100, 250), 0, 5.0, 80, UNICODE) == "██████████··············  100/250 papers  20.0/s, 0:08 left"
+        progress_line(Progress(100, 250), 0, 5.0, 80, UNICODE)
+        == "██████████··············  100/250 papers  20.0/s, 0:08 left"
     )
-    assert line(Progress(250, 250), 0, 10.0, 80, UNICODE) == "████████████████████████  250/250 papers  25.0/s"
-    assert line(Progress(3, 4), 0, 3.0, 80, ASCII, "links") == "##################......  3/4 links  1.0/s, 0:01 left"
+    assert progress_line(Progress(250, 250), 0, 10.0, 80, UNICODE) == "████████████████████████  250/250 papers  25.0/s"
+    assert (
+        progress_line(Progress(3, 4), 0, 3.0, 80, ASCII, "links")
+        == "##################......  3/4 links  1.0/s, 0:01 left"
+    )
 
 
 def test_what_was_known_at_first_took_no_time() -> None:
-    assert line(Progress(200, 250), 200, 1.0, 80, UNICODE) == "███████████████████·····  200/250 papers"
-    assert line(Progress(210, 250), 200, 10.0, 80, UNICODE).endswith("210/250 papers  1.0/s, 0:40 left")
+    assert progress_line(Progress(200, 250), 200, 1.0, 80, UNICODE) == "███████████████████·····  200/250 papers"
+    assert progress_line(Progress(210, 250), 200, 10.0, 80, UNICODE).endswith("210/250 papers  1.0/s, 0:40 left")
 
 
 def test_a_wait_is_explained_and_the_usual_one_is_not() -> None:
-    told = line(Progress(5, 9, 3725.0, "HTTP 429 (plain text: 'Rate exceeded.')"), 0, 9.0, 80, UNICODE)
+    told = progress_line(Progress(5, 9, 3725.0, "HTTP 429 (plain text: 'Rate exceeded.')"), 0, 9.0, 80, UNICODE)
 
     assert told == "5/9 papers  waiting 1:02:05: HTTP 429 (plain text: 'Rate exceeded.')"
-    assert "waiting" not in line(Progress(5, 9, 3.0), 0, 9.0, 80, UNICODE)
+    assert "waiting" not in progress_line(Progress(5, 9, 3.0), 0, 9.0, 80, UNICODE)
 
 
 @pytest.mark.parametrize("width", [1, 5, 20, 60])
 def test_the_line_never_wraps_and_never_moves_the_cursor(width: int) -> None:
-    told = line(Progress(5, 9, 30.0, "\x1b[2J\r\n" * 20), 0, 9.0, width, UNICODE)
+    told = progress_line(Progress(5, 9, 30.0, "\x1b[2J\r\n" * 20), 0, 9.0, width, UNICODE)
 
     assert display_width(told) <= max(width - 1, 1)
     assert told.isprintable()

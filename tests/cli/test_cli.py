@@ -39,9 +39,9 @@ def paths() -> list[str]:
         yield path
         if isinstance(found, CommandGroup):
             for name in found.names():
-                yield from below(found.find(name).find(), f"{path} {name}")
+                yield from below(found.find(name).load(), f"{path} {name}")
 
-    return [path for group in COMMANDS.values() for name, row in group.items() for path in below(row.find(), name)]
+    return [path for group in COMMANDS.values() for name, row in group.items() for path in below(row.load(), name)]
 
 
 def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:

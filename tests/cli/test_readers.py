@@ -15,7 +15,7 @@ from orchtrace_corpus.base.commands.declarations import CommandGroup, CommandSpe
 from orchtrace_corpus.base.commands.output import Output
 from orchtrace_corpus.base.commands.session import Session
 from orchtrace_corpus.cli import completion
-from orchtrace_corpus.cli.app import _ClickError
+from orchtrace_corpus.cli.app import _ClickException
 from orchtrace_corpus.cli.table import program
 from tests.conftest import ROOT, TOY, run_corpus, run_in_one_process
 from tests.effort import tries
@@ -30,7 +30,7 @@ def specs(root: str = str(ROOT)) -> dict[str, CommandSpec]:
         for name in group.names():
             row = group.find(name)
             assert row is not None
-            found = row.find()
+            found = row.load()
             if isinstance(found, CommandGroup):
                 yield from below(found, f"{path} {name}")
             else:
@@ -55,7 +55,7 @@ def as_typer_reads(spec: CommandSpec, words: list[str]) -> dict[str, Any] | None
     command = typer_commands.typer_command(recorded)
     try:
         command.main(args=list(words), prog_name=spec.path, standalone_mode=False, obj=Session(Output(), ""))
-    except _ClickError:
+    except _ClickException:
         return None
     return calls[0]
 

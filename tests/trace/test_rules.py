@@ -657,7 +657,7 @@ def test_reading_a_large_file_is_told_at_a_terminal(tmp_path: Path, monkeypatch:
     (tmp_path / "t.json").write_text(json.dumps(BASE), encoding="utf-8")
     assert run_corpus("trace", "validate", str(tmp_path)).stderr == "no problems in 1 trace\n"
 
-    monkeypatch.setattr(Output, "talk_width", 80)
+    monkeypatch.setattr(Output, "stderr_width", 80)
     assert run_corpus("trace", "validate", str(tmp_path)).stderr == (
         f"corpus: reading {tmp_path / 't.json'}, 0 MB\nno problems in 1 trace\n"
     )

@@ -1,1 +1,1 @@
-"""Commands of both wings."""
+"""What the commands of `corpus` and of `trace` share: declaration, parsing, options and output."""

@@ -1,7 +1,8 @@
-"""A command declared once, by the signature of its function: `CommandSpec`, and the parts of a signature.
+"""The declaration of commands: the signature of a function gives the `CommandSpec` of a command.
 
-Three readers use it: `plain` parses the words of an invocation, `typer_commands` makes a command of Typer, which writes
-errors, and completion offers the next word. Nothing here imports Typer: that takes longer than most commands.
+`plain` parses command lines by these specifications. `typer_commands` makes commands of Typer from them, to report
+errors. Completion in a shell uses them to offer the next word. This module does not import Typer, because the import
+takes longer than most commands.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,23 +21,30 @@ MORE = "More"
 
 
 class Place(NamedTuple):
-    """The context of a word that is being completed: the folder of the corpus, and the words of the command."""
+    """The context of a word that is being completed in a shell: the folder of the corpus, and the words before it."""
 
     root: str
     words: Sequence[str]
 
 
 Offers: TypeAlias = Iterator[tuple[str, str]]
-"""Words, each with its meaning, which may be empty."""
+"""Words that can complete a word, each with its meaning, which may be empty."""
 
 Provider: TypeAlias = Callable[[str, Place], Offers]
-"""Offers values for an option or argument, by the beginning of the word."""
+"""A function that offers values of an option or argument. Its first parameter is the beginning of the word."""
 
 
 class Option:
-    """An option: its names, the form of its value, its help, its bounds, and the provider of its values.
+    """The declaration of an option in the signature of a command.
 
-    Without names it is named after its parameter. The form of a value follows from its type if `metavar` is empty.
+    Attributes:
+        names: The names; if empty, the name follows from that of the parameter.
+        metavar: The form of a value in the help, such as `N`; if empty, it follows from the type.
+        help: The help.
+        min: The smallest allowed number; None for no bound.
+        max: The largest allowed number; None for no bound.
+        show_default: True to name the default in the help.
+        offers: The function that offers values for completion; None for none.
     """
 
     def __init__(
@@ -49,12 +57,17 @@ class Option:
         show_default: bool = True,
         offers: Provider | None = None,
     ) -> None:
-        self.names, self.metavar, self.help = names, metavar, help
-        self.min, self.max, self.show_default, self.offers = min, max, show_default, offers
+        self.names = names
+        self.metavar = metavar
+        self.help = help
+        self.min = min
+        self.max = max
+        self.show_default = show_default
+        self.offers = offers
 
 
 class Argument(Option):
-    """An argument, declared as an option is; it has no names."""
+    """The declaration of an argument. It has the attributes of an option, but no names."""
 
 
 class Parameter(NamedTuple):
@@ -64,13 +77,14 @@ class Parameter(NamedTuple):
         name: The name of the function's parameter.
         names: The names of the option; empty for an argument.
         kind: The type of one value: `str`, `int`, `float`, `bool`, a `StrEnum` or a `Literal`.
-        option: Its declaration.
+        option: The declaration.
         word_count: The number of words of a value; 0 for a flag.
-        is_many: True if it takes several values.
+        is_many: True if it can be given several times.
         is_required: True if it must be given.
-        default: The value without it.
-        section: Its own heading in `--help`; empty for the usual ones.
-        group: The parameter of the function that takes it together with others.
+        default: The value if it is not given.
+        section: Its heading in `--help`; empty for `Options` or `Arguments`.
+        group: The parameter of the function that gets its value in one object with others; empty if the parameter
+            `name` gets it.
         is_only_named: True if `--help` shows only its name.
     """
 
@@ -95,42 +109,56 @@ class Parameter(NamedTuple):
 
     @property
     def form(self) -> str:
-        """The form of a value, as help shows it."""
-        numbers = {int: "N", float: "X"}
-        return self.option.metavar or "|".join(self.choices) or numbers.get(self.kind, "TEXT")
+        """The form of a value, as the help shows it: a name such as `DIR`, or the choices."""
+        if self.option.metavar:
+            return self.option.metavar
+        if self.choices:
+            return "|".join(self.choices)
+        if self.kind is int:
+            return "N"
+        return "X" if self.kind is float else "TEXT"
 
     @property
     def label(self) -> str:
-        """Its names and the form of its value, as help shows them."""
+        """The names and the form of the value, as the help shows them."""
         names = ", ".join(sorted(self.names, key=len))
         return f"{names} {self.form}".strip() if self.word_count else names
 
     @property
     def help(self) -> str:
-        """The help, with the default and the bounds, and a note if it is required."""
-        low, high = self.option.min, self.option.max
-        bounds = f"{'' if low is None else f'{low}<='}x{'' if high is None else f'<={high}'}"
-        if high is None:
-            bounds = f"x>={low}"
+        """The help, with the default and the bounds, and a note if the parameter is required."""
         notes = []
         if self.option.show_default and self.default not in (None, False, ""):
             notes.append(f"default: {self.default}")
-        if low is not None or high is not None:
-            notes.append(bounds)
+        low = self.option.min
+        high = self.option.max
+        if low is not None and high is not None:
+            notes.append(f"{low}<=x<={high}")
+        elif low is not None:
+            notes.append(f"x>={low}")
+        elif high is not None:
+            notes.append(f"x<={high}")
         if self.is_required:
             notes.append("required")
         return f"{self.option.help}  [{'; '.join(notes)}]" if notes else self.option.help
 
 
 OptionsMaker: TypeAlias = Callable[[Sequence[Parameter], str, str], Sequence[Parameter]]
-"""Makes options when a command is used, such as those of a taxonomy; annotates the parameter that takes their values.
+"""A function that makes options when a command is used, such as an option for each field of a taxonomy.
 
-From the parameters so far, the name of that parameter and the folder of the corpus (empty for the default), it returns
-all parameters of the command."""
+It annotates the parameter that gets their values as a dict. Its arguments are the parameters of the command so far, the
+name of the annotated parameter, and the folder of the corpus (empty for the default). It returns all parameters.
+"""
 
 
 class Context(NamedTuple):
-    """A call of a command: the global options, the command, and the given values of its parameters, by name."""
+    """The call of a command, with the name `obj` that Typer gives to an object of the program.
+
+    Attributes:
+        obj: The global options and the output.
+        spec: The command.
+        given: The values that were given on the command line, by the name of the parameter.
+    """
 
     obj: "Session"
     spec: "CommandSpec"
@@ -141,10 +169,11 @@ class CommandSpec(NamedTuple):
     """A command, as its function declares it.
 
     Attributes:
-        path: Its name, with that of the program and of its group: `corpus audit sample`.
-        function: The function, which takes a `Context` first.
-        parameters: Its parameters, in the order of its help.
-        groups: For parameters of the function that take several of these together, what makes their value.
+        path: The name of the command after those of the program and of its group: `corpus audit sample`.
+        function: The function that runs the command. Its first parameter is a `Context`.
+        parameters: The parameters, in the order of the help.
+        groups: For each parameter of the function that gets the values of several options or arguments in one object,
+            the class of the object.
     """
 
     path: str
@@ -154,53 +183,62 @@ class CommandSpec(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the command."""
         return self.path.rpartition(" ")[2]
 
     @property
     def help(self) -> str:
-        """Its help: the docstring of its function."""
+        """The help: the docstring of the function."""
         from inspect import cleandoc  # only help needs it
 
         return cleandoc(self.function.__doc__ or "")
 
     def call(self, session: "Session", given: Mapping[str, Any]) -> Any:
-        """Call the function with the given values."""
+        """Call the function with the given values, and return its result."""
         values: dict[str, Any] = {}
-        together: dict[str, dict[str, Any]] = {name: {} for name in self.groups}
+        group_values: dict[str, dict[str, Any]] = {name: {} for name in self.groups}
         for parameter in self.parameters:
             if parameter.name in given:
-                target = together[parameter.group] if parameter.group else values
+                target = group_values[parameter.group] if parameter.group else values
                 target[parameter.name] = given[parameter.name]
-        made = {name: self.groups[name](**members) for name, members in together.items()}
-        return self.function(Context(session, self, given), **values, **made)
+        for name, members in group_values.items():
+            make_group = self.groups[name]
+            values[name] = make_group(**members)
+        return self.function(Context(session, self, given), **values)
 
 
 class Command(NamedTuple):
-    """A row of a table: the module and function, or `CommandGroup`, as `corpus.cli.counts:stats`, and a help line."""
+    """A command in the table of a program, which can be listed without importing the command.
+
+    Attributes:
+        place: The module and function, such as `corpus.cli.counts:stats`; for a group of commands, only the module,
+            whose attribute `app` is the `CommandGroup`.
+        help: The help in one line.
+    """
 
     place: str
     help: str
 
-    def find(self) -> Any:
+    def load(self) -> Any:
         """Import the function or the group."""
         module, _, name = self.place.partition(":")
         return getattr(import_module(f"orchtrace_corpus.{module}"), name or "app")
 
 
 CommandTable = Mapping[str, Mapping[str, Command]]
-"""Commands by name, under the headings of `--help`."""
+"""For each heading of `--help`, the commands by name."""
 
 
 class CommandGroup(NamedTuple):
-    """A command with commands below it; the docstring of `callback` is its help.
+    """A program, or a command with commands below it; the docstring of `callback` is its help.
 
     Attributes:
         commands: The commands.
-        callback: Declares the options in front of a command, and returns their session.
-        epilog: The last line of its help.
+        callback: A function whose parameters are the options in front of a command. It returns the session for the
+            command, or None if the program is to end.
+        epilog: The last line of the help.
         added: Options that Typer adds to the program, with their help.
-        moved: Names under which users look for a command, each with the command to use.
+        moved: Commands that do not exist but that users look for, each with the command to use.
     """
 
     commands: CommandTable
@@ -211,7 +249,10 @@ class CommandGroup(NamedTuple):
 
     def find(self, name: str) -> Command | None:
         """Return a command by name; None if it does not exist."""
-        return next((commands[name] for commands in self.commands.values() if name in commands), None)
+        for commands in self.commands.values():
+            if name in commands:
+                return commands[name]
+        return None
 
     def names(self) -> list[str]:
         """Return the names of all commands."""
@@ -221,42 +262,61 @@ class CommandGroup(NamedTuple):
 def command_spec(function: Callable[..., Any], path: str, root: str = "") -> CommandSpec:
     """Make the specification of a command from the signature of its function.
 
-    The first parameter of the function is the `Context`. Each other one is annotated with an `Option`, an `Argument` or
-    an `OptionsMaker`, or is a named tuple whose fields are. `root` is the folder of the corpus; empty for the default.
+    Args:
+        function: The function. Its first parameter is the `Context`. Each other parameter is annotated with an
+            `Option`, an `Argument` or an `OptionsMaker`, or with a named tuple whose fields are annotated so.
+        path: The names of the program, the group and the command.
+        root: The folder of the corpus; empty for the default.
     """
-    code, types = function.__code__, function.__annotations__
+    # `inspect.signature` would do this, but its import takes too long.
+    code = function.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    positional = function.__defaults__ or ()
-    defaults = dict(zip(names[code.co_argcount - len(positional) : code.co_argcount], positional, strict=True))
+    positional_defaults = function.__defaults__ or ()
+    names_with_default = names[code.co_argcount - len(positional_defaults) : code.co_argcount]
+    defaults = dict(zip(names_with_default, positional_defaults, strict=True))
     defaults |= function.__kwdefaults__ or {}
     parameters: list[Parameter] = []
     groups: dict[str, Callable[..., Any]] = {}
     for name in names[1:]:
-        annotation = types[name]
-        if hasattr(annotation, "_fields"):
+        annotation = function.__annotations__[name]
+        if hasattr(annotation, "_fields"):  # a named tuple
             groups[name] = annotation
-            parameters += [
-                _parameter(field, annotation.__annotations__[field], annotation._field_defaults)._replace(group=name)
-                for field in annotation._fields
-            ]
-        elif callable(make := annotation.__metadata__[0]):
+            for field in annotation._fields:
+                parameter = _parameter(field, annotation.__annotations__[field], annotation._field_defaults)
+                parameters.append(parameter._replace(group=name))
+            continue
+        declaration = annotation.__metadata__[0]
+        if callable(declaration):  # an `OptionsMaker`
             groups[name] = dict
-            parameters = list(make(parameters, name, root))
+            parameters = list(declaration(parameters, name, root))
         else:
             parameters.append(_parameter(name, annotation, defaults))
     return CommandSpec(path, function, parameters, groups)
 
 
 def _parameter(name: str, annotation: Any, defaults: Mapping[str, Any]) -> Parameter:
-    kind, option = annotation.__origin__, annotation.__metadata__[0]
+    kind = annotation.__origin__
+    option = annotation.__metadata__[0]
     if isinstance(kind, UnionType):  # `X | None`
         kind = next(member for member in kind.__args__ if member is not type(None))
-    is_many, word_count = getattr(kind, "__origin__", None) is list, 1
-    if getattr(kind, "__origin__", None) is tuple:
+    container = getattr(kind, "__origin__", None)
+    word_count = 1
+    if container is tuple:
         word_count = len(kind.__args__)
-    if getattr(kind, "__origin__", None) in (list, tuple):
+    if container in (list, tuple):
         kind = kind.__args__[0]
     if kind is bool:
         word_count = 0
-    names = () if isinstance(option, Argument) else option.names or (f"--{name.replace('_', '-')}",)
-    return Parameter(name, names, kind, option, word_count, is_many, name not in defaults, defaults.get(name))
+    names = option.names
+    if not names and not isinstance(option, Argument):
+        names = (f"--{name.replace('_', '-')}",)
+    return Parameter(
+        name,
+        names,
+        kind,
+        option,
+        word_count,
+        is_many=container is list,
+        is_required=name not in defaults,
+        default=defaults.get(name),
+    )

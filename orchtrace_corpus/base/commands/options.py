@@ -1,4 +1,4 @@
-"""Options that commands of both wings share."""
+"""Options that commands of `corpus` and of `trace` share."""
 
 from orchtrace_corpus.base.annotations import Annotated, TypeAlias
 from orchtrace_corpus.base.commands.declarations import Option
@@ -15,11 +15,14 @@ Strict: TypeAlias = Annotated[bool, Option("--strict", help="Treat warnings as e
 FindingsForm: TypeAlias = Annotated[FindingsFormat, Option("--format", "-f", help="The output format.")]
 
 
-def refuse_together(**given: bool) -> None:
-    """Raise a `CommandUseError` if more than one of several options is given; names have underscores."""
-    both = [f"--{name.replace('_', '-')}" for name, is_given in given.items() if is_given]
-    if len(both) > 1:
-        raise CommandUseError(f"{' and '.join(both)} contradict each other", "Give one of them.")
+def refuse_together(**is_given_by_name: bool) -> None:
+    """Raise a `CommandUseError` if more than one of several options is given.
+
+    Each keyword is the name of an option, with underscores, and True if the option is given.
+    """
+    given = [f"--{name.replace('_', '-')}" for name, is_given in is_given_by_name.items() if is_given]
+    if len(given) > 1:
+        raise CommandUseError(f"{' and '.join(given)} contradict each other", "Give one of them.")
 
 
 def split_names(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Write results to standard output, and everything else to standard error."""
+"""The output of a command: results on standard output, and all other messages on standard error."""
 
 import errno
 import os
@@ -9,20 +9,21 @@ from orchtrace_corpus.base.errors import OutputError
 from orchtrace_corpus.base.text.layout import ASCII, UNICODE, Glyphs, Line, plain
 
 CORPUS = "corpus"
-"""The name of the program; `orchtrace` is its group `trace` under another name."""
+"""The name of the program. The other program, `orchtrace`, has the commands of `corpus trace`."""
 
 
 class Output:
     """The output of a command: its streams, width and colours.
 
     Attributes:
-        program: The name under which the program was started.
+        program: The name under which the program was started: `corpus` or `orchtrace`.
         quiet: True to write only results and errors.
         color: True to write colours to a terminal.
         is_closed: True if the reader of standard output has closed it.
         is_partial: True if a requested result is missing in the output; the exit code is then that of findings.
-        session: The session that has read a corpus. It refers to this output, so that the cycle keeps the corpus until
-            the process ends: freeing it takes a fiftieth of a check.
+        session: The session that has read a corpus; None if no corpus was read. It is only held here to save time: the
+            session has this output, and this cycle keeps the corpus in memory until the process ends. To free it would
+            take a fiftieth of the time of a check.
     """
 
     session: object = None
@@ -33,20 +34,20 @@ class Output:
         self.color = "NO_COLOR" not in os.environ
         self.is_closed = False
         self.is_partial = False
-        self._noted: set[str] = set()
+        self._notes: set[str] = set()  # those written by `note_once`
 
     @property
     def width(self) -> int | None:
         """The width of the terminal in cells; None if output goes to a file or a pipe."""
         if not sys.stdout.isatty():
             return None
-        import shutil  # imports every compressor of the standard library, which files and pipes do not need
+        import shutil  # imported here, because it imports all compressors of the standard library
 
         return shutil.get_terminal_size().columns
 
     @property
-    def talk_width(self) -> int | None:
-        """The width of the terminal of standard error in cells; None if it goes elsewhere."""
+    def stderr_width(self) -> int | None:
+        """The width of the terminal in cells, for messages; None if standard error goes to a file or a pipe."""
         if sys.stderr is None or not sys.stderr.isatty():
             return None
         columns = os.environ.get("COLUMNS", "")
@@ -55,7 +56,7 @@ class Output:
 
     @property
     def glyphs(self) -> Glyphs:
-        """The characters to draw with."""
+        """The characters for pictures in text that the encoding of the output has."""
         return UNICODE if _is_unicode(sys.stdout.encoding) else ASCII
 
     def show(self, lines: Sequence[Line]) -> None:
@@ -73,27 +74,29 @@ class Output:
         Raises:
             OutputError: The text cannot be written, for example because the disk is full.
         """
-        if not _is_unicode(sys.stdout.encoding):
-            text = text.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding)
-        self._try(sys.stdout.write, text)
+        encoding = sys.stdout.encoding
+        if not _is_unicode(encoding):
+            text = text.encode(encoding, "backslashreplace").decode(encoding)
+        self._call_stdout(sys.stdout.write, text)
 
     def write_bytes(self, data: bytes) -> None:
-        """Write bytes; errors as for `write`."""
-        self._try(sys.stdout.buffer.write, data)
+        """Write bytes; raise `OutputError` if that fails."""
+        self._call_stdout(sys.stdout.buffer.write, data)
 
     def flush(self) -> None:
-        """Flush standard output; errors as for `write`."""
-        self._try(sys.stdout.flush)
+        """Flush standard output; raise `OutputError` if that fails."""
+        self._call_stdout(sys.stdout.flush)
 
     def tell(self, text: str) -> None:
         """Write a line to standard error."""
         self.prompt(f"{self.renamed(text)}\n")
 
     def renamed(self, text: str) -> str:
-        """Return a text with commands under the name by which the program was started."""
+        """Return a text with the name under which the program was started: `orchtrace show` for `corpus trace show`."""
         if self.program == CORPUS:
             return text
-        return text.replace("corpus trace ", f"{self.program} ").replace("corpus: ", f"{self.program}: ", 1)
+        text = text.replace("corpus trace ", f"{self.program} ")
+        return text.replace("corpus: ", f"{self.program}: ", 1)  # at the beginning of a message
 
     def prompt(self, text: str) -> None:
         """Write to standard error without ending the line."""
@@ -108,18 +111,19 @@ class Output:
             self.tell(text)
 
     def note_once(self, text: str) -> None:
-        """Write a line as `note` does, unless the same line was written before."""
-        if text not in self._noted:
-            self._noted.add(text)
+        """Write a line to standard error as `note` does, but only once."""
+        if text not in self._notes:
+            self._notes.add(text)
             self.note(text)
 
     def abandon(self) -> None:
-        """Discard what is still buffered, so that the interpreter's own flush cannot fail."""
+        """Discard the buffered output, so that the interpreter's own flush at exit cannot fail."""
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
-    def _try(self, write: Callable[..., object], *content: str | bytes) -> None:
+    def _call_stdout(self, method: Callable[..., object], *content: str | bytes) -> None:
+        """Call a method of standard output, and treat its errors."""
         try:
-            write(*content)
+            method(*content)
         except OSError as error:
             self.abandon()
             self.is_closed = True

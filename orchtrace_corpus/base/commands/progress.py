@@ -1,4 +1,4 @@
-"""A line on a terminal that shows the progress of a run against a service."""
+"""A line on a terminal that shows the progress of a long operation, such as requests to a web service."""
 
 import os
 import sys
@@ -17,9 +17,13 @@ _ERASE = "\r\x1b[K"
 
 @contextmanager
 def show_progress(output: Output, noun: str = "papers") -> Iterator[Callable[[Progress], None] | None]:
-    """Yield a function that shows progress; remove the line at the end. The noun says what is counted.
+    """Yield a function that shows progress on a line, and remove the line at the end of the `with` block.
 
-    Yield None if standard error is not a terminal with a cursor, or `--quiet` is given.
+    Yield None if standard error is not a terminal with a cursor, or if `--quiet` is given.
+
+    Args:
+        output: The output of the command.
+        noun: The units of the progress, such as papers.
     """
     if output.quiet or sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield None
@@ -34,8 +38,9 @@ def show_progress(output: Output, noun: str = "papers") -> Iterator[Callable[[Pr
         if done_at_first is None:
             done_at_first = progress.done
         width = os.get_terminal_size(stream.fileno()).columns or 80  # some terminals report 0
-        text = line(progress, done_at_first, time.monotonic() - began, width, glyphs, noun)
-        stream.write(f"{_ERASE}{text.encode(stream.encoding or 'ascii', 'replace').decode(stream.encoding or 'ascii')}")
+        text = progress_line(progress, done_at_first, time.monotonic() - began, width, glyphs, noun)
+        encoding = stream.encoding or "ascii"
+        stream.write(_ERASE + text.encode(encoding, "replace").decode(encoding))
         stream.flush()
 
     try:
@@ -45,30 +50,39 @@ def show_progress(output: Output, noun: str = "papers") -> Iterator[Callable[[Pr
         stream.flush()
 
 
-def line(
+def progress_line(
     progress: Progress, done_at_first: int, elapsed_seconds: float, width: int, glyphs: Glyphs, noun: str = "papers"
 ) -> str:
-    """Return the line: a bar, the rate and the remaining time; or the reason and the length of a wait.
+    """Return a bar, the rate and the remaining time; or the reason and the length of a wait.
 
-    The rate leaves out what was done before the first report, for example from a cache. The line is at most one cell
-    less than the width of the terminal, so that it never wraps.
+    Args:
+        progress: The progress.
+        done_at_first: The units that were done at the first report, for example by a cache; the rate leaves them out.
+        elapsed_seconds: The time since the operation began.
+        width: The width of the terminal. The line is one cell shorter, so that it never wraps.
+        glyphs: The characters to draw with.
+        noun: The units of the progress.
     """
     count = f"{progress.done}/{progress.total} {noun}"
     if progress.reason:
         parts = [count, f"waiting {_duration(progress.waiting_seconds)}: {printable(progress.reason)}"]
     else:
-        done = bar(progress.done, progress.total, _BAR_WIDTH, glyphs.bar)
-        parts = [done + glyphs.empty * (_BAR_WIDTH - len(done)), count]
+        filled = bar(progress.done, progress.total, _BAR_WIDTH, glyphs.bar)
+        parts = [filled + glyphs.empty * (_BAR_WIDTH - len(filled)), count]
         newly_done = progress.done - done_at_first
         if newly_done > 0 and elapsed_seconds > 0:
             rate = newly_done / elapsed_seconds
+            speed = f"{rate:.1f}/s"
             remaining = progress.total - progress.done
-            parts.append(f"{rate:.1f}/s" + (f", {_duration(remaining / rate)} left" if remaining > 0 else ""))
+            if remaining > 0:
+                speed += f", {_duration(remaining / rate)} left"
+            parts.append(speed)
     return clip("  ".join(parts), max(width - 1, 1), glyphs.ellipsis)
 
 
 def _duration(seconds: float) -> str:
-    """Return a time as `1:05`, or with hours as `1:01:05`."""
-    whole = int(seconds + 0.999)
-    hours, rest = divmod(whole, 3600)
-    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+    """Return a time, rounded up to seconds, as `1:05`, or with hours as `1:01:05`."""
+    minutes, whole_seconds = divmod(int(seconds + 0.999), 60)
+    if minutes < 60:
+        return f"{minutes}:{whole_seconds:02}"
+    return f"{minutes // 60}:{minutes % 60:02}:{whole_seconds:02}"

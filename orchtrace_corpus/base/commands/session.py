@@ -1,4 +1,4 @@
-"""One run of a command: its global options and its output."""
+"""The global options and the output of a command."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -15,22 +15,26 @@ if TYPE_CHECKING:
 
 
 class Session(NamedTuple):
-    """The global options of one run, which every command has in its context."""
+    """The output of a command, and the folder of the corpus that the option `--root` names; empty for the default.
+
+    Every command has it in its context, as `ctx.obj`.
+    """
 
     output: Output
     root: str
 
     def show_tables(self, tables: "Sequence[Table]", schema: str, output_format: Format) -> None:
         """Show tables in a format."""
-        from orchtrace_corpus.base.text import table  # costs start-up, and many commands show no table
+        from orchtrace_corpus.base.text import table as render  # imported here, because many commands show no table
 
         if output_format is not Format.TABLE:
-            self.output.write(table.render(tables, schema, output_format))
+            self.output.write(render.render(tables, schema, output_format))
             return
-        for index, shown in enumerate(tables):
-            blank = [()] if index else []
-            renamed = shown._replace(notes=tuple(map(self.output.renamed, shown.notes)))
-            self.output.show([*blank, *table.lines(renamed, self.output.width, self.output.glyphs)])
+        for index, table in enumerate(tables):
+            notes = tuple(self.output.renamed(note) for note in table.notes)
+            lines = render.lines(table._replace(notes=notes), self.output.width, self.output.glyphs)
+            blank_line: list[Line] = [()] if index else []  # between two tables
+            self.output.show([*blank_line, *lines])
 
     def show_report(
         self,
@@ -39,7 +43,14 @@ class Session(NamedTuple):
         schema: str,
         output_format: Format,
     ) -> None:
-        """Show a report in a format: by its view for this format, else as tables."""
+        """Show a report in a format.
+
+        Args:
+            views: For some formats, a function that returns the report as text or as styled lines.
+            tables: Returns the report as tables, for all other formats.
+            schema: The name of the schema of the report in JSON.
+            output_format: The format.
+        """
         if output_format not in views:
             self.show_tables(tables(), schema, output_format)
             return
@@ -52,8 +63,8 @@ class Session(NamedTuple):
     def show_findings(
         self, findings: Sequence[Finding], output_format: "FindingsFormat", limit: int | None = None
     ) -> None:
-        """Show all findings, or the first ones up to a limit, in a format."""
-        from orchtrace_corpus.base.text import findings as render  # costs start-up
+        """Show the first `limit` findings, or all, in a format."""
+        from orchtrace_corpus.base.text import findings as render  # imported here, because most commands find nothing
 
         if output_format is render.FindingsFormat.TEXT:
             self.output.show(render.text(findings[:limit]))

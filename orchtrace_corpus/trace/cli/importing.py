@@ -111,7 +111,7 @@ def import_(
     for error in refused:
         session.output.tell(f"corpus: left out: {printable(str(error), limit=600)}")
         session.output.is_partial = True
-    for line in tally.lines(session.output.talk_width):
+    for line in tally.lines(session.output.stderr_width):
         session.output.note(line)
     if keep_content:
         session.output.note("Contents are kept in full: be careful who gets these traces.")

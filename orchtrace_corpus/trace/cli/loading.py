@@ -127,7 +127,7 @@ def documents_in_files(session: Session, files: Sequence[str]) -> Iterator[Docum
     """Yield the documents of trace files; a large file is announced on a terminal."""
     for file in files:
         size = os.path.getsize(file) if os.path.isfile(file) else 0
-        if size > _LARGE_BYTES and session.output.talk_width is not None:
+        if size > _LARGE_BYTES and session.output.stderr_width is not None:
             session.output.note(f"corpus: reading {printable(file, limit=300)}, {size / 1e6:,.0f} MB")
         yield from documents(file)
 
