@@ -106,7 +106,17 @@ def test_the_page_names_three_problems_of_the_log_and_counts_the_rest() -> None:
         "          3 x handoff to an agent that does not act afterwards (x.jsonl:0)\n"
         "          2 x sub-agent whose parent is not among the files (orphan) (x.jsonl:0)\n"
         "          1 more kind; corpus trace import tells all.\n"
+        "Saving    model calls of main: up to 1 s of 1 s.\n"
     )
+
+
+def test_the_page_draws_sixteen_agents_at_most() -> None:
+    def lanes(count: int) -> int:
+        events = [{"type": "inference", "agent": f"a{n:02}", "t": n, "t_end": n + 1} for n in range(count)]
+        text = plain(page(diagnose(made(*events), Origin()), None))
+        return sum("\u2588" in line for line in text.splitlines() if line.startswith("a"))
+
+    assert [lanes(15), lanes(16), lanes(17), lanes(40)] == [15, 16, 16, 16]
 
 
 def test_the_biggest_lever_is_what_shortens_the_run_most() -> None:
