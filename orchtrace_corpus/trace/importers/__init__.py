@@ -197,13 +197,8 @@ def find(paths: Sequence[str], form: str = "") -> Sources:
     For a file that `paths` names, the further files of its session are found, too. A file without permission to read
     becomes a session without a format. `read` raises the error for it, so that the other sessions are still read.
 
-    Args:
-        paths: The files and folders.
-        form: The format of all files; if empty, the format of each file is recognised from its beginning.
-
-    Raises:
-        CommandUseError: There is no such format.
-        DataFileError: A path or a log does not exist.
+    If `form` is empty, the format of each file is recognised from its beginning. Raise CommandUseError for an unknown
+    format, DataFileError if a path or a log does not exist.
     """
     suffixes: Sequence[str] = logs.SUFFIXES
     if form:
@@ -323,11 +318,7 @@ def format_of(data: bytes) -> str:
 
 
 def read(session: Session, privacy: Privacy, answers: AnswerIds | None = None) -> Iterator[Trace]:
-    """Yield the traces of a session, and note the ids of its answers, by which copies in other sessions are found.
-
-    Raises:
-        DataFileError: A file cannot be read, or is no log of the format.
-    """
+    """Yield the traces of a session, and note the ids of its answers; raise DataFileError if a file is no such log."""
     if not session.form:
         logs.head(session.files[0])  # raises an error with the reason
         raise DataFileError(f"cannot read {quote_path(session.files[0].path)}: Permission denied")

@@ -45,10 +45,7 @@ class Builder:
         self._call_ids = UniqueNames()
 
     def begin(self, kind: EventType, agent: str, time: float, file: str, line: int, end: float | None = None) -> Event:
-        """Add an event from a line of a log, and return it; callers set its other fields.
-
-        `end` is None for an event without a length. An end before `time` counts as `time`.
-        """
+        """Add and return an event from a line of a log; callers set its other fields. Ends are at least at `time`."""
         events = self.events
         event_id = f"e{len(events) + 1}"
         event = events[event_id] = Event(event_id, time, kind, agent)  # keyword arguments would be slower

@@ -36,10 +36,9 @@ class UniqueNames:
 
 
 def group_by_session(files: Iterable[tuple[LogFile, Sequence[str]]]) -> Iterator[tuple[LogFile, ...]]:
-    """Yield the files of each session, given files with their session keys.
+    """Yield the files of each session, given each file with its keys: files that share a key are one session.
 
-    Files with a key in common are one session, as are two files that share keys with a third one. In a session, files
-    with the same first key follow one another.
+    So are files that share keys with a third file. In a session, files with the same first key follow one another.
     """
     parents: dict[str, str] = {}  # a union-find structure: keys of one session lead to the same root
 

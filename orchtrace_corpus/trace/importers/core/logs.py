@@ -1,8 +1,4 @@
-"""Find and read log files.
-
-A log may be cut off, damaged or enormous. Only files inside the given paths are read, and lines that are too long are
-skipped. The report counts what could not be read.
-"""
+"""Find and read log files, which may be cut off, damaged or enormous. The report counts what cannot be read."""
 
 import os
 import re

@@ -137,10 +137,7 @@ class Run:
     def call(
         self, key: str, call_id: str, tool: str, time: float, place: Place, arguments: Any, answer: ModelCall | None
     ) -> ToolCall:
-        """Add and return a call of a tool by an agent. A second call with the same id is taken for the first.
-
-        `call_id` is empty for a call without an id. `answer` is the answer of the model that asked for the call.
-        """
+        """Add and return a call of a tool, for which the model asks in `answer`; return a call with this id again."""
         agent_and_id = key, call_id
         if call_id and agent_and_id in self.calls:
             self.report.note(Problem.CALL_WRITTEN_TWICE, str(place))

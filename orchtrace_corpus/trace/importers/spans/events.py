@@ -438,13 +438,10 @@ class _EventWriter:
         self._add_act(index, Act(INFERENCE, start, end, event.id, event.id))
 
     def _add_hidden_calls(self, index: int, owner: int) -> None:
-        """Add an answer for model calls that are not in the log, whose tokens the log states for a span around them.
-
-        It takes the whole time of the span, or no time at the end of a span that contains other acts.
-        """
+        """Add an answer for model calls of which the log has only the tokens, as the usage of a span around them."""
         span, start, end = self._span_and_times(index)
         latest = self._tree.latest[index]
-        if self._contains_others(index):
+        if self._contains_others(index):  # when the calls ran is unknown
             start, end = latest, None
         event = self._add(_INFERENCE, owner, start, span, end, model=masked(span.model), inferred=True)
         event.tokens, event.token_basis = self._tokens[index]

@@ -85,10 +85,7 @@ def add_scores(trace: Trace, scores: Mapping[str, float]) -> None:
 
 
 def read_items(file: LogFile, report: ImportReport, shape: Any, lists: Sequence[str]) -> Iterator[tuple[Any, int]]:
-    """Yield the items of a file as structs, each with its line; None for an item that does not fit the struct.
-
-    A record with members of these names in `lists` is a request or an answer. Its items are the elements of them.
-    """
+    """Yield the items of a file as structs with their lines, None for a misfit; `lists` are members that have items."""
     for value, line in read_records(file, report, shape):
         if isinstance(value, shape):
             item_lists = [getattr(value, name) for name in lists if getattr(value, name) is not None]
@@ -102,10 +99,7 @@ def read_items(file: LogFile, report: ImportReport, shape: Any, lists: Sequence[
 
 
 def read_records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[tuple[Any, int]]:
-    """Yield the values of a file, each with its line: its document, or the records on its lines.
-
-    The record on a line is a struct if it fits the shape. Every other value is a `Part`.
-    """
+    """Yield the document of a file or the records on its lines, with their lines: structs, or `Part` if they misfit."""
     failure = None  # why the file is no document, until it turns out to have records
     if not _has_lines(file):
         try:

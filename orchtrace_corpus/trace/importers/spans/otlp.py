@@ -29,11 +29,9 @@ from orchtrace_corpus.trace.model.trace import Trace
 _OPENINFERENCE_KINDS = {"LLM": Kind.INFERENCE, "AGENT": Kind.AGENT, "GUARDRAIL": Kind.GUARDRAIL}
 _OPENINFERENCE_KINDS |= dict.fromkeys(("TOOL", "RETRIEVER", "RERANKER", "EMBEDDING"), Kind.TOOL)
 _OPENINFERENCE_KINDS |= dict.fromkeys(("CHAIN", "EVALUATOR", "PROMPT", "UNKNOWN"), Kind.CHAIN)
-
 _OPERATION_KINDS = {"invoke_agent": Kind.AGENT, "invoke_workflow": Kind.CHAIN, "create_agent": Kind.CHAIN}
 _OPERATION_KINDS |= dict.fromkeys(("chat", "generate_content", "text_completion", "plan"), Kind.INFERENCE)
 _OPERATION_KINDS |= dict.fromkeys(("execute_tool", "embeddings", "retrieval"), Kind.TOOL)
-
 _TRACELOOP_KINDS = {"agent": Kind.AGENT, "tool": Kind.TOOL, "task": Kind.CHAIN, "workflow": Kind.CHAIN}
 
 _DIALECTS = ("openinference.span.kind", "traceloop.span.kind", "llm.request.type", "gen_ai.operation.name")
