@@ -1,1 +1,1 @@
-"""The commands about the corpus: parse words, call the core, render, exit."""
+"""The commands on a corpus: each reads its options, calls the other packages, shows the result, and exits."""

@@ -241,8 +241,8 @@ def tag(
     paper = target.record
     if isinstance(paper, Paper) and paper.published:
         last_commit = read_committed(corpus)
-        papers = last_commit.papers if last_commit else ()
-        before = next((other for other in papers if other.key == paper.key), paper)
+        papers = {committed.key: committed for committed in last_commit.papers} if last_commit else {}
+        before = papers.get(paper.key, paper)
         tagging.refuse_published(paper, proposal.changes, corpus.pool.taxonomy, before, evidence)
     code = apply(session, corpus, proposal, dry_run=dry_run)
     if code == ExitCode.DONE and isinstance(paper, Paper):

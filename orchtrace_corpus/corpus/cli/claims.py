@@ -41,22 +41,22 @@ def claims(
 ) -> int:
     """Compare the claims about the corpus with its records.
 
-    Checks each claim of data/claims.yaml against the records behind it. A claim fails if it does not hold as
-    written (exit code 1). It falls if it does not hold over a later pool or by another reading, which is not an
-    error. These claims and contested ones come first; a list longer than the screen only counts the others.
+    Checks each claim of data/claims.yaml against the records of the corpus. A claim fails if it does not hold as
+    written (exit code 1). It falls if it holds as written, but not over a later pool or by another reading; this is
+    no error. These claims and contested ones come first; a list longer than the screen only counts the others.
 
-    A claim about the published pool is also evaluated on two later ones. The pool "today" has every paper; the
-    records that make a claim fall there are named. The pool "candidates" adds those proposed for inclusion: "falls
-    at 3/15" means that 15 of them count for the claim, and that it falls when the third is added. A candidate does
-    not count if one of the tags that matter is open. If the claim would fall by the least favourable reading of
-    such tags, it could fall. --with candidates names the candidates by which claims fall or could fall, with their
-    tags and sources.
+    A claim about the published pool is also checked over two later pools. The pool "today" contains every paper of
+    the corpus; the papers that make a claim fall are named. The pool "candidates" adds the candidates proposed for
+    inclusion: "falls at 3/15" means that 15 of them count for the claim, and that it falls when the third is added.
+    A candidate does not count if a tag on which the claim depends is open. A claim "could fall" if it falls with
+    the least favourable terms for such tags. --with candidates names the candidates by which claims fall or could
+    fall, with their tags and sources.
 
     With ids, shows the records, those contested in data/disputes.yaml, the boundary of the claim and the evidence
-    against it. --stress reads disputed tags the other way, includes near misses with the tags least favourable to
-    the claim, and leaves records out. Claims that any one record breaks, and no dispute, are only counted.
-    --reading sources uses the tags that readers of the sources agree on instead of the published ones; a claim that
-    falls by them is not an error, and the tags are named.
+    against it. --stress gives disputed tags their other term, includes near misses with the tags least favourable
+    to the claim, and leaves records out. Claims that no dispute breaks, but any single record does, are only counted.
+    --reading sources uses the tags on which readers of the sources agree instead of the published tags, and names
+    the tags by which a claim falls.
 
     \b
     Examples:
@@ -106,10 +106,10 @@ def claims(
         session.show_report(causes_views, lambda: [render.causes_table(causes)], "causes", output_format)
         return ExitCode.DONE
     if pools:
-        verdicts = tuple(
-            verdict._replace(pools={name: result for name, result in verdict.pools.items() if name in pools})
-            for verdict in verdicts
-        )
+        all_verdicts, verdicts = verdicts, ()
+        for verdict in all_verdicts:
+            results = {name: result for name, result in verdict.pools.items() if name in pools}
+            verdicts += (verdict._replace(pools=results),)
     wrong_ids = {finding.record for finding in problems if finding.code in ("C103", "C104")}
     flawed_ids = [verdict.claim.id for verdict in verdicts if verdict.holds and verdict.claim.id in wrong_ids]
     stress_results = {}

@@ -68,15 +68,14 @@ def stats(
     sources counts, and filters by, the tags that readers of the sources agree on (data/disputes.yaml);
     the published counts are shown beside them.
 
-    --evidence counts tags other than NA of fields that the taxonomy declares sourced. A tag is primary
-    if some of its evidence is from the paper itself, its code or its documentation; else secondary, or
-    none. It is also supported, partly supported or contradicted, as its weakest evidence says. --list shows
-    the tags of one of these six kinds, with note and source of the evidence.
+    --evidence counts the tags, other than NA, of fields that the taxonomy declares sourced. A tag is "primary" if
+    it has evidence from the paper itself, its code or its documentation, "secondary" with other evidence, else
+    "none". By its weakest evidence, it is also supported, partly supported or contradicted. --list shows the tags
+    of one of these six kinds, with note and source of the evidence.
 
     --screening counts, from data/searches.yaml, the records that each run identified, those removed before
     screening (found twice, known, refused), screened, excluded, included, and awaiting a decision. Records included
-    before all their tags are settled count as "open". The published pool stays as published; later records that no
-    run brought are "added by hand".
+    before all their tags are settled count as "open". Later records that no run found are "added by hand".
 
     \b
     Examples:
@@ -255,11 +254,11 @@ def gaps(
     Without arguments, shows the first pair that the taxonomy crosses. Any field with a vocabulary can be an axis,
     including a single sub-decision, with its levels as values.
 
-    Cells that a rule of the taxonomy forbids cannot arise, and are marked x. The other empty and sparse cells are
-    ranked by how far they fall below the number of papers expected if the two tags were independent. Each is listed
-    with papers of the nearest cells that have any. --reading sources counts, and filters by, the tags that readers
-    of the sources agree on (data/disputes.yaml). --with candidates names the candidates proposed for inclusion that
-    have both tags; "?" marks those with an open tag, if one of its readings fits.
+    Cells that a rule of the taxonomy forbids are marked x. The other empty and sparse cells are ranked by how far
+    they fall below the number of papers expected if the two tags were independent. Each is listed with papers of
+    the nearest cells that have papers. --reading sources counts, and filters by, the tags on which readers of the
+    sources agree (data/disputes.yaml). --with candidates names the candidates proposed for inclusion that have both
+    tags; "?" marks those with an open tag that a reader has read so.
 
     \b
     Examples:

@@ -116,7 +116,9 @@ def export(
         session.output.write(content)
     else:  # UTF-8, whatever the terminal's encoding is
         session.output.write_bytes(content.encode() if isinstance(content, str) else content)
-    session.output.note(count if to_stdout else f"wrote {printable(output, limit=300)}: {count}")
+    if not to_stdout:
+        count = f"wrote {printable(output, limit=300)}: {count}"
+    session.output.note(count)
     if not papers and not exclusions:
         session.note_no_paper(query, as_published, reading)
     if left_out := form.left_out(papers, pool.taxonomy):
@@ -331,12 +333,12 @@ def merge_file(
 ) -> int:
     """Merge three versions of a data file, for git.
 
-    A merge driver: merges records of papers.yaml, candidates.yaml and exclusions.yaml field by field, and
-    sub_decisions level by level. Also merges disputes.yaml, and arxiv.json by whole papers; of searches.yaml
-    it keeps the runs of both sides. Changes of one side are applied, and OURS is written. A new exclusion of
-    theirs gets a free id if ours uses its id. Where both sides changed a field, OURS contains both values
-    between git's marks, each conflict is named, and the exit code is 1. For git to use it, .gitattributes
-    must contain the line "data/papers.yaml merge=corpus":
+    This is a merge driver of git. It merges records of papers.yaml, candidates.yaml, exclusions.yaml and
+    disputes.yaml field by field, sub_decisions level by level, and arxiv.json paper by paper; it keeps the runs of
+    both sides of searches.yaml. The result is written to OURS. If both sides have a new exclusion with the same id,
+    theirs gets another one. If both sides changed a field, OURS contains both values between git's marks, each
+    conflict is named, and the exit code is 1. To use it, set the driver as below, and add the line
+    "data/papers.yaml merge=corpus" to .gitattributes:
 
     git config merge.corpus.driver "corpus merge-file %O %A %B"
 
@@ -376,7 +378,10 @@ def _merge_files(session: CorpusSession, files: list[reader.YamlFile]) -> tuple[
     if any(file.text.startswith("{") for file in files):  # of the data files, only arxiv.json is JSON
         base, ours, theirs = (metadata.decode(file.text, file.path) if file.text.strip() else {} for file in files)
         return store.ARXIV, merge_arxiv(base, ours, theirs)
-    fields = {field for file in files for record in raw_records(file) for field in record}
+    fields: set[str] = set()
+    for file in files:
+        for record in raw_records(file):
+            fields.update(record)
     styles = {row: session.files.style(row.path) for row in store.DATA_FILES if row.style}
     # git does not tell which data file it is: the one with the fewest unknown fields.
     row = min(styles, key=lambda row: len(fields.difference(styles[row].order)))

@@ -119,7 +119,8 @@ def figures(
         refuse_together(by=bool(by), cross=bool(crossed))
         if names or check:
             raise CommandUseError("--by and --cross draw one figure", "Leave out names and --check.")
-        return _draw_fields(session, (by,) if by else crossed or (), where or [], output)
+        fields = [by] if by else list(crossed or ())
+        return _draw_fields(session, fields, where or [], output)
     if where or output:
         raise CommandUseError("--where and -o need --by FIELD or --cross A B")
     root = session.writable_root()
@@ -154,8 +155,10 @@ def _draw_fields(session: CorpusSession, names: Sequence[str], where: Sequence[s
         write_atomic(output, picture)
     else:
         session.output.write(picture)
-    count = pool.taxonomy.noun.counted(len(pool.papers))
-    session.output.note(f"wrote {printable(output, limit=300)}" if output else count)
+    if output:
+        session.output.note(f"wrote {printable(output, limit=300)}")
+    else:
+        session.output.note(pool.taxonomy.noun.counted(len(pool.papers)))
     return ExitCode.DONE
 
 
@@ -268,7 +271,8 @@ def write_or_check(
         return ExitCode.DONE
     stale = [document for document in documents if document.is_stale]
     for document in stale:
-        session.output.write("" if document.is_orphan else document.diff)
+        if not document.is_orphan:
+            session.output.write(document.diff)
     for document in stale:
         if document.is_orphan:
             problem = "is no longer made"

@@ -516,8 +516,9 @@ class Interview:
         for gap in gaps:
             text = gap.demand
             if gap.facet:
-                terms = gap.facet.terms if gap.facet.kind is Kind.LEVELS else ()
-                text = allowed_values(gap.facet, next((term for term in terms if term.id == gap.field), None))
+                # A gap is about a term with levels if its field is the id of a term, else about the facet.
+                terms = {term.id: term for term in gap.facet.terms if gap.facet.kind is Kind.LEVELS}
+                text = allowed_values(gap.facet, terms.get(gap.field))
             if gap.depends_on:
                 text = f"if the tags ask for it: {text}" if text else "if the tags ask for it"
             text += "".join(f"; {reader} reads {printable(value)}" for value, reader in gap.readings)
@@ -592,7 +593,9 @@ class Interview:
             if parameter.names and parameter.name not in ("dry_run", "refresh", "to", "yes"):
                 values = ctx.given.get(parameter.name, [])
                 for value in values if isinstance(values, list) else [values]:
-                    options += parameter.names[:1] if value is True else (parameter.names[0], str(value))
+                    options.append(parameter.names[0])
+                    if value is not True:
+                        options.append(str(value))
         root_words = ["--root", self.session.root] if self.session.root else []
         for name, answers in self._questions.answers.items():
             if not answers:

@@ -113,7 +113,7 @@ def list_records(
     if columns and columns != "all":
         names = ["id" if exclusions and name == "key" else name for name in split_names(columns)]
     shown = tuple(attributes.values()) if columns == "all" else find_all(names, attributes, "column")
-    records: Sequence[Record] = query.select(pool.exclusions if exclusions else pool.papers)
+    records: Sequence[Record] = query.select(pool.exclusions) if exclusions else query.select(pool.papers)
     total = len(records)
     if sort:
         from orchtrace_corpus.corpus.analysis.search import sort_records
@@ -151,10 +151,10 @@ def readings(
 ) -> int:
     """List the tags that readers of the sources read otherwise.
 
-    One row for each tag of data/disputes.yaml for which independent readers agree on another value than the
-    published one: what was published, and what "--reading sources" of other commands takes instead; "none" means
-    that a decision does not arise. A contested tag without a row is one on which readers do not agree, or agree on
-    the published value. "corpus show KEY" shows who reads what, and why.
+    Each row is a tag of data/disputes.yaml for which independent readers agree on another value than the published
+    one: it shows the published value, and the value that "--reading sources" of other commands uses; "none" means
+    that a decision does not arise. For contested tags without a row, readers do not agree, or agree on the
+    published value. "corpus show KEY" shows the readings with their reasons.
 
     \b
     Examples:
@@ -170,7 +170,8 @@ def readings(
     as_published = session.pool()
     pool = session.read_by(as_published, ReadingName.PUBLISHED, *(where or ()))
     query = paper_query(where or [], pool.taxonomy)
-    selected = pool._replace(papers=find_papers(pool, keys) if keys else query.select(pool.papers))
+    selected_papers = find_papers(pool, keys) if keys else query.select(pool.papers)
+    selected = pool._replace(papers=selected_papers)
     changed = tag_changes(selected, session.files.disputes.require())
     table = Table("readings", "", ("paper", "field", "published", "sources"), tuple(map(tuple, changed)), whole="paper")
     table = arranged(table, (), sort)
@@ -193,11 +194,11 @@ def candidates(
 ) -> int:
     """List the papers that were found and await a decision.
 
-    Reads data/candidates.yaml; sorted by the proposed decision. A tag is settled where readers agree; the others
-    are open: "--where open~stop". "corpus show KEY" shows the reason and every reading, "corpus add KEY" and
-    "corpus exclude KEY" decide on a candidate, "corpus screen" goes through all. "--order likely" needs the extra
-    "screen": a classifier learns from the titles, and stored abstracts, of what was included and excluded, and each
-    rank is shown with the words that led to it. docs/discovery.md measures how well each order works.
+    Lists data/candidates.yaml, sorted by the proposed decision. A tag is settled if its readers agree, else open:
+    "--where open~stop". "corpus show KEY" shows the reason and every reading, "corpus add KEY" and "corpus exclude
+    KEY" decide on a candidate, "corpus screen" goes through all. "--order likely" needs the extra "screen": a
+    classifier learns from titles and stored abstracts of papers and exclusions, and each rank is shown with the
+    words that led to it. docs/discovery.md measures how well each order works.
 
     \b
     Examples:
@@ -308,11 +309,11 @@ def search(
 ) -> int:
     """Find records by words.
 
-    A word is found in titles, tags and what they mean, summaries, methods, evidence, notes, names and identifiers;
-    the column "matched" shows where. Case, accents and endings do not matter: "stopping" finds "stop". Records with
-    every word are shown, best first; if there are none, those with most of the words. Records with a word only in
-    the name or meaning of a tag's field are just counted; --all shows them, too. Without filters, exclusions and
-    candidates are searched, too; CSV contains papers only.
+    Searches titles, tags and their definitions, summaries, methods, evidence, notes, names and identifiers; the
+    column "matched" shows where words were found. Case, accents and endings do not matter: "stopping" finds "stop".
+    Shows the records with every word, best first, or if there are none, those with most of the words. Records with
+    a word only in the name or definition of a field are just counted; --all shows them, too. Without filters,
+    exclusions and candidates are searched, too; CSV contains papers only.
 
     \b
     Examples:
@@ -350,8 +351,11 @@ def search(
     is_narrow = (session.output.width or _PIPE_WIDTH) < _WIDTH_FOR_KEYS
     tables = []
     if paper_hits or output_format is not Format.TABLE:
-        table = listing("papers", [hit.record for hit in paper_hits], shown)._replace(whole="" if is_narrow else "key")
-        tables.append(with_matches(table, paper_hits, names.index(MATCHED)) if MATCHED in names else table)
+        table = listing("papers", [hit.record for hit in paper_hits], shown)
+        table = table._replace(whole="" if is_narrow else "key")  # the column that is never cut
+        if MATCHED in names:
+            table = with_matches(table, paper_hits, names.index(MATCHED))
+        tables.append(table)
     if output_format is not Format.CSV and (exclusion_hits or output_format is Format.JSON):
         exclusion_columns = find_all(("id", "title", "reason"), exclusion_attributes(pool.taxonomy))
         table = listing("exclusions", [hit.record for hit in exclusion_hits], exclusion_columns, "Excluded")

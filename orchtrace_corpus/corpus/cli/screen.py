@@ -51,11 +51,10 @@ def screen(
 
     Shows the protocol's rules once. For each candidate, shows title, stored abstract, and the reason it was
     found; below, the most similar records with their tags, and similar exclusions with their reasons. Answers:
-    i to include (with tags and a summary, or a reason while any is open), e to exclude (with a reason: a number of
-    the list, or a sentence), l for later, b to undo the last decision, ? for the rules, q to quit. Within a
-    candidate, b goes back to the question before.
-    Each decision is written at once, so nothing is lost. An included candidate with all its fields and evidence
-    becomes a paper; "corpus add KEY" completes an open one.
+    i to include (asks for tags and a summary, or for a reason if a tag stays open), e to exclude (asks for a reason:
+    a number of the list, or a sentence), l for later, b to undo the last decision, ? for the rules, q to quit.
+    Within a candidate, b goes back to the previous question. Each decision is written at once. An included candidate
+    with all its fields and evidence becomes a paper; "corpus add KEY" completes the others.
 
     For two readers: --sheet writes a CSV file for each, "corpus audit compare" measures their
     agreement, and --decisions, once for each sheet, applies what they agree on. Exit code 1: some

@@ -22,7 +22,8 @@ def show_terms(session: CorpusSession, name: str, sort: str, columns: str, outpu
         session.output.show(codebook.overview(pool.taxonomy, session.output.width))
         return
     tables = _term_tables(pool, name) if name else [codebook.all_terms_table(pool.taxonomy)]
-    tables[0] = arranged(tables[0], split_names(columns) if columns else (), sort)
+    column_names = split_names(columns) if columns else ()
+    tables[0] = arranged(tables[0], column_names, sort)
     if output_format is Format.CSV:
         tables = tables[:1]
     session.show_tables(tables, "terms", output_format)
@@ -44,10 +45,9 @@ def _show_codings(session: CorpusSession, pool: Pool, name: str) -> None:
                 names += (facet.field,)
     shown = [coding for name in names for coding in codings if coding.tag == name]
     if terms_by_field:  # only the cases of that term
-        shown = [
-            coding._replace(cases=tuple(case for case in coding.cases if case.value in terms_by_field[coding.tag]))
-            for coding in shown
-        ]
+        for index, coding in enumerate(shown):
+            cases = tuple(case for case in coding.cases if case.value in terms_by_field[coding.tag])
+            shown[index] = coding._replace(cases=cases)
     session.output.show(codebook.lines(shown, session.output.width))
 
 
@@ -91,7 +91,9 @@ def _term_tables(pool: Pool, name: str) -> list[Table]:
     for facet in facets:
         records = pool.papers if facet.field in papers else pool.exclusions
         values_of = vocabularies[facet.field].values
-        keys_by_term = {term: [record.name for record in records if term in values_of(record)] for term in facet.values}
+        keys_by_term: dict[str, list[str]] = {}
+        for term in facet.values:
+            keys_by_term[term] = [record.name for record in records if term in values_of(record)]
         term_counts = {term: len(keys) for term, keys in keys_by_term.items()}
         tables.append(codebook.terms_table(facet, term_counts, keys_by_term if is_term else {}))
         if facet.levels:

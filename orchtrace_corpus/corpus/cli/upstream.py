@@ -203,7 +203,8 @@ def discover(
     """
     session = CorpusSession(*ctx.obj)
     refuse_together(offline=offline, refresh=refresh)
-    corpus = load_editable(session.root_folder() if dry_run else session.writable_root())
+    root = session.root_folder() if dry_run else session.writable_root()
+    corpus = load_editable(root)
     protocol = corpus.protocol.require()
     if protocol is None:
         raise DataFileError(f"this corpus has no {store.PROTOCOL}", "docs/data.md of orchtrace-corpus describes it.")
@@ -217,7 +218,8 @@ def discover(
         session.output.note("corpus: citations are left out: --offline makes no requests")
     follows_citations = bool(followed) and bool(key) and not offline
     if dry_run:
-        return _count_results(session, client, planned, len(followed) if follows_citations else 0, output_format)
+        followed_count = len(followed) if follows_citations else 0
+        return _count_results(session, client, planned, followed_count, output_format)
     openalex = OpenAlex(key, refresh=refresh) if follows_citations else None
     with progress.show_progress(session.output, "queries") as show:
         outcome = discovery.discover(
@@ -304,7 +306,7 @@ def _report_outcome(session: CorpusSession, outcome: Discovery, origin: str = ""
         output.tell("corpus: not every request succeeded; earlier answers are kept")
         output.tell(f"corpus: {outcome.error}")
         code = ExitCode.UPSTREAM
-    return max(code, ExitCode.FINDINGS if outcome.refused else ExitCode.DONE)
+    return max(code, ExitCode.FINDINGS) if outcome.refused else code
 
 
 def _name_and_title(record: Record) -> str:

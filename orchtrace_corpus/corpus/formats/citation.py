@@ -390,9 +390,12 @@ def plain(latex: str) -> str:
 def apa(paper: Paper) -> str:
     """Return the reference of a paper in APA style (Publication Manual, 7th edition), as plain text."""
     names = []
-    for name in (name_of(author) for author in paper.authors if author != OTHERS):
-        initials = ("-".join(f"{part[0]}." for part in word.split("-") if part) for word in name.given.split())
-        names.append(", ".join(part for part in (name.family, " ".join(initials), name.suffix) if part))
+    for author in paper.authors:
+        if author == OTHERS:
+            continue
+        name = name_of(author)
+        initials = " ".join(map(_initials, name.given.split()))
+        names.append(", ".join(part for part in (name.family, initials, name.suffix) if part))
     if OTHERS in paper.authors:
         authors = f"{', '.join(names)}, et al."
     elif len(names) > 20:  # chapter 9.8: the first nineteen and the last
@@ -418,6 +421,11 @@ def apa(paper: Paper) -> str:
     sentences = [part if part.endswith(("?", "!")) else f"{part}." for part in parts]
     address = f"https://doi.org/{paper.doi}" if paper.doi else "".join(paper.urls[:1])
     return " ".join([*sentences, address]).strip()
+
+
+def _initials(word: str) -> str:
+    """Return the initials of a given name, such as `J.-P.` for `Jean-Pierre`."""
+    return "-".join(f"{part[0]}." for part in word.split("-") if part)
 
 
 def unlinked(paper: Paper, max_urls: int | None) -> Iterator[str]:

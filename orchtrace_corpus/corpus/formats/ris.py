@@ -24,7 +24,11 @@ _VENUE_TAGS = ("T2", "JO", "JF", "JA", "BT", "PB")
 
 def write(papers: Sequence[Paper], taxonomy: Taxonomy, _profile: str, _categories: Mapping[str, str]) -> str:
     """Return the papers as RIS records."""
-    return "\n".join("".join(f"{tag}  - {value}\n" for tag, value in _lines(paper, taxonomy)) for paper in papers)
+    records = []
+    for paper in papers:
+        lines = [f"{tag}  - {value}\n" for tag, value in _lines(paper, taxonomy)]
+        records.append("".join(lines))
+    return "\n".join(records)
 
 
 def read(text: str, _taxonomy: Taxonomy, _profile: str, problems: list[Problem]) -> list[Item]:

@@ -1,1 +1,1 @@
-"""The way of a paper into the corpus: searches, look-ups, drafts, screening; and later differences from arXiv."""
+"""How papers enter the corpus (searches, look-ups, drafts, screening), and how records later differ from arXiv."""

@@ -216,7 +216,8 @@ def add(
             messages.append(f"missing for {name}: {', '.join(fields)}")
         raise CommandUseError("\n".join(messages))
     judgement = judge(corpus, proposal.add(corpus, records, [request.origin for request in accepted]))
-    return Addition(refused, judgement, () if dry_run else write(judgement))
+    written = () if dry_run else write(judgement)
+    return Addition(refused, judgement, written)
 
 
 def read_form(body: str, taxonomy: Taxonomy) -> tuple[str, Details, Coding, list[str]]:

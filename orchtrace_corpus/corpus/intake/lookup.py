@@ -243,7 +243,9 @@ def _read_entries(path: str, pool: Pool, candidates: Sequence[Candidate]) -> lis
         tags, paper = paper.tags, paper._replace(tags={})
         name, source = f"{path}:{item.line}", "".join(paper.urls[:1])
         request = PaperRequest(name, paper, source=source, words=_command_words(paper), tags=tags)
-        requests.append(request.refuse(problem, ExitCode.USAGE) if problem else request)
+        if problem:
+            request = request.refuse(problem, ExitCode.USAGE)
+        requests.append(request)
     return requests
 
 
@@ -318,11 +320,14 @@ def _on_one_line(error: UpstreamError) -> str:
 
 def _ask_registry(request: PaperRequest, service: Service) -> PaperRequest:
     """Ask the registry of a paper's first identifier about it; return the request with the answer."""
-    kinds = (kind for kind in IdentifierKind if kind is not IdentifierKind.ARXIV)
-    values = ((kind, getattr(request.paper, kind.value)) for kind in kinds)
-    identifier = next((Identifier(kind, value) for kind, value in values if value is not None), None)
-    if identifier is None:
+    identifiers = []
+    for kind in IdentifierKind:
+        value = getattr(request.paper, kind.value)
+        if value is not None and kind is not IdentifierKind.ARXIV:
+            identifiers.append(Identifier(kind, value))
+    if not identifiers:
         return request
+    identifier = identifiers[0]
     if service.offline:
         return request.refuse("only arXiv's answers are stored; omit --offline", ExitCode.UPSTREAM)
     from orchtrace_corpus.corpus.sources import registries

@@ -1,1 +1,1 @@
-"""Services outside: how they are asked, and how their answers are read."""
+"""Clients of web services, such as arXiv and OpenAlex, and of git: requests, limits, and readers of the answers."""

@@ -301,8 +301,9 @@ class Exchange(ABC, Generic[Answer]):
         with self.turn():
             while True:
                 started = clock.steady()
-                # Only retries count against the run's time: the first request always has all the time it needs.
-                answer = self._ask_once(url, subject, self._remaining_seconds if retry_counts else math.inf)
+                # The first request has all the time that the transport allows; retries have what is left of the run's.
+                max_seconds = self._remaining_seconds if retry_counts else math.inf
+                answer = self._ask_once(url, subject, max_seconds)
                 if not isinstance(answer, Retry):
                     return answer
                 error = answer.error

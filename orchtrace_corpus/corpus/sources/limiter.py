@@ -136,7 +136,9 @@ class AnswerFolder:
             write_atomic(path, json.dumps((FILE_VERSION, request, self._wall(), answer)) + "\n")
         except DataFileError as error:
             cause = error.__cause__
-            raise CacheError(path, cause if isinstance(cause, OSError) else OSError(str(error))) from error
+            if not isinstance(cause, OSError):
+                cause = OSError(str(error))
+            raise CacheError(path, cause) from error
 
     def path_of(self, request: str) -> str:
         """Return the path of the file with the answer to a request."""

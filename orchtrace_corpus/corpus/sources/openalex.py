@@ -70,7 +70,8 @@ class OpenAlex:
         limiter.check_web_address("ORCHTRACE_OPENALEX_URL", url)
         spacing_seconds = limiter.read_spacing("ORCHTRACE_OPENALEX_SPACING", SPACING_SECONDS)
         service = limiter.named_service(url, urlsplit(url).hostname or "", spacing_seconds)
-        folder = os.path.join(limiter.default_folder(), "openalex", "openalex.org" if url == _URL else service.folder)
+        name = "openalex.org" if url == _URL else service.folder
+        folder = os.path.join(limiter.default_folder(), "openalex", name)
         self._service = service._replace(name="OpenAlex")
         self._key = key
         self._max_age_seconds = -1.0 if refresh else MAX_AGE_SECONDS  # no answer has a negative age

@@ -1,1 +1,1 @@
-"""arXiv: what it is asked, and what its feeds say."""
+"""The client of arXiv's API, its searches, and the reader of its feeds."""

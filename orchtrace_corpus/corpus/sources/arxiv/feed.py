@@ -112,7 +112,8 @@ def parse(body: bytes) -> Feed:
         if re.fullmatch(_ERROR_ID, entry_id):
             summary = _text(element, f"{_ATOM}summary") or entry_id.partition("#")[2].replace("_", " ")
             match = re.fullmatch(r"incorrect id format for (.*)", summary)
-            raise RefusedQueryError(summary or "no reason given", match[1] if match else None)
+            bad_id = match[1] if match else None
+            raise RefusedQueryError(summary or "no reason given", bad_id)
         if not entry_id:
             continue
         entry = _entry(element, entry_id)
@@ -171,7 +172,8 @@ def _refuse_other_than_xml(body: bytes) -> None:
     text = head.decode("utf-8", "replace")
     if re.match(r"(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", text, re.IGNORECASE | re.DOTALL):
         title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
-        raise UnreadableFeedError(Received.PAGE, f": {quote(_on_one_line(title[1]))}" if title else "")
+        detail = f": {quote(_on_one_line(title[1]))}" if title else ""
+        raise UnreadableFeedError(Received.PAGE, detail)
     if not head.startswith(b"<"):
         raise UnreadableFeedError(Received.TEXT, f": {quote(_on_one_line(text))}")
 
@@ -183,7 +185,10 @@ def _entry(element: Element, entry_id: str) -> Metadata | Problem:
         return Problem("", f"the entry {quote(entry_id)} is not that of a paper")
     arxiv_id, version = match[1], int(match[2])
     categories = tuple(dict.fromkeys(_categories(element, f"{_ATOM}category")))
-    primary = next(_categories(element, f"{_ARXIV}primary_category"), categories[0] if categories else "")
+    primary_first = [*_categories(element, f"{_ARXIV}primary_category"), *categories]
+    primary = primary_first[0] if primary_first else ""
+    if primary and primary not in categories:
+        categories = (primary, *categories)
     # A group's name is followed by an author ":", and then by its members.
     names = [_text(author, f"{_ATOM}name") for author in element.iterfind(f"{_ATOM}author")]
     names = [name for name in names if any(c.isalnum() for c in name)]
@@ -198,7 +203,7 @@ def _entry(element: Element, entry_id: str) -> Metadata | Problem:
         published=_time(_text(element, f"{_ATOM}published")),
         updated=_time(_text(element, f"{_ATOM}updated")),
         primary_category=primary,
-        categories=categories if primary in categories or not primary else (primary, *categories),
+        categories=categories,
         comment=_text(element, f"{_ARXIV}comment") or None,
         journal_ref=_text(element, f"{_ARXIV}journal_ref") or None,
         doi=dois[0] if dois else None,
