@@ -56,10 +56,8 @@ class CrossTable(dict[Any, dict[Any, int]]):
         self.crosstab = crosstab
         super().__init__()
         for row in crosstab.row_values:
-            cells = {
-                _typed(column, crosstab.columns): crosstab.count_in(row, column) for column in crosstab.column_values
-            }
-            self[_typed(row, crosstab.rows)] = cells
+            counts = {_typed(name, crosstab.columns): crosstab.count_in(row, name) for name in crosstab.column_values}
+            self[_typed(row, crosstab.rows)] = counts
 
     def _repr_html_(self) -> str:
         crosstab = self.crosstab

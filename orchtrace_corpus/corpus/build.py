@@ -233,8 +233,7 @@ def _with_note(text: str) -> str:
 def canonical_document(name: str, file: YamlFile, style: "Style") -> Document:
     """Return a data file with its canonical form.
 
-    Raises:
-        DataFileError: The file has errors, or a comment at a place that the canonical form does not have.
+    Raise `DataFileError` if the file has errors, or a comment at a place that the canonical form does not have.
     """
     from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, canonical
 

@@ -218,15 +218,16 @@ def _state(side: Side, other: Side) -> State:
     for finding in findings:
         path = f"data/{os.path.basename(finding.location.path)}"
         findings_below_data.append(finding._replace(location=finding.location._replace(path=path)))
-    unread_claims = frozenset(claim_file.unread)
-    all_known = "" not in unread_claims and not is_malformed(claim_file.findings)
+    unread_claims: frozenset[str] | None = frozenset(claim_file.unread)
+    if "" in claim_file.unread or is_malformed(claim_file.findings):
+        unread_claims = None  # not all ids are known
     return State(
         pool,
         tuple(findings_below_data),
         verdicts,
         files={os.fsencode(path).decode("utf-8", "backslashreplace"): data for path, data in side.files.items()},
         name=side.name,
-        unread_claims=unread_claims if all_known else None,
+        unread_claims=unread_claims,
         is_whole=not any(is_malformed(corpus.file(path).findings) for path in (store.PAPERS, store.EXCLUSIONS)),
         remarks=tuple(remarks),
     )

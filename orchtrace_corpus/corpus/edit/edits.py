@@ -53,8 +53,7 @@ def edit_file(
 def add_records(file: YamlFile, records: Iterable[Mapping[str, Value]], style: Style) -> str:
     """Return the file's text with new records: sorted in by the style's key, or at the end if it has no key.
 
-    Raises:
-        DataFileError: The file has errors, or two of its records share a line.
+    Raise `DataFileError` if the file has errors, or if two of its records share a line.
     """
     records = list(records)
     if not records:
@@ -77,9 +76,7 @@ def change_records(file: YamlFile, changes: Mapping[int, Mapping[str, Value | No
     """Return the file's text with new values of fields, by the index of the record and the name of the field.
 
     A field keeps its comments; a new field is inserted in canonical order; None removes a field and its comments.
-
-    Raises:
-        DataFileError: A change would touch other fields; the message says where, and what to do.
+    Raise `DataFileError` if a change would touch other fields; the message says where, and what to do.
     """
     nodes: dict[int, dict[str, Node | None]] = {}
     for index, new_values in changes.items():

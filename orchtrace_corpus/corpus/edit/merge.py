@@ -60,13 +60,10 @@ class _Change(NamedTuple):
 def merge(
     file: YamlFile, items: Sequence[Item], taxonomy: Taxonomy, today: str, remarks: Mapping[int, str] = {}
 ) -> Merge:
-    """Merge records of another file (`items`) into the papers (`file`).
+    """Merge records of another file (`items`) into the papers; raise `DataFileError` if one cannot be edited in place.
 
     New papers without a date are dated `today`. `remarks` are errors about new papers that the corpus has under another
     key, by the line of their record.
-
-    Raises:
-        DataFileError: A paper cannot be edited in place.
     """
     present = raw_records(file)
     indexes_by_key: dict[object, list[int]] = {}

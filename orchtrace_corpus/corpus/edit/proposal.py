@@ -146,11 +146,7 @@ def find_papers(pool: Pool, keys: Iterable[str]) -> tuple[Paper, ...]:
 
 
 def judge(corpus: CorpusFiles, proposal: Proposal) -> Judgement:
-    """Return the effects of an edit, without writing it.
-
-    Raises:
-        DataFileError: A data file cannot be read.
-    """
+    """Return the effects of an edit, without writing it; raise `DataFileError` if a data file cannot be read."""
     documents = [Document(path, corpus.text(path), text) for path, text in proposal.texts.items()]
     documents = [document for document in documents if document.is_stale]
     if not documents:
@@ -184,22 +180,17 @@ def write(judgement: Judgement) -> tuple[str, ...]:
     """Write an edit that is allowed, and return the paths of the written files.
 
     All files are ready on the disk before the first is replaced. If the process is killed between two replacements, a
-    record that moves between files is in both of them, not in none, and `corpus check` reports it.
-
-    Raises:
-        DataFileError: A file cannot be written, or has changed since it was read.
+    record that moves between files is in both of them, not in none, and `corpus check` reports it. Raise
+    `DataFileError` if a file cannot be written, or has changed since it was read.
     """
     return tuple(write_stale(judgement.root, judgement.documents)) if judgement.is_allowed else ()
 
 
 def add(corpus: CorpusFiles, papers: Sequence[Paper], origins: Sequence[Candidate | Exclusion | None] = ()) -> Proposal:
-    """Propose to add papers, in the order of their keys.
+    """Propose to add papers, in the order of their keys; raise `DataFileError` if two records of a file share a line.
 
     `origins` has for each paper the record that it was before: a candidate, which is removed, or an exclusion, which
     stays and names the paper; None for a new paper. It is empty if all papers are new.
-
-    Raises:
-        DataFileError: Two records of a file share a line.
     """
     records = [fields(paper, corpus.pool.taxonomy) for paper in papers]
     texts = {store.PAPERS: edit_file(corpus, store.PAPERS, added=records)}
@@ -223,7 +214,9 @@ def exclude(corpus: CorpusFiles, exclusion: Exclusion, candidate: Candidate | No
     """Propose to add an exclusion to the log, and to remove the candidate that it was; errors are those of `add`."""
     text = edit_file(corpus, store.EXCLUSIONS, added=[fields(exclusion, corpus.pool.taxonomy)])
     proposal = Proposal({store.EXCLUSIONS: text}, added=(exclusion,))
-    return _remove_candidates(corpus, proposal, [(candidate, None)] if candidate else [])
+    if candidate is None:
+        return proposal
+    return _remove_candidates(corpus, proposal, [(candidate, None)])
 
 
 def _remove_candidates(
@@ -273,11 +266,10 @@ def change(corpus: CorpusFiles, target: Target, changes: Mapping[str, Value | No
 def remove(corpus: CorpusFiles, targets: Sequence[Target], *, unpublished: bool = False) -> Proposal:
     """Propose to remove records; `unpublished` also allows to remove the newest exclusion.
 
-    Raises:
-        CommandUseError: A paper was promoted from an exclusion, or the id of an exclusion would be used again.
+    Raise `CommandUseError` if a paper was promoted from an exclusion, or if the id of an exclusion would be used again.
     """
     exclusions = [target.record for target in targets if isinstance(target.record, Exclusion)]
-    remaining = [int(exclusion.id[1:] or 0) for exclusion in corpus.pool.exclusions if exclusion not in exclusions]
+    remaining = [exclusion.number for exclusion in corpus.pool.exclusions if exclusion not in exclusions]
     next_number = max(remaining, default=0) + 1
     indexes_by_path: dict[str, list[int]] = {}
     for record, index, path in targets:
@@ -288,12 +280,11 @@ def remove(corpus: CorpusFiles, targets: Sequence[Target], *, unpublished: bool 
                 message = f"{record.key} was promoted from {', '.join(origins)}, which would lead nowhere"
                 raise CommandUseError(message, f"To take it back: corpus exclude {record.key}")
             continue
-        number = int(record.id[1:] or 0)
-        if number >= next_number and not unpublished:
+        if record.number >= next_number and not unpublished:
             message = f"{record.id} is the newest exclusion, and the next would be given its id, which may be cited"
             hint = "Correct the record in data/exclusions.yaml; or add --unpublished, if nobody has seen the id."
             raise CommandUseError(message, hint)
-        if number > next_number:
+        if record.number > next_number:
             message = f"{record.id} keeps the ids below it from being given again: E{next_number:03} was used before"
             raise CommandUseError(message, "Correct the record in data/exclusions.yaml instead.")
     texts = {path: _remove_records(corpus, path, indexes) for path, indexes in indexes_by_path.items()}

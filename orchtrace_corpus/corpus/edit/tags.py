@@ -97,8 +97,7 @@ def refuse_published(
     The published values are those of `before`, the paper in the last commit.
 
     Raises:
-        CommandUseError: A published tag changes. The hint is the command that records the new value, and the evidence
-            for it, as another reading.
+        CommandUseError: A published tag changes. The hint is the command that records the new value as a reading.
     """
     published = {column.field for column in taxonomy.published} & paper.tags.keys() & changes.keys()
     new_values = {}
@@ -180,7 +179,10 @@ def _read_assignments(
         names.add(attribute.name)
         if facet is None:
             field_value = read_value(settable[name], value) if value else None
-            tags[name] = (list(field_value) or None) if isinstance(field_value, tuple) else field_value
+            if isinstance(field_value, tuple):
+                tags[name] = list(field_value) or None
+            else:
+                tags[name] = field_value
         elif attribute.facet is None:  # a term with a level
             tag = tags.get(facet.field, present.get(facet.field))
             levels: dict[str, str] = {}
@@ -214,9 +216,9 @@ def _find_facet(
     if (name in attributes or name in _INSTRUCTIONS) and name not in facets_by_name:
         hint = _INSTRUCTIONS.get(name, "Change it in the file itself; corpus check data checks it.")
         raise CommandUseError(f"{name} is not a tag but another field", hint)
-    candidates = {name: attributes[name] for name in (*facets_by_name, *settable)}  # for the suggestion in the error
+    findable = {field: attributes[field] for field in (*facets_by_name, *settable)}  # also for the suggestion of `find`
     try:
-        attribute = find(name, candidates)
+        attribute = find(name, findable)
     except CommandUseError as error:
         hint = "corpus terms shows the fields, corpus terms FIELD the terms of one."
         raise CommandUseError(str(error), hint) from error
@@ -253,16 +255,11 @@ def propose_disputes(
     *,
     by_name: bool = False,
 ) -> DisputeChanges:
-    """Return the disputes that follow if readers' sheets differ from the corpus's own tags.
+    """Return the changes of `recorded` disputes that follow if readers' sheets differ from the corpus's own tags.
 
-    Args:
-        corpus: The tags of the corpus as a sheet.
-        sheets: The sheets of the readers.
-        merges: Names that stand for several terms, such as `learned`; such a code does not contradict these terms.
-        recorded: The disputes of the corpus.
-        taxonomy: The vocabulary.
-        source: The source of new disputes; the readers' names by default.
-        by_name: Whether a new reader of a recorded value is added. A new value always is, and opens the dispute again.
+    `merges` has codes that stand for several terms, such as `learned`; such a code does not contradict these terms. The
+    `source` of new disputes is the readers' names by default. A new value is always added, and opens the dispute again;
+    with `by_name`, a new reader of a recorded value is added, too.
     """
     facets_by_tag = disputable(taxonomy)
     source = source or " and ".join(sheet.name for sheet in sheets)
@@ -287,22 +284,31 @@ def propose_disputes(
                 proposed.added.append(dispute_fields(dispute))
                 continue
             index = indexes[key, column]
-            dispute = recorded[index]
-            recorded_readers = {",".join(reading.values): reading.by for reading in dispute.readings}
-            new_readers: dict[str, str] = {}
-            for values, by in readers_by_values.items():
-                present = recorded_readers[values].split(" and ") if values in recorded_readers else []
-                names = dict.fromkeys((*present, *by.split(" and ")))
-                if not present or (by_name and len(names) > len(present)):
-                    new_readers[values] = " and ".join(names)
-            if new_readers:
-                changes: dict[str, Value] = {"readings": {**recorded_readers, **new_readers}}
-                if dispute.state is State.SETTLED:
-                    changes["state"] = State.OPEN.value
-                if dispute.arguments or arguments:
-                    changes["arguments"] = argument_fields((*dispute.arguments, *arguments))
+            changes = _extend(recorded[index], readers_by_values, arguments, by_name=by_name)
+            if changes:
                 proposed.extended[index] = changes
     return proposed
+
+
+def _extend(
+    dispute: Dispute, readers_by_values: Mapping[str, str], arguments: Sequence[Argument], *, by_name: bool
+) -> dict[str, Value]:
+    """Return the fields of a dispute that change with further readings; empty if all are recorded."""
+    recorded_readers = {",".join(reading.values): reading.by for reading in dispute.readings}
+    new_readers: dict[str, str] = {}
+    for values, by in readers_by_values.items():
+        present = recorded_readers[values].split(" and ") if values in recorded_readers else []
+        names = dict.fromkeys((*present, *by.split(" and ")))
+        if not present or (by_name and len(names) > len(present)):
+            new_readers[values] = " and ".join(names)
+    if not new_readers:
+        return {}
+    changes: dict[str, Value] = {"readings": {**recorded_readers, **new_readers}}
+    if dispute.state is State.SETTLED:
+        changes["state"] = State.OPEN.value
+    if dispute.arguments or arguments:
+        changes["arguments"] = argument_fields((*dispute.arguments, *arguments))
+    return changes
 
 
 def _contradicting_readers(

@@ -45,10 +45,8 @@ def merge_versions(style: Style, key_fields: Sequence[str], base: str, ours: str
     """Merge three versions of a data file, each in canonical form or with a blank line between its records.
 
     `key_fields` are the fields that distinguish records. If there are none, records such as runs of searches never
-    change: the merged file has the records of both sides, sorted by day.
-
-    Raises:
-        DataFileError: A record has no name, has the name of another record, or shares a line with one.
+    change: the merged file has the records of both sides, sorted by day. Raise `DataFileError` if a record has no name,
+    has the name of another record, or shares a line with one.
     """
     before = _blocks(base, key_fields)
     own = _blocks(ours, key_fields)
@@ -80,7 +78,7 @@ def merge_versions(style: Style, key_fields: Sequence[str], base: str, ours: str
 
 def merge_arxiv(base: Mapping[str, Metadata], ours: Mapping[str, Metadata], theirs: Mapping[str, Metadata]) -> ThreeWay:
     """Merge three versions of arXiv's metadata, by arXiv id."""
-    our_merged: dict[str, Metadata] = {}  # differs from `their_merged` only in conflicts
+    our_merged: dict[str, Metadata] = {}  # the merged file; it differs from `their_merged` only in conflicts
     their_merged: dict[str, Metadata] = {}
     conflicts = []
     for arxiv_id in sorted({*ours, *theirs}):
@@ -89,7 +87,8 @@ def merge_arxiv(base: Mapping[str, Metadata], ours: Mapping[str, Metadata], thei
         if _is_conflict(base.get(arxiv_id), own, other):
             conflicts.append(Conflict(arxiv_id, ("arXiv's answer",), is_new=arxiv_id not in base))
         else:
-            own = other = _changed(base.get(arxiv_id), own, other)
+            own = _changed(base.get(arxiv_id), own, other)
+            other = own
         if own is not None:
             our_merged[arxiv_id] = own
         if other is not None:
@@ -208,7 +207,8 @@ def _merge_record(
         if _is_conflict(*sides):
             our_piece, their_piece = _merge_levels(name, style, sides) or sides[1:]
         else:
-            our_piece = their_piece = _changed(*sides)
+            our_piece = _changed(*sides)
+            their_piece = our_piece
         our_pieces.append(our_piece or "")
         their_pieces.append(their_piece or "")
         if our_piece != their_piece:

@@ -144,15 +144,17 @@ class Candidate(NamedTuple):
             stands = value_of(paper, facet, tag)
             readings = [reading for reading in self.readings if tag in reading.tags]
             readers_by_value: dict[str, list[str]] = {stands: []}
-            places: dict[str, None] = {}
+            places: list[str] = []
             for reading in readings:
                 readers_by_value.setdefault(reading.tags[tag], []).append(reading.by)
-                places.update(dict.fromkeys(reading.sources or (reading.location or "",)))
+                places += reading.sources
+                if not reading.sources and reading.location:
+                    places.append(reading.location)
             if stands and len(readers_by_value) > 1:
                 values = []
                 for value, readers in readers_by_value.items():
                     values.append(Reading((value,), by=" and ".join(readers) or _DECISION))
-                source = " ; ".join(filter(None, places)) or _NO_PLACE
+                source = " ; ".join(dict.fromkeys(places)) or _NO_PLACE
                 remaining.append(Dispute(paper.key, tag, stands, tuple(values), why=_CHOSEN, source=source))
         return tuple(remaining)
 

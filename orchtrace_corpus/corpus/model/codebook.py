@@ -225,8 +225,9 @@ def decode_protocol(file: YamlFile | None, taxonomy: Taxonomy) -> ProtocolFile:
     protocol: Protocol | None = None if node is None else decode_value(node, schema, Protocol, report)
     if protocol is not None and not file.findings:
         _check_queries(protocol, node, report)
-    findings = tuple(sorted(file.findings, key=lambda finding: finding.location))
-    return ProtocolFile(None if findings else protocol, findings)
+    if file.findings:
+        return ProtocolFile(None, tuple(sorted(file.findings, key=lambda finding: finding.location)))
+    return ProtocolFile(protocol)
 
 
 def _check_queries(protocol: Protocol, node: Node | None, report: Report) -> None:

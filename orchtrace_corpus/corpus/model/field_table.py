@@ -359,11 +359,7 @@ CANDIDATE_FIELDS = (
 
 
 def number_of(text: str) -> int | float:
-    """Return the number in a text.
-
-    Raises:
-        ValueError: The text is no number, or not in the form in which `number_text` writes the number.
-    """
+    """Return the number in a text; raise ValueError unless it is a number as `number_text` writes it."""
     is_number = re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", text, re.ASCII)
     if not is_number or sum(map(str.isdigit, text)) > 15:  # a float holds 15 digits exactly
         raise ValueError("is not a number: write digits, with a decimal point if needed")

@@ -95,7 +95,8 @@ def _parse_number(value: str) -> int | float:
 
 
 def _parse_url(value: str) -> str:
-    if problem := url_problem(value):
+    problem = url_problem(value)
+    if problem:
         raise ValueError(f"{quote(value)} {problem}")
     return value
 

@@ -138,8 +138,7 @@ def decode_arxiv(file: TextFile | None) -> ArxivFile:
 def decode(text: str, display_path: str) -> dict[str, Metadata]:
     """Decode the file's text; `display_path` is its path in messages.
 
-    Raises:
-        DataFileError: It is not JSON, or not in the form that `encode` writes; the message names the place.
+    Raise `DataFileError`, which names the place, if it is not JSON in the form that `encode` writes.
     """
     from orchtrace_corpus.base.json_syntax import JsonError, loads
 

@@ -230,6 +230,11 @@ class Exclusion(NamedTuple):
         """The name of the record: its id."""
         return self.id
 
+    @property
+    def number(self) -> int:
+        """The number in the id, such as 33 for `E033`; 0 if the id could not be decoded."""
+        return int(self.id[1:] or 0)
+
 
 Record: TypeAlias = Paper | Exclusion
 

@@ -214,10 +214,7 @@ def find_root() -> Root:
     """Return the nearest folder, from the working folder upwards, that holds a corpus.
 
     If no folder holds one, return the corpus that came with the installation: inside an installed wheel, or the
-    source tree of an editable installation.
-
-    Raises:
-        DataFileError: There is no corpus anywhere, not even a bundled one.
+    source tree of an editable installation. Raise `DataFileError` if there is none, either.
     """
     folder = os.getcwd()
     while not os.path.isfile(os.path.join(folder, PAPERS)):
@@ -299,11 +296,7 @@ class CorpusFiles:
         return reader.read_bytes(self._full_path(path), self.display_path(path))
 
     def file(self, path: str) -> YamlFile:
-        """Return a YAML file; a missing optional one is read as an empty list.
-
-        Raises:
-            DataFileError: A required file is missing, or a file cannot be read.
-        """
+        """Return a YAML file (a missing optional one as an empty list); raise `DataFileError` if it cannot be read."""
         file = self._files.get(path)
         if file is None:
             data = self.data(path)
@@ -350,12 +343,7 @@ class CorpusFiles:
 
     @property
     def taxonomy(self) -> Taxonomy:
-        """The vocabulary.
-
-        Raises:
-            DataFileError: The file cannot be read.
-            InvalidCorpusError: The file has errors; the message lists them.
-        """
+        """The vocabulary; raises `DataFileError`, or an `InvalidCorpusError` that lists the errors of the file."""
         findings = self.file(TAXONOMY).findings
         if self._taxonomy is None or findings:
             raise InvalidCorpusError("\n".join(("the taxonomy has errors:", *map(str, findings))))

@@ -16,8 +16,7 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy, Term
 def read_tag(facet: Facet, text: str) -> Tag:
     """Return the tag that a text means. Terms are named by id, label or code, in upper or lower case.
 
-    Raises:
-        CommandUseError: The taxonomy has no such term or level, or several; the message names the nearest.
+    Raise `CommandUseError` if the taxonomy has no such term or level, or several; the message names the nearest.
     """
     if facet.kind is Kind.SINGLE:
         return read_term(facet, text)
@@ -79,10 +78,9 @@ def settable_fields(taxonomy: Taxonomy) -> dict[str, RecordField]:
 
 
 def read_value(field: RecordField, text: str) -> FieldValue:
-    """Return the value of a field that a text means; commas separate texts, semicolons separate authors.
+    """Return the value of a field that a text means; raise `CommandUseError` if it is no value of the field.
 
-    Raises:
-        CommandUseError: The text is no value of the field.
+    Commas separate texts, semicolons separate authors.
     """
     text = text.strip()
     if field.kind is FieldKind.AUTHORS:
@@ -120,11 +118,7 @@ def sentence(text: str) -> str:
 
 
 def join_tags(facet: Facet, first: Tag | None, second: Tag) -> Tag:
-    """Return a tag with the terms of two tags of one facet.
-
-    Raises:
-        CommandUseError: The tags contradict each other, or the facet takes only one term.
-    """
+    """Return a tag with the terms of two tags of one facet; raise `CommandUseError` if they contradict each other."""
     if first is None or first == second:
         return second
     if isinstance(first, tuple) and isinstance(second, tuple) and (NOT_APPLICABLE,) not in (first, second):
@@ -141,10 +135,8 @@ def join_tags(facet: Facet, first: Tag | None, second: Tag) -> Tag:
 def assign_tag(tags: dict[str, Tag], facets: Sequence[Facet], name: str, text: str) -> bool:
     """Add `NAME=TEXT` to `tags`, which are by facet; return False if nothing has the name.
 
-    `name` is a facet, or the id or code of a term with levels.
-
-    Raises:
-        CommandUseError: The taxonomy has no such term or level, or it contradicts the tags.
+    `name` is a facet, or the id or code of a term with levels. Raise `CommandUseError` if the taxonomy has no such term
+    or level, or if it contradicts the tags.
     """
     for facet in facets:
         tag: Tag | None = None

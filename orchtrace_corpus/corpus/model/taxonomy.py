@@ -200,8 +200,7 @@ class Sketch(NamedTuple):
 def parse_sketch(text: str) -> Sketch:
     """Read a sketch such as `*lead / worker, worker : 1>2, 1-3`, where `>` is an arrow and `-` a line.
 
-    Raises:
-        ValueError: The text is no sketch; the message says why.
+    Raise ValueError if the text is no sketch; the message says why.
     """
     rows_text, _, links_text = text.partition(":")
     rows = tuple(tuple(box.strip() for box in row.split(",")) for row in rows_text.split("/"))
@@ -212,12 +211,12 @@ def parse_sketch(text: str) -> Sketch:
     links = []
     link_texts = links_text.split(",") if links_text.strip() else []
     for link in link_texts:
-        is_arrow = ">" in link
-        first, _, last = map(str.strip, link.partition(">" if is_arrow else "-"))
+        mark = ">" if ">" in link else "-"
+        first, _, last = map(str.strip, link.partition(mark))
         if first not in box_numbers or last not in box_numbers or first == last:
             form = f"write 1>2 or 1-2, with numbers of two of {total} boxes"
             raise ValueError(f"{quote(link.strip())} is no link: {form}")
-        links.append((int(first), int(last), is_arrow))
+        links.append((int(first), int(last), mark == ">"))
     return Sketch(rows, tuple(links))
 
 

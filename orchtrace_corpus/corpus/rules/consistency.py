@@ -71,9 +71,8 @@ def check_order(loaded: Loaded) -> Iterator[Finding]:
     highest = 0
     highest_id = ""
     for index, exclusion in enumerate(loaded.exclusions):
-        number = int(exclusion.id[1:] or 0)  # 0 if the id could not be decoded
-        if number > highest:
-            highest = number
+        if exclusion.number > highest:
+            highest = exclusion.number
             highest_id = exclusion.id
         elif exclusion.id and exclusion.id != highest_id:  # a repeated id is reported by `check_exclusion_ids`
             message = (

@@ -150,11 +150,12 @@ def _is_about(rule: TagRule, names: Collection[str]) -> bool:
 def _tag_of(attribute: Attribute, taxonomy: Taxonomy) -> tuple[Facet | None, str]:
     """Return the facet of an attribute (None if it is no tag of papers), and its term if it is a term with levels."""
     if attribute.facet is not None:
-        return (attribute.facet if attribute.facet in taxonomy.papers else None), ""
+        is_of_papers = attribute.facet in taxonomy.papers
+        return (attribute.facet, "") if is_of_papers else (None, "")
     for facet in taxonomy.papers:
         if attribute.name in _terms_with_levels(facet):
             return facet, attribute.name
-    return None, attribute.name
+    return None, ""
 
 
 def _terms_with_levels(facet: Facet) -> tuple[str, ...]:
@@ -203,7 +204,8 @@ def check_sourced(loaded: Loaded) -> Iterator[Finding]:
 
 def check_own_sources(loaded: Loaded) -> Iterator[Finding]:
     """Evidence whose level says that the paper itself was read, while its source is another work."""
-    taxonomy, noun = loaded.taxonomy, loaded.noun.one
+    taxonomy = loaded.taxonomy
+    noun = loaded.noun.one
     for index, paper in enumerate(loaded.papers):
         for position, item in enumerate(paper.evidence):
             if asks_for_own_work(item, taxonomy) and not is_own(paper, item):
