@@ -109,7 +109,7 @@ def parse_trace(data: str | bytes) -> Trace:
     return _valid_trace(Document(data, "trace"))
 
 
-def validate(given: Trace | str | os.PathLike[str]) -> tuple[Finding, ...]:
+def validate(trace_or_path: Trace | str | os.PathLike[str]) -> tuple[Finding, ...]:
     """Return the errors and warnings of a trace, or of the traces of a file or folder.
 
     A warning names each id that two traces of a folder share. For a `Trace`, places refer to the text that `as_text`
@@ -118,9 +118,10 @@ def validate(given: Trace | str | os.PathLike[str]) -> tuple[Finding, ...]:
     Raises:
         DataFileError: A file cannot be read, or the folder has no trace.
     """
-    if isinstance(given, Trace):
-        return rules.check(decode(Document(as_text(as_data(given)).encode(), given.trace_id)))
-    return rules.validate(_documents(given)).findings
+    if isinstance(trace_or_path, Trace):
+        text = as_text(as_data(trace_or_path))
+        return rules.check(decode(Document(text.encode(), trace_or_path.trace_id)))
+    return rules.validate(_documents(trace_or_path)).findings
 
 
 read_traces, validate_traces = load, validate

@@ -384,15 +384,8 @@ class Run:
         inferred = steps.topology({transcript.agent: transcript.parent for transcript in acting if transcript.parent})
         if inferred is not Topology.UNKNOWN:
             topology = inferred
-        return self.builder.trace(
-            masked(self.trace_id) or name,
-            task_id=name,
-            system=masked(self.system) or self._form,
-            topology=topology,
-            missing=self.missing,
-            unread=unread,
-            unit=unit,
-        )
+        trace_id, system, missing = masked(self.trace_id) or name, masked(self.system) or self._form, self.missing
+        return self.builder.trace(trace_id, name, system, topology=topology, missing=missing, unread=unread, unit=unit)
 
     @cached_property
     def builder(self) -> Builder:

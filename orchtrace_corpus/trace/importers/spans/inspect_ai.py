@@ -201,11 +201,9 @@ class _SampleReader:
         add_scores(trace, scores)
         if len(grades) == 1:
             trace.metrics.setdefault("task_success", *grades.values())
-        total_time, working_time = _duration(self._sample.total_time), _duration(self._sample.working_time)
-        if total_time is not None:
-            trace.metrics["total_time_s"] = total_time
-        if working_time is not None:
-            trace.metrics["working_time_s"] = working_time
+        for name, stated in (("total_time_s", self._sample.total_time), ("working_time_s", self._sample.working_time)):
+            if (seconds := _duration(stated)) is not None:
+                trace.metrics[name] = seconds
 
     def _find_call_spans(self) -> dict[int, str]:
         """Return the span of each call by the index of its event: that around the spawned agent, else the next one."""

@@ -379,14 +379,15 @@ def count_tokens(tree: Tree, run: Run) -> tuple[dict[int, tuple[Tokens, TokenBas
             if not is_equal:
                 run.report.note(Problem.SPAN_TOTAL_DIFFERS, span.where)
         elif usage is not None:
-            bearer, line, basis = index, LedgerLine.OWN, TokenBasis.REPORTED
+            # the span whose event gets the tokens, the line of the ledger, and the basis
+            receiver, line, basis = index, LedgerLine.OWN, TokenBasis.REPORTED
             if last_call[index] == NO_INDEX and span.kind is not TOOL:
                 line = LedgerLine.BLACK_BOX
             elif last_call[index] not in (index, NO_INDEX):  # the call inside has no usage of its own
-                bearer, line = last_call[index], LedgerLine.AROUND
+                receiver, line = last_call[index], LedgerLine.AROUND
                 if calls[index] > 1:  # the usage is a total of several calls, which the last call takes
                     line, basis = LedgerLine.SPAN_TOTAL, TokenBasis.PLACEHOLDER
-            by_span[bearer] = run.spend_counts(usage, line), basis
+            by_span[receiver] = run.spend_counts(usage, line), basis
             sums[index] = usage.input or 0, usage.output or 0
             counted.add(index)
         if calls[index]:
@@ -406,8 +407,8 @@ def count_tokens(tree: Tree, run: Run) -> tuple[dict[int, tuple[Tokens, TokenBas
             run.leave_out(LedgerLine.SHARED_COUNTER, usage)
         else:
             counted.add(index)
-            bearer = index if last_call[index] == NO_INDEX else last_call[index]
-            by_span[bearer] = run.spend_counts(usage, LedgerLine.COUNTER), TokenBasis.PLACEHOLDER
+            receiver = index if last_call[index] == NO_INDEX else last_call[index]
+            by_span[receiver] = run.spend_counts(usage, LedgerLine.COUNTER), TokenBasis.PLACEHOLDER
     kept_count, silent_count, unknown_count = 0, 0, 0
     for index, span in enumerate(tree.spans):
         if span.kind is not INFERENCE or last_call[index] != index or index in by_span:
