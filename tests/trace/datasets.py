@@ -15,7 +15,7 @@ import pytest
 from msgspec.json import decode
 from synthesize_traces import trace as synthesized
 
-from orchtrace_corpus.trace.dataset.folder import Folder, Staged
+from orchtrace_corpus.trace.dataset.folder import Folder, StagedUnit
 from tests.conftest import Result, run_corpus
 from tests.effort import FULL
 from tests.trace import hands
@@ -214,9 +214,9 @@ def finished(folder: Path) -> tuple[set[str], set[str]]:
     if not (folder / ".build").exists():
         return set(), set()
     manifests = (folder / ".build" / "staged").glob("*/staged.json")
-    units = [*Folder(str(folder)).units(), *(decode(path.read_bytes(), type=Staged).unit for path in manifests)]
-    committed = {session.files[0].name for unit in Folder(str(folder)).units() for session in unit.sessions}
-    return committed, {session.files[0].name for unit in units for session in unit.sessions} - committed
+    units = [*Folder(str(folder)).units(), *(decode(path.read_bytes(), type=StagedUnit).unit for path in manifests)]
+    committed = {session.files[0].name for unit in Folder(str(folder)).units() for session in unit.records}
+    return committed, {session.files[0].name for unit in units for session in unit.records} - committed
 
 
 def summary(traces: int, read: int, unchanged: int = 0) -> str:

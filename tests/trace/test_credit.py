@@ -527,7 +527,7 @@ FORM = (
     'Write: {"values": [{"members": [], "value": 0}, {"members": ["a", "b"], "value": 0.7}, ...]}, '
     "with a run of each coalition that is asked for."
 )
-SWARM_PLAYERS = "Sessions found: 'lead', 'w1', 'w2', 'w3', 'w4'."
+SWARM_PLAYERS = "Known names: 'lead', 'w1', 'w2', 'w3', 'w4'."
 
 
 @pytest.mark.parametrize(

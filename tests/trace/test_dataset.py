@@ -470,7 +470,7 @@ def test_finished_units_of_a_killed_build_can_be_described(logs: Path, tmp_path:
     (unit,) = Folder(str(tmp_path / "d")).units()
     assert json.loads(result.stdout)["overview"][0] == {
         "what": "traces",
-        "number": sum(s.traces for s in unit.sessions),
+        "number": sum(s.traces for s in unit.records),
     }
 
 

@@ -13,7 +13,7 @@ import pytest
 from msgspec import convert
 
 from orchtrace_corpus.trace.dataset.columns import TABLES
-from orchtrace_corpus.trace.dataset.folder import FILES, Folder, Staged, stage
+from orchtrace_corpus.trace.dataset.folder import FILES, Folder, StagedUnit, stage
 from orchtrace_corpus.trace.dataset.tables import Writer
 from orchtrace_corpus.trace.model.trace import Trace
 from tests.effort import mostly_slow, tries
@@ -139,7 +139,7 @@ def uncommit(folder: Path) -> Path:
     for table in FILES:
         (folder / table / unit.file).rename(place / f"{table}.parquet")
     (folder / ".build" / "units" / f"{unit.name}.json").unlink()
-    stage(Staged(unit), str(place))
+    stage(StagedUnit(unit), str(place))
     return place
 
 

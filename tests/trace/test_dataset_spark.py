@@ -140,7 +140,7 @@ def test_a_file_that_one_executor_does_not_see_is_named_with_it(logs: Path, mast
     assert process.returncode == 3
     assert f"{tmp_path}/blind/app-" in told
     assert told.endswith(f" does not see '{logs / 's20.jsonl'}' as the driver does")
-    names = {done.files[0].name for unit in Folder(str(folder)).units() for done in unit.sessions}
+    names = {done.files[0].name for unit in Folder(str(folder)).units() for done in unit.records}
     assert "s20.jsonl" not in names
     assert built(logs, folder, "--salt", "x").startswith(f"{SESSIONS + 1} traces in the dataset: 5 sources read")
     assert rows(folder) == rows(logs.parent / "local")

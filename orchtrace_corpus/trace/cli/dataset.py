@@ -121,7 +121,7 @@ def build(
 
     try:
         with progress.show_progress(session.output, "sources") as show:
-            executor = spark or building.Local(jobs or processors())
+            executor = spark or building.LocalEngine(jobs or processors())
             outcome = building.build(
                 paths, Folder(output), executor, report, form=form, prices=prices, salt=salt, prune=prune
             )

@@ -34,6 +34,7 @@ class DetectionRate(NamedTuple):
     reruns: float | None = None
 
 
+# Each has a fault, and the rates `chance`, `most`, `least`, `judge` and `reruns`, in this order.
 AGENTS = (
     DetectionRate("wrong answer", 0.177, 0.0, 0.265, 0.570, 0.825),
     DetectionRate("duplicated subtask", 0.134, 0.490, 0.0, 0.355, 0.828),

@@ -128,7 +128,7 @@ def _unknown_members(members: Sequence[str], place: str, units: Mapping[str, Seq
         if set(members) <= set(players):
             return DataFileError(message, f"These are names of the unit {unit}: use --unit {unit}.")
     listed_players = first_names_and_more(list(map(quote, units[requested_unit])), _MAX_LISTED)
-    return DataFileError(message, f"Sessions found: {listed_players}.")
+    return DataFileError(message, f"Known names: {listed_players}.")
 
 
 def read_step_values(text: str, path: str) -> dict[str, StepValue]:

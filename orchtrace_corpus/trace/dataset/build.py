@@ -1,7 +1,7 @@
 """Builds a dataset: an engine builds units in other processes, and this process commits each of them once.
 
-A unit is a group of sources whose rows are in one file of each table. `Local` is the engine for one machine: several
-processes, each of which builds one unit after another.
+A unit is a group of sources whose rows are in one file of each table. `LocalEngine` is the engine for one machine:
+several processes, each of which builds one unit after another.
 """
 
 import hashlib
@@ -18,14 +18,14 @@ from orchtrace_corpus.trace.analysis.prices import AnyPrices
 from orchtrace_corpus.trace.dataset.columns import TABLES
 from orchtrace_corpus.trace.dataset.folder import ANSWERS, Folder
 from orchtrace_corpus.trace.dataset.plan import TRACE, Plan, Task, find, plan
-from orchtrace_corpus.trace.dataset.staging import Job, Maker
+from orchtrace_corpus.trace.dataset.staging import Job, UnitBuilder
 from orchtrace_corpus.trace.dataset.tables import write_copies
 
 
 class Engine(Protocol):
     """An engine that builds units: the processes of one machine, or a cluster."""
 
-    def make(self, tasks: Sequence[Task], job: Job) -> Iterator[str]:
+    def build_units(self, tasks: Sequence[Task], job: Job) -> Iterator[str]:
         """Build units; yield the folder of each unit once, as soon as it is staged.
 
         Raises:
@@ -33,33 +33,35 @@ class Engine(Protocol):
         """
 
 
-class Local:
+class LocalEngine:
     """Builds units in several processes at once."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
 
-    def make(self, tasks: Sequence[Task], job: Job) -> Iterator[str]:
-        """Build units; see `Engine.make`."""
+    def build_units(self, tasks: Sequence[Task], job: Job) -> Iterator[str]:
+        """Build units; see `Engine.build_units`."""
         waiting = deque(tasks)
-        idle: list[Maker] = []
-        progress: dict[Maker, Iterator[str]] = {}  # of each working maker: empty until the folder of its unit is staged
+        idle: list[UnitBuilder] = []
+        # The progress of each builder that is at work: empty texts, and finally the folder where its unit is staged.
+        progress: dict[UnitBuilder, Iterator[str]] = {}
         try:
-            private_path = Folder(job.folder).private
-            idle = [Maker(job, private_path(f"worker-{index}.log")) for index in range(min(self._jobs, len(tasks)))]
+            count = min(self._jobs, len(tasks))
+            log_files = [Folder(job.folder).private(f"worker-{index}.log") for index in range(count)]
+            idle = [UnitBuilder(job, log_file) for log_file in log_files]
             while waiting or progress:
                 while waiting and idle:
-                    maker = idle.pop()
-                    progress[maker] = maker.make(waiting.popleft())
-                    next(progress[maker])  # starts the work
-                for maker in wait_for_any(list(progress)):
-                    if folder := next(progress[maker]):
-                        del progress[maker]
-                        idle.append(maker)
+                    builder = idle.pop()
+                    progress[builder] = builder.build_unit(waiting.popleft())
+                    next(progress[builder])  # starts the work
+                for builder in wait_for_any(list(progress)):
+                    if folder := next(progress[builder]):
+                        del progress[builder]
+                        idle.append(builder)
                         yield folder
         finally:
-            for maker in (*idle, *progress):
-                maker.end()
+            for builder in (*idle, *progress):
+                builder.end()
 
 
 class BuildResult(NamedTuple):
@@ -124,10 +126,10 @@ def build(
         sources = work.sources
         done_count = 0
         report(done_count, len(sources))
-        for staged_folder in engine.make(work.tasks, job):
+        for staged_folder in engine.build_units(work.tasks, job):
             staged = folder.commit(staged_folder)
             failures += staged.left_out
-            done_count += len(staged.unit.sessions) + len(staged.left_out)
+            done_count += len(staged.unit.records) + len(staged.left_out)
             report(done_count, len(sources))
         units = folder.units()
         units_with_answers = [unit for unit in units if unit.answers]
@@ -136,10 +138,10 @@ def build(
             files_by_table[table] = [folder.part(table, unit) for unit in units_with_answers]
         write_copies(files_by_table, folder.copies)
         folder.finish()
-    records = [record for unit in units for record in unit.sessions]
+    records = [record for unit in units for record in unit.records]
     unpriced = 0
     if not prices:
-        priced_keys = {record.key for unit in units_before if unit.prices for record in unit.sessions}
+        priced_keys = {record.key for unit in units_before if unit.prices for record in unit.records}
         unpriced = sum(source.form != TRACE and source.key(dataset_salt) in priced_keys for source in sources)
     failures += [(record.files[0].name, error) for record in records for error in record.errors]
     return BuildResult(

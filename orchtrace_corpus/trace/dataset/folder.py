@@ -87,12 +87,12 @@ class SourceRecord(Struct, gc=False):
         return self.form, tuple(file.path for file in self.files), self.begin
 
 
-class Unit(Struct):
+class Unit(Struct, rename={"records": "sessions"}):  # `sessions` in the files of existing datasets
     """A group of sources whose rows are in one file of each table.
 
     Attributes:
         name: The name of the unit.
-        sessions: The records of the sources.
+        records: The records of the sources.
         settings: A hash of the settings of the build: with another price table or program version, rows differ.
         generation: How often the unit was rewritten without some of its sources.
         prices: The date of the price table that its costs were computed with; empty without one.
@@ -100,7 +100,7 @@ class Unit(Struct):
     """
 
     name: str
-    sessions: tuple[SourceRecord, ...]
+    records: tuple[SourceRecord, ...]
     settings: str
     generation: int = 0
     prices: str = ""
@@ -116,7 +116,7 @@ LeftOut = tuple[tuple[str, str], ...]
 """The name of each source that crashed the process that read it, and the cause."""
 
 
-class Staged(Struct):
+class StagedUnit(Struct):
     """A unit that is completely written and can be committed, with the sources that were left out of it."""
 
     unit: Unit
@@ -133,13 +133,13 @@ class Folder:
     """The folder of a dataset.
 
     Attributes:
-        staged: The folder for units that are not committed.
+        staging_folder: The folder for units that are not committed.
         copies: The file of the answers that are counted in another trace.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.staged = self.private("staged")
+        self.staging_folder = self.private("staged")
         self.copies = os.path.join(path, COPIES, "part-all.parquet")
         self._identity_file = self.private("dataset.json")
         self._unfinished = self.private("unfinished")
@@ -176,7 +176,8 @@ class Folder:
 
     def finish(self) -> None:
         """Record that the build is complete: every source is in a unit, or was left out."""
-        shutil.rmtree(self.staged, ignore_errors=True)  # an executor may still write a unit that another has finished
+        # Errors are ignored, since an executor may still write a unit that another executor has finished.
+        shutil.rmtree(self.staging_folder, ignore_errors=True)
         os.unlink(self._unfinished)
 
     @property
@@ -228,18 +229,18 @@ class Folder:
     def _clean_up(self) -> None:
         """Commit the complete units that a killed build has staged, and remove its other files."""
         unit_folders = [os.path.join(self.path, table) for table in FILES]
-        for folder in (self.staged, self.private("units"), *unit_folders, os.path.join(self.path, COPIES)):
+        for folder in (self.staging_folder, self.private("units"), *unit_folders, os.path.join(self.path, COPIES)):
             os.makedirs(folder, exist_ok=True)
         remove_temporary_files(self.private())
         remove_temporary_files(self.private("units"))
         committed_parts = {part for unit in self.units() for part in _file_parts(unit)}
-        for folder in _files(self.staged):
+        for folder in _files(self.staging_folder):
             staged = self._read_staged(folder)
             if staged is not None and committed_parts.isdisjoint(_file_parts(staged.unit)):
                 self.commit(folder)
                 committed_parts |= _file_parts(staged.unit)
-        shutil.rmtree(self.staged, ignore_errors=True)
-        os.makedirs(self.staged, exist_ok=True)
+        shutil.rmtree(self.staging_folder, ignore_errors=True)
+        os.makedirs(self.staging_folder, exist_ok=True)
         unit_files = {unit.file for unit in self.units()}
         leftovers = _files(self.private(), ".log")
         for folder in unit_folders:
@@ -289,13 +290,13 @@ class Folder:
                 raise DataFileError(f"{quote_path(self.path)} is not a dataset, or is empty: no {table}", hint)
         return {**parts, COPIES: [self.copies]}
 
-    def commit(self, folder: str) -> Staged:
+    def commit(self, folder: str) -> StagedUnit:
         """Move a staged unit into the dataset, and return it.
 
         Its files are moved first, and its record is written last, so that this can be repeated after a crash.
         """
         staged = _read_manifest(folder)
-        if staged.unit.sessions:
+        if staged.unit.records:
             for table in FILES:
                 with suppress(FileNotFoundError):  # moved by an earlier attempt
                     os.replace(os.path.join(folder, f"{table}.parquet"), self.part(table, staged.unit))
@@ -303,7 +304,7 @@ class Folder:
         shutil.rmtree(folder, ignore_errors=True)
         return staged
 
-    def _read_staged(self, folder: str) -> Staged | None:
+    def _read_staged(self, folder: str) -> StagedUnit | None:
         """Return the unit that is staged in a folder; None if it is incomplete."""
         try:
             staged = _read_manifest(folder)
@@ -327,16 +328,16 @@ class Folder:
         """Write the record of a unit."""
         write_atomic(self._unit_file(unit), msgspec.json.encode(unit))
 
-    def keep(self, unit: Unit, sessions: tuple[SourceRecord, ...]) -> None:
+    def keep(self, unit: Unit, records: tuple[SourceRecord, ...]) -> None:
         """Reduce a unit to some of its sources, and renew their records; remove the unit if there are none."""
-        if len(sessions) == len(unit.sessions):
-            self.write_unit(replace(unit, sessions=sessions))
+        if len(records) == len(unit.records):
+            self.write_unit(replace(unit, records=records))
             return
-        if not sessions:
+        if not records:
             os.unlink(self._unit_file(unit))
         else:
-            reduced = replace(unit, sessions=sessions, generation=unit.generation + 1)
-            keys = {session.key for session in sessions}
+            reduced = replace(unit, records=records, generation=unit.generation + 1)
+            keys = {record.key for record in records}
             for table in FILES:  # the new files belong to no unit until its record is written
                 _copy_rows(self.part(table, unit), self.part(table, reduced), keys)
             self.write_unit(reduced)
@@ -347,7 +348,7 @@ class Folder:
         return self.private("units", f"{unit.name}.json")
 
 
-def stage(staged: Staged, folder: str) -> None:
+def stage(staged: StagedUnit, folder: str) -> None:
     """Record that a folder holds a complete unit, after all its files are on the disk."""
     for path in _files(folder):
         with open(path, "r+b") as file:
@@ -360,14 +361,14 @@ def is_staged(folder: str) -> bool:
     return os.path.exists(os.path.join(folder, _MANIFEST))
 
 
-def _read_manifest(folder: str) -> Staged:
+def _read_manifest(folder: str) -> StagedUnit:
     with open(os.path.join(folder, _MANIFEST), "rb") as file:
-        return msgspec.json.decode(file.read(), type=Staged)
+        return msgspec.json.decode(file.read(), type=StagedUnit)
 
 
 def _file_parts(unit: Unit) -> set[tuple[str, int]]:
     """Return the parts of files from which a unit was read: the path of each, and the byte at which the part begins."""
-    return {(file.path, record.begin) for record in unit.sessions for file in record.files}
+    return {(file.path, record.begin) for record in unit.records for file in record.files}
 
 
 def _files(folder: str, suffix: str = "") -> list[str]:

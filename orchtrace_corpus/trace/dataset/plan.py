@@ -267,7 +267,7 @@ def plan(sources: Sequence[Source], units: Sequence[Unit], settings: str, salt: 
     unchanged = vanished = 0
     for unit in units:
         kept: list[SourceRecord] = []
-        for record in unit.sessions:
+        for record in unit.records:
             source = to_read.get(record.identity)
             if source is not None and unit.settings == settings:
                 updated = _updated_record(source, record)
@@ -281,7 +281,7 @@ def plan(sources: Sequence[Source], units: Sequence[Unit], settings: str, salt: 
                 vanished += 1
                 if not prune:
                     kept.append(record)
-        if tuple(kept) != unit.sessions:
+        if tuple(kept) != unit.records:
             changed.append((unit, tuple(kept)))
     return Plan(
         tasks=_tasks(list(to_read.values()), salt),

@@ -21,7 +21,7 @@ from orchtrace_corpus.base.errors import DataFileError, require_library
 from orchtrace_corpus.base.findings import printable, quote, quote_path
 from orchtrace_corpus.trace.dataset.folder import Folder, is_staged
 from orchtrace_corpus.trace.dataset.plan import Task, state
-from orchtrace_corpus.trace.dataset.staging import Job, Maker
+from orchtrace_corpus.trace.dataset.staging import Job, UnitBuilder
 from orchtrace_corpus.trace.dataset.tables import QueryResult
 
 if TYPE_CHECKING:
@@ -80,21 +80,21 @@ class Spark:
                     with suppress(Exception):  # the session may have ended already
                         stop()
 
-    def make(self, tasks: Sequence[Task], job: Job) -> Iterator[str]:
-        """Build units; see `Engine.make`. A unit whose files change while it is built is ordered again."""
+    def build_units(self, tasks: Sequence[Task], job: Job) -> Iterator[str]:
+        """Build units; see `Engine.build_units`. A unit whose files change while it is built is ordered again."""
         if not tasks:
             return
         remaining = {task.name: task for task in tasks}
-        staged_folder = Folder(job.folder).staged
+        staging_folder = Folder(job.folder).staging_folder
         with ThreadPoolExecutor(1) as pool, self._session() as session:
             for _ in range(_MAX_ROUNDS):
                 orders = [(task, job, _file_states(task)) for task in remaining.values()]
-                run = pool.submit(_run_orders, session, orders, os.path.join(staged_folder, "orders"))
+                run = pool.submit(_run_orders, session, orders, os.path.join(staging_folder, "orders"))
                 is_over = False
                 while not is_over:
                     is_over = bool(wait([run], _POLL_SECONDS).done)  # before the look at the folders, so none is missed
-                    for folder_name in sorted(os.listdir(staged_folder)):
-                        folder = os.path.join(staged_folder, folder_name)
+                    for folder_name in sorted(os.listdir(staging_folder)):
+                        folder = os.path.join(staging_folder, folder_name)
                         unit_name, _, _ = folder_name.partition(".")
                         if unit_name in remaining and is_staged(folder):
                             del remaining[unit_name]
@@ -188,20 +188,20 @@ def _order_runner(folder: str, version: str) -> Callable[[Iterator[Any]], Iterat
             for number in batch.column(0).to_pylist():
                 trouble, cause = "version", installed
                 if installed == version:
-                    from orchtrace_corpus.trace.dataset.spark import make_unit
+                    from orchtrace_corpus.trace.dataset.spark import execute_order
 
-                    trouble, cause = make_unit(os.path.join(folder, str(number)))
+                    trouble, cause = execute_order(os.path.join(folder, str(number)))
                 reply = {"number": number, "executor": executor, "trouble": trouble, "cause": cause}
                 yield pyarrow.RecordBatch.from_pylist([reply])
 
     return run_orders
 
 
-_MAKERS: list[Maker] = []
+_BUILDERS: list[UnitBuilder] = []
 """The process that builds units for this executor, kept from one order to the next; the list has at most one item."""
 
 
-def make_unit(order_file: str) -> tuple[str, str]:
+def execute_order(order_file: str) -> tuple[str, str]:
     """Stage a unit on an executor, and return the kind of trouble and its cause; both are empty if it is staged."""
     try:
         with open(order_file, "rb") as file:
@@ -211,15 +211,15 @@ def make_unit(order_file: str) -> tuple[str, str]:
     for path, file_state in _file_states(task).items():
         if file_state != driver_states[path]:
             return _FILE, path
-    if not _MAKERS or _MAKERS[0].job != job:
-        while _MAKERS:
-            _MAKERS.pop().end()
-        _MAKERS.append(Maker(job))
+    if not _BUILDERS or _BUILDERS[0].job != job:
+        while _BUILDERS:
+            _BUILDERS.pop().end()
+        _BUILDERS.append(UnitBuilder(job))
     try:
-        for _ in _MAKERS[0].make(task):
+        for _ in _BUILDERS[0].build_unit(task):
             pass  # until the unit is staged
     except DataFileError as error:
-        _MAKERS.pop().end()
+        _BUILDERS.pop().end()
         return _STOPPED, str(error)
     return "", ""
 

@@ -3,7 +3,7 @@
 Each attempt, by any process on any machine, writes to a folder of its own. The folder holds a complete unit only when
 its manifest is written, after all other files.
 
-A log may make the process that reads it crash, or run out of memory. Engines therefore read logs in a `Maker`: a
+A log may make the process that reads it crash, or run out of memory. Engines therefore read logs in a `UnitBuilder`: a
 process that reports each source before it reads it, so that the source that crashed it is known.
 """
 
@@ -25,7 +25,7 @@ from orchtrace_corpus.base.workers import Worker, WorkerError
 from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.analysis import prices
 from orchtrace_corpus.trace.analysis.prices import AnyPrices
-from orchtrace_corpus.trace.dataset.folder import ANSWERS, Folder, LeftOut, SourceRecord, Staged, Unit, stage
+from orchtrace_corpus.trace.dataset.folder import ANSWERS, Folder, LeftOut, SourceRecord, StagedUnit, Unit, stage
 from orchtrace_corpus.trace.dataset.plan import TRACE, Source, Task, digest, lines, state, unit_name
 from orchtrace_corpus.trace.dataset.tables import Writer, write_rows
 from orchtrace_corpus.trace.importers.core.identity import AnswerIds
@@ -60,7 +60,7 @@ class Job(NamedTuple):
     settings: str
 
 
-class Maker(Worker):
+class UnitBuilder(Worker):
     """A process that builds units.
 
     After a crash, a new process builds the unit without the source that was being read.
@@ -71,7 +71,7 @@ class Maker(Worker):
         self._log_file = log_file
         super().__init__(serve, job, log_file)
 
-    def make(self, task: Task) -> Iterator[str]:
+    def build_unit(self, task: Task) -> Iterator[str]:
         """Build a unit: yield empty texts while the process works, and finally the folder where the unit is staged.
 
         The first step of the iterator sends the unit to the process; each further step waits for a message of the
@@ -82,7 +82,7 @@ class Maker(Worker):
         """
         left_out: LeftOut = ()
         for _ in range(MAX_CRASHES + 1):
-            folder = os.path.join(Folder(self.job.folder).staged, f"{task.name}.{os.urandom(4).hex()}")
+            folder = os.path.join(Folder(self.job.folder).staging_folder, f"{task.name}.{os.urandom(4).hex()}")
             reply: Any = -1  # the index of the source that is being read; -1 before the first
             try:
                 with suppress(WorkerError):  # `receive` raises it again
@@ -126,7 +126,7 @@ class Maker(Worker):
 
 
 def serve(connection: Connection, job: Job, log_file: str) -> None:
-    """Build units until the connection ends: the main function of the process of a `Maker`.
+    """Build units until the connection ends: the main function of the process of a `UnitBuilder`.
 
     The process receives messages of three items: a unit, the folder to stage it in, which does not exist yet, and the
     sources that were left out of the unit. For each message, it sends the index of each source before it reads the
@@ -171,12 +171,12 @@ def _write(task: Task, folder: str, left_out: LeftOut, job: Job, report: Callabl
     write_rows(ANSWERS, [answers], os.path.join(folder, f"{ANSWERS}.parquet"))
     unit = Unit(
         name=unit_name(record.key for record in records),
-        sessions=tuple(records),
+        records=tuple(records),
         settings=job.settings,
         prices="" if job.prices is None else job.prices.date,
         answers=len(answers),
     )
-    stage(Staged(unit, left_out), folder)
+    stage(StagedUnit(unit, left_out), folder)
 
 
 def _read(source: Source, job: Job, writer: Writer, answers: list[tuple[str, int, str]]) -> SourceRecord:

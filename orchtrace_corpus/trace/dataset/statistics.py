@@ -48,7 +48,7 @@ _MAX_SUMMED = 1e12  # a sum of a million such values fits into 64 bits
 _BILLION = 1e9
 
 
-class Engine(Protocol):
+class OpenTables(Protocol):
     """The open tables of a dataset, which run SQL.
 
     Attributes:
@@ -195,7 +195,7 @@ class Statistics(NamedTuple):
     outliers: list[Outlier]
 
 
-def statistics(tables: Engine, by: Sequence[str]) -> Statistics:
+def statistics(tables: OpenTables, by: Sequence[str]) -> Statistics:
     """Compute the statistics of an open dataset, grouped by columns of `traces`.
 
     Raises:

@@ -304,7 +304,7 @@ def _stretches(
 
 
 def _gap(times: Timing, begin: float, end: float, seconds: float) -> values.Stretch:
-    """Return a gap of the critical path, with the agents that worked meanwhile."""
+    """Return a gap of the critical path, with the agents that worked meanwhile. `seconds` is the sum of its pieces."""
     work_by_agent: dict[str, Intervals] = {}
     for agent, start, work in zip(times.graph.agents, times.begins, times.works, strict=True):
         work_begin = max(start, begin)

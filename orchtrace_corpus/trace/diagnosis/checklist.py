@@ -148,6 +148,7 @@ def _never(facts: Facts) -> Recomputed:  # noqa: ARG001  (all judges take the fa
     return Recomputed.NO
 
 
+# Each begins with its area, title, columns, and what to log.
 ITEMS = (
     Item(Area.REWARD, "outcome of the run", ("reward_outcome",), "the reward or success of the run: --outcomes"),
     Item(Area.REWARD, "rewards of agents", ("reward_agent_outcomes",), "`reward` of agents, from a check or a judge"),

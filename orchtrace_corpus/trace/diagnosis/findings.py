@@ -214,7 +214,7 @@ class _Finder:
         return last_step >= self._times.starts[message] - clock.skew * SECONDS[clock.unit]
 
     def _answers_before(self, messages: Iterable[int]) -> set[int]:
-        """Return the model answers of the senders of some messages from which an edge leads to a message."""
+        """Return the senders' model answers from which an edge leads to one of the messages."""
         answers = set()
         for message in messages:
             for source in self._times.incoming[message]:

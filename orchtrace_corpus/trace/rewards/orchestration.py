@@ -17,7 +17,7 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES, cite
 from orchtrace_corpus.trace.model.terms import EventType
-from orchtrace_corpus.trace.rewards.terms import FAILED, Function, Score, Team, fraction_of, refused, sum_of
+from orchtrace_corpus.trace.rewards.terms import FAILED, Function, Score, Team, fraction_of, no_score, sum_of
 
 _PARL = "PARL (Kimi K2.5, arXiv 2602.02276)"
 _WORK_SPAN = "work-span model (Brent 1974)"
@@ -37,7 +37,7 @@ def team_speed_up(team: Team, options: Options) -> Score:
         return _speed_up_over_baseline(team)
     times, spawned_agents = team.times, team.view.lifecycle.parents
     if not spawned_agents:
-        return refused(_NO_SPAWN)
+        return no_score(_NO_SPAWN)
     agents = times.graph.agents
     works = []  # the working time of each event, 0 for events of other agents
     for work, agent in zip(times.works, agents, strict=True):
@@ -45,9 +45,9 @@ def team_speed_up(team: Team, options: Options) -> Score:
     if without_end := [index for index in times.unknown if agents[index] in spawned_agents]:
         count = len(without_end) + sum(map(bool, works))
         reason = f"{len(without_end)} of {count} working events of spawned agents have no end"
-        return refused(f"{reason}: {cite(team.trace, without_end)}; add `t_end`")
+        return no_score(f"{reason}: {cite(team.trace, without_end)}; add `t_end`")
     if not any(works):
-        return refused("nothing that a spawned agent does takes time: add `t_end` to its events")
+        return no_score("nothing that a spawned agent does takes time: add `t_end` to its events")
     from orchtrace_corpus.trace.view.timing import longest_path
 
     span = longest_path(times, works, overlapping=True).length
@@ -60,12 +60,12 @@ def _speed_up_over_baseline(team: Team) -> Score:
 
     baseline = team.trace.baseline
     if not baseline or not baseline.wall_clock_s:
-        return refused("no single agent's run is declared: give `baseline.wall_clock_s` with --outcomes")
+        return no_score("no single agent's run is declared: give `baseline.wall_clock_s` with --outcomes")
     elapsed_time = team.measure(elapsed)
     if not elapsed_time.value:
-        return refused(elapsed_time.reason or "the run takes no time")
+        return no_score(elapsed_time.reason or "the run takes no time")
     if team.times.unit == "step":
-        return refused("the trace counts steps, and the baseline is in seconds")
+        return no_score("the trace counts steps, and the baseline is in seconds")
     return Score(baseline.wall_clock_s / elapsed_time.value)
 
 
@@ -133,14 +133,14 @@ def completed(team: Team, options: Options) -> Score:  # noqa: ARG001
 def returned(team: Team, options: Options) -> Score:  # noqa: ARG001
     """Return the share of spawned subtasks that return, failed or not."""
     if not team.spawns:
-        return refused(_NO_SPAWN)
+        return no_score(_NO_SPAWN)
     return fraction_of(team.return_by_spawn, team.spawns)
 
 
 def taken_up(team: Team, options: Options) -> Score:  # noqa: ARG001
     """Return the share of spawns whose agent has events."""
     if not team.spawns:
-        return refused(_NO_SPAWN)
+        return no_score(_NO_SPAWN)
     events, acting_agents = team.trace.events, team.times.indices_by_agent
     return fraction_of([spawn for spawn in team.spawns if events[spawn].target in acting_agents], team.spawns)
 
@@ -148,7 +148,7 @@ def taken_up(team: Team, options: Options) -> Score:  # noqa: ARG001
 def used(team: Team, options: Options) -> Score:  # noqa: ARG001
     """Return the share of returns from which edges lead to the run's result."""
     if not team.returns:
-        return refused("nothing is returned")
+        return no_score("nothing is returned")
     return fraction_of([index for index in team.returns if index in team.upstream_of_result], team.returns)
 
 
@@ -156,7 +156,7 @@ def covered(team: Team, options: Options) -> Score:  # noqa: ARG001
     """Return the share of the stated subtasks that a spawn or a message assigns."""
     subtasks = dict.fromkeys(team.trace.subtasks)
     if not subtasks:
-        return refused("the trace states no `subtasks`, so nothing says what the task consists of")
+        return no_score("the trace states no `subtasks`, so nothing says what the task consists of")
     assigning_events: dict[str, int] = {}  # the first spawn with each subtask, or else the first message
     for kind in (EventType.SPAWN, EventType.MESSAGE):
         for index in team.events_of_type(kind):
@@ -172,9 +172,9 @@ def disjoint(team: Team, options: Options) -> Score:  # noqa: ARG001
     events, parents = team.trace.events, team.view.lifecycle.parents
     calls = [call for call in team.success_by_call if events[call].agent in parents]
     if not calls:
-        return refused("no spawned agent calls a tool, so nothing tells subtasks apart")
+        return no_score("no spawned agent calls a tool, so nothing tells subtasks apart")
     if missing := [index for index in calls if not events[index].content_ref]:
-        return refused(f"{len(missing)} of {len(calls)} tool calls have no `content_ref`: {cite(team.trace, missing)}")
+        return no_score(f"{len(missing)} of {len(calls)} tool calls have no `content_ref`: {cite(team.trace, missing)}")
     keys = {}  # equal calls of siblings have the same key
     callers: dict[tuple[str, str, str], set[str]] = {}
     for index in calls:
@@ -197,7 +197,7 @@ def merge_gain(team: Team, options: Options) -> Score:  # noqa: ARG001
 def _merge_difference(team: Team, combine: Callable[[list[float]], float]) -> Score:
     """Return the mean over merges of their outcome less the combined outcome of their inputs."""
     if not team.merge_inputs:
-        return refused("no aggregate merges what two or more agents say")
+        return no_score("no aggregate merges what two or more agents say")
     shares = {}
     for merge, inputs in team.merge_inputs.items():
         outcomes: dict[int, float] = {}
@@ -211,7 +211,7 @@ def _merge_difference(team: Team, combine: Callable[[list[float]], float]) -> Sc
         if unknown:
             example = team.trace.events[unknown[0]].id
             reason = f"{len(unknown)} of {len(unknown) + len(outcomes)} outcomes of a merge and its parts are unknown"
-            return refused(f"{reason}: {cite(team.trace, unknown)}; give them with --outcomes, as `event.{example}`")
+            return no_score(f"{reason}: {cite(team.trace, unknown)}; give them with --outcomes, as `event.{example}`")
         combined = combine([outcomes[event] for event in inputs])
         shares[merge] = (outcomes[merge] - combined) / len(team.merge_inputs)
     return sum_of(shares)
@@ -247,7 +247,7 @@ def tokens(team: Team, options: Options) -> Score:
         missing = list(filter(is_selected, missing))
     if missing or not counts:
         where = f": {cite(team.trace, missing)}" if missing else ""
-        return refused(f"events in which a model is asked have no tokens{where}; add `tokens`")
+        return no_score(f"events in which a model is asked have no tokens{where}; add `tokens`")
     return sum_of(counts)
 
 
@@ -269,7 +269,7 @@ def usd(team: Team, options: Options) -> Score:
     if missing or not costs:
         where = f": {cite(team.trace, missing)}" if missing else ""
         reason = f"events in which a model is asked state no `cost_usd`{where}"
-        return refused(f"{reason}; import the log with --prices or --cost")
+        return no_score(f"{reason}; import the log with --prices or --cost")
     return sum_of(costs)
 
 
@@ -297,7 +297,7 @@ def longest_answer(team: Team, options: Options) -> Score:
         if event.tokens and event.tokens.output is not None:
             output_tokens[index] = float(event.tokens.output)
     if not output_tokens:
-        return refused("no event states its output tokens; add `tokens`")
+        return no_score("no event states its output tokens; add `tokens`")
     longest = max(output_tokens, key=lambda index: (output_tokens[index], team.trace.events[index].id))
     return sum_of({longest: output_tokens[longest]})
 
@@ -350,7 +350,7 @@ def last_choice(team: Team, options: Options) -> Score:
         return Score(0.0)
     success = team.trace.metrics.get("task_success")
     if success is None:
-        return refused("`metrics.task_success` is unknown: give it with --outcomes, as `success`")
+        return no_score("`metrics.task_success` is unknown: give it with --outcomes, as `success`")
     step_count = len(set(_choice_steps(team).values()))
     rate = _choice_rate(step_count, options)  # of the step after the last, since steps are counted from 0
     result = options["wrong"] + (options["right"] - options["wrong"]) * success
@@ -378,11 +378,11 @@ def _model_sizes(team: Team, indices: Iterable[int], size_by_model: Mapping[str,
     model_by_agent = {agent.id: agent.model for agent in team.trace.agents}
     model_by_event = {index: events[index].model or model_by_agent.get(events[index].agent, "") for index in indices}
     if unnamed := [index for index, model in model_by_event.items() if not model]:
-        return refused(f"{len(unnamed)} events state no model: {cite(team.trace, unnamed)}; add `model`")
+        return no_score(f"{len(unnamed)} events state no model: {cite(team.trace, unnamed)}; add `model`")
     without_size = sorted({model for model in model_by_event.values() if model not in size_by_model})
     if without_size:
         names = ", ".join(quote(model) for model in without_size)
-        return refused(
+        return no_score(
             f"no size is given for the model {names}: add it to `model_sizes` of a copy of the specification"
         )
     return {index: size_by_model[model] for index, model in model_by_event.items()}
@@ -394,23 +394,23 @@ def late_steps(team: Team, options: Options) -> Score:  # noqa: ARG001
 
     last_result, late = steps_after_result(team)
     if last_result is None:
-        return refused("nothing is returned or aggregated, so nothing says when the result stood")
+        return no_score("nothing is returned or aggregated, so nothing says when the result stood")
     return sum_of(dict.fromkeys(late, 1.0))
 
 
 def regret(team: Team, options: Options) -> Score:  # noqa: ARG001
     """Return the gain of stopping at the best result: its outcome less that of the last result, at least 0."""
     if not team.results:
-        return refused("nothing is returned or aggregated, so nothing says when the result stood")
+        return no_score("nothing is returned or aggregated, so nothing says when the result stood")
     last = team.results[-1]
     last_outcome = team.outcome_of(last)
     if last_outcome is None:
-        return refused("the outcome of the run is unknown: give it with --outcomes, as `reward`")
+        return no_score("the outcome of the run is unknown: give it with --outcomes, as `reward`")
     earlier_outcomes = [team.outcome_of(result) for result in team.results[:-1]]
     known = [outcome for outcome in earlier_outcomes if outcome is not None]
     if not known:
         example = team.trace.events[team.results[0]].id
-        return refused(f"no earlier result states its outcome: give it with --outcomes, as `event.{example}`")
+        return no_score(f"no earlier result states its outcome: give it with --outcomes, as `event.{example}`")
     return sum_of({last: max(0.0, max(known) - last_outcome)})
 
 
@@ -418,6 +418,7 @@ _ANY, _SHARE, _COUNT = (-inf, inf), (0.0, 1.0), (0.0, inf)  # the bounds of valu
 _ROLE_OPTION = {"roles": ()}
 _TOKEN_OPTIONS = {"roles": (), "types": ()}
 _RATE_OPTIONS = {"scale": 0.1, "growth": 1.0, "limit": 5.0}
+# Each has a name, family, unit, bounds, formula, source, options and function, in this order.
 FUNCTIONS = (
     Function(
         "team_speed_up", "R7", "1", (0, inf), "work of spawned agents / its longest path", _WORK_SPAN,

@@ -16,7 +16,7 @@ from math import fsum, inf
 from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.trace.measures.measure import cite
 from orchtrace_corpus.trace.model.events import CLOSING_TOOLS
-from orchtrace_corpus.trace.rewards.terms import Function, Score, Team, fraction_of, refused, sum_of
+from orchtrace_corpus.trace.rewards.terms import Function, Score, Team, fraction_of, no_score, sum_of
 
 _SHAPING_SOURCE = "Ng, Harada and Russell, ICML 1999"
 _MAX_NAMED_AGENTS = 5
@@ -37,7 +37,7 @@ def outcome(team: Team, options: Options) -> Score:
     value = team.trace.rewards.get(channel)
     if value is None:
         column = "reward" if channel == "team" else f"reward.{channel}"
-        return refused(f"the trace states no reward `{channel}`: give it with --outcomes, as `{column}`")
+        return no_score(f"the trace states no reward `{channel}`: give it with --outcomes, as `{column}`")
     return Score(value)
 
 
@@ -45,14 +45,14 @@ def success(team: Team, options: Options) -> Score:
     """Return the success, from 0 to 1, scaled between the rewards of a wrong and a right result."""
     value = team.trace.metrics.get("task_success")
     if value is None:
-        return refused("`metrics.task_success` is unknown: give it with --outcomes, as `success`")
+        return no_score("`metrics.task_success` is unknown: give it with --outcomes, as `success`")
     return Score(options["wrong"] + (options["right"] - options["wrong"]) * value)
 
 
 def _refusal_without_rewards(team: Team, agents: Sequence[str]) -> Score | None:
     """Return a refusal if there are no agents or an agent has no stated reward; else None."""
     if not agents:
-        return refused("no agent of these roles acts: name roles that the trace gives")
+        return no_score("no agent of these roles acts: name roles that the trace gives")
     missing = [agent for agent in agents if agent not in team.reward_by_agent]
     if not missing:
         return None
@@ -63,7 +63,7 @@ def _refusal_without_rewards(team: Team, agents: Sequence[str]) -> Score | None:
     if len(missing) > _MAX_NAMED_AGENTS:
         names.append("…")
     reason = f"{len(missing)} of {len(agents)} agents have no reward: {', '.join(names)}"
-    return refused(f"{reason}; give it with --outcomes, as `agent.{missing[0]}`")
+    return no_score(f"{reason}; give it with --outcomes, as `agent.{missing[0]}`")
 
 
 def agent_outcomes(team: Team, options: Options) -> Score:
@@ -85,7 +85,7 @@ def role_outcomes(team: Team, options: Options) -> Score:
     """Return the mean over roles of the mean reward of their agents."""
     agents = [agent for agent in _agents_in_order(team, options) if agent in team.roles]
     if not agents:
-        return refused("the trace gives no role of an agent that acts: declare roles under `agents`")
+        return no_score("the trace gives no role of an agent that acts: declare roles under `agents`")
     if refusal := _refusal_without_rewards(team, agents):
         return refusal
     agents_by_role: dict[str, list[str]] = {}
@@ -107,7 +107,7 @@ def step_outcomes(team: Team, options: Options) -> Score:
         if event.reward is not None and event.agent in agents and not event.copied_context
     }
     if not rewards:
-        return refused("no event states a reward: give it with --outcomes, as `event.ID`")
+        return no_score("no event states a reward: give it with --outcomes, as `event.ID`")
     return sum_of(rewards)
 
 
@@ -124,10 +124,10 @@ def shaping(team: Team, options: Options) -> Score:
             if outcome is not None:
                 potentials[result] = outcome
         if not potentials:
-            return refused("no return or aggregate states its outcome: give it with --outcomes, as `event.ID`")
+            return no_score("no return or aggregate states its outcome: give it with --outcomes, as `event.ID`")
     else:
         if not team.spawns:
-            return refused("nothing is spawned, so nothing can return")
+            return no_score("nothing is spawned, so nothing can return")
         first_returns = set(team.return_by_spawn.values())
         returns = [result for result in team.results if result in first_returns]
         potentials = {index: count / len(team.spawns) for count, index in enumerate(returns, start=1)}
@@ -163,11 +163,11 @@ def _share_of_calls(team: Team, options: Options, *, succeeded: bool) -> Score:
     """Return the share of tool calls that succeeded; with `succeeded=False`, the share of calls that did not."""
     calls = _calls(team, options)
     if not calls:
-        return refused("no tool is called")
+        return no_score("no tool is called")
     unknown = [call for call in calls if team.success_by_call[call] is None]
     if unknown:
         reason = f"{len(unknown)} of {len(calls)} tool calls have no known end"
-        return refused(f"{reason}: {cite(team.trace, unknown)}; state the `status` of their results")
+        return no_score(f"{reason}: {cite(team.trace, unknown)}; state the `status` of their results")
     return fraction_of([call for call in calls if team.success_by_call[call] is succeeded], calls)
 
 
@@ -232,9 +232,9 @@ def tool_repeats(team: Team, options: Options) -> Score:
     events = team.trace.events
     calls = [call for call in _calls(team, options) if events[call].tool not in CLOSING_TOOLS]
     if not calls:
-        return refused("no tool is called")
+        return no_score("no tool is called")
     if missing := [call for call in calls if not events[call].content_ref]:
-        return refused(f"{len(missing)} of {len(calls)} tool calls have no `content_ref`: {cite(team.trace, missing)}")
+        return no_score(f"{len(missing)} of {len(calls)} tool calls have no `content_ref`: {cite(team.trace, missing)}")
     calls_by_time = sorted(calls, key=lambda call: (events[call].t, events[call].seq or 0, events[call].id))
     seen = set()
     repeated = []
@@ -258,25 +258,25 @@ def verdicts(team: Team, options: Options) -> Score:
     """Return the mean reward of the verdicts, which are the events of judging agents that state a reward."""
     judges = team.agents_with_roles(options["roles"])
     if not judges:
-        return refused(f"no agent has the role {' or '.join(options['roles'])}: name the roles that judge")
+        return no_score(f"no agent has the role {' or '.join(options['roles'])}: name the roles that judge")
     rewards = {}
     for index, event in enumerate(team.trace.events):
         if event.reward is not None and event.agent in judges:
             rewards[index] = event.reward
     if not rewards:
-        return refused("no event of a judge states a reward: give it with --outcomes, as `event.ID`")
+        return no_score("no event of a judge states a reward: give it with --outcomes, as `event.ID`")
     return sum_of({index: reward / len(rewards) for index, reward in rewards.items()})
 
 
 def agreement(team: Team, options: Options) -> Score:  # noqa: ARG001  (all reward functions take both)
     """Return the share of pairs of events with the same content, among the inputs of the last merge."""
     if not team.merge_inputs:
-        return refused("no aggregate merges what two or more agents say")
+        return no_score("no aggregate merges what two or more agents say")
     last_merge = max(team.merge_inputs, key=team.results.index)
     inputs = team.merge_inputs[last_merge]
     contents = {index: team.trace.events[index].content_ref for index in inputs}
     if missing := [index for index in inputs if not contents[index]]:
-        return refused(
+        return no_score(
             f"{len(missing)} of {len(inputs)} merged events have no `content_ref`: {cite(team.trace, missing)}"
         )
     counts = Counter(contents.values())
@@ -296,7 +296,7 @@ def wins(team: Team, options: Options) -> Score:
     """
     agents = _agents_in_order(team, options)
     if len(agents) < 2:
-        return refused("fewer than two agents of these roles act, and a game has two sides")
+        return no_score("fewer than two agents of these roles act, and a game has two sides")
     if refusal := _refusal_without_rewards(team, agents):
         return refusal
     rewards = sorted(team.reward_by_agent[agent] for agent in agents)
@@ -310,6 +310,7 @@ def wins(team: Team, options: Options) -> Score:
 
 
 _ANY = (-inf, inf)  # the bounds of a value without bounds
+# Each has a name, family, unit, bounds, formula, source, options and function, in this order.
 FUNCTIONS = (
     Function("outcome", "", "reward", _ANY, "rewards.CHANNEL", "the trace", {"channel": "team"}, outcome),
     Function(

@@ -96,8 +96,8 @@ class Score(NamedTuple):
     agents: Mapping[str, float] | None = None
 
 
-def refused(reason: str) -> Score:
-    """Return a score without a value; the reason also says what to add."""
+def no_score(reason: str) -> Score:
+    """Return the score of a run that lacks the data for a function; the reason also says what to add."""
     return Score(None, reason)
 
 
