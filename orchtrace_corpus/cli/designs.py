@@ -90,7 +90,7 @@ def _show_reward_designs(session: CorpusSession) -> None:
     from orchtrace_corpus.trace.rewards import FUNCTIONS, load, published
     from orchtrace_corpus.trace.rewards.terms import FAMILIES
 
-    keys = {paper.key for paper in session.pool_as_read().papers}
+    keys = {paper.key for paper in session.pool_despite_errors().papers}
     specs = [load(name) for name in published() if name in keys]
     function_rows: list[tuple[Cell, ...]] = []
     design_rows: list[tuple[Cell, ...]] = []

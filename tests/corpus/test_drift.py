@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orchtrace_corpus.base.findings import RULES, Finding, explanation
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Sequence, YamlFile
-from orchtrace_corpus.corpus.intake.drift import PERSISTENT, Answers, find_drift, plain, propose_changes
+from orchtrace_corpus.corpus.intake.drift import PERSISTENT, Answers, find_drift, plain_text, propose_changes
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.author_names import Likeness, bibtex_author, compare, likeness, merge_authors
 from orchtrace_corpus.corpus.model.metadata import Metadata
@@ -219,8 +219,8 @@ def test_a_rewritten_list_does_not_differ_any_more(old: list[str], new: list[str
 
 @given(st.text(st.sampled_from("\\${}^_%~&#a é\n-`'[]")))
 def test_no_title_is_too_broken_to_be_compared(text: str) -> None:
-    assert "\n" not in plain(text)
-    assert plain(plain("a simple title")) == "a simple title"
+    assert "\n" not in plain_text(text)
+    assert plain_text(plain_text("a simple title")) == "a simple title"
 
 
 def test_an_id_that_leads_to_another_work_is_an_error(tmp_path: Path) -> None:
@@ -448,7 +448,7 @@ def test_drift_needs_no_tex_library_where_there_is_no_tex() -> None:
     import sys
 
     program = (
-        "import sys; from orchtrace_corpus.corpus.intake.drift import plain; plain('A plain title'); "
+        "import sys; from orchtrace_corpus.corpus.intake.drift import plain_text; plain_text('A plain title'); "
         "sys.exit('pylatexenc' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], cwd=ROOT).returncode == 0

@@ -16,7 +16,7 @@ from tests.effort import mostly_slow
 
 pytestmark = pytest.mark.usefixtures("in_root")
 
-PROFILES = [(name, profile) for name in registry.readable() for profile in registry.FORMATS[name].profiles]
+PROFILES = [(name, profile) for name in registry.readable_formats() for profile in registry.FORMATS[name].profiles]
 TOY_PROFILES = [(name, profile) for name, profile in PROFILES if profile != "published"]
 
 

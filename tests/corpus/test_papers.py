@@ -61,12 +61,12 @@ def test_what_somebody_should_know_before_a_paper_is_added() -> None:
         "2601.00007", title="On $n$ Agents", comment="Withdrawn by the authors", journal_ref="Nature 1 (2026) 2"
     )
 
-    assert list(intake.remarks(metadata)) == [
+    assert list(intake.metadata_remarks(metadata)) == [
         "it seems to be withdrawn: 'Withdrawn by the authors'",
         "arXiv names a place of publication, 'Nature 1 (2026) 2'; if that is right, give it as --venue",
         "arXiv's title has TeX, 'On $n$ Agents', read as 'On n Agents'",
     ]
-    assert list(intake.remarks(record("2601.00008", title="On Agents"))) == []
+    assert list(intake.metadata_remarks(record("2601.00008", title="On Agents"))) == []
 
 
 def test_a_record_of_what_a_registry_or_a_file_says() -> None:
@@ -96,12 +96,12 @@ def test_a_record_of_what_a_registry_or_a_file_says() -> None:
 
 @given(st.text(alphabet=st.sampled_from("ab $\\{}^_%'`\"~\t\n\u200b\u202e")))
 def test_plain_text_is_one_visible_line_without_tex(text: str) -> None:
-    plain = intake.plain(text)
+    plain = intake.plain_text(text)
 
     assert plain.isprintable()
     assert plain == " ".join(plain.split())
     if not re.search(LATEX, plain):  # a brace that nothing closes stays
-        assert intake.plain(plain) == plain
+        assert intake.plain_text(plain) == plain
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from orchtrace_corpus.corpus.cli.facets import (
     IntakeOptions,
     PaperOptions,
     TagProblem,
-    collect,
+    collect_errors,
     read_coding,
     read_values,
     refuse_all,
@@ -90,7 +90,7 @@ def add(
             raise CommandUseError(message, "Leave out the other names.")
         name, form_details, form_coding = _read_issue(interview.session, issue, pool.taxonomy)
         requests = [request_paper(name, pool, candidates)]
-        details, coding = details.over(form_details), coding.over(form_coding)
+        details, coding = details.with_defaults(form_details), coding.with_defaults(form_coding)
     if not requests:
         hint = "Write an arXiv id, a DOI or an address: corpus add 2605.08686"
         if details.title:
@@ -279,8 +279,8 @@ def remove(
         if target not in targets:
             targets.append(target)
     proposal = edit.remove(corpus, targets, unpublished=unpublished)
-    agree = None if yes else partial(_agree, session, targets)
-    return apply(session, corpus, proposal, dry_run=dry_run, agree=agree)
+    confirm = None if yes else partial(_confirm_removal, session, targets)
+    return apply(session, corpus, proposal, dry_run=dry_run, confirm=confirm)
 
 
 def _details(
@@ -289,16 +289,16 @@ def _details(
     """Return the details in the options, with `values` of other options. Errors are added to `problems`."""
     fields: dict[str, Any] = options._asdict() | {"authors": "", "supported": ()}
     fields |= {"urls": tuple(options.urls or ()), "summary": sentence(options.summary.strip())}
-    with collect(problems):
+    with collect_errors(problems):
         fields["supported"] = split_names(options.supported) if options.supported else ()
-    with collect(problems, "authors"):
+    with collect_errors(problems, "authors"):
         parse_authors(options.authors)
         fields["authors"] = options.authors
     settable = settable_fields(taxonomy)
     for text in fields.pop("sets") or ():
         field, equals, value = text.partition("=")
         name = field.strip().replace("-", "_")
-        with collect(problems):
+        with collect_errors(problems):
             if name not in settable or not equals:
                 guess = suggestion(name, list(settable)) if name not in settable else ""
                 raise CommandUseError(f"--set {quote(text)} sets no field{guess}", "Write --set FIELD=VALUE.")
@@ -327,7 +327,7 @@ def _read_issue(session: CorpusSession, path: str, taxonomy: Taxonomy) -> tuple[
     return name, details, coding
 
 
-def _agree(session: CorpusSession, targets: Sequence[Target]) -> bool:
+def _confirm_removal(session: CorpusSession, targets: Sequence[Target]) -> bool:
     """Ask at the terminal whether to remove records."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise CommandUseError("remove asks first, and this is not a terminal", "Add --yes, or --dry-run.")

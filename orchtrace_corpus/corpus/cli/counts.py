@@ -124,7 +124,7 @@ def stats(
     if screening:
         return _show_screening(session, output_format)
     as_published = session.pool()
-    pool = session.read_by(as_published, reading, *(where or ()), *fields)
+    pool = session.pool_by_reading(as_published, reading, *(where or ()), *fields)
     compared = None if reading is ReadingName.PUBLISHED else as_published  # its counts are shown, too
     query = paper_query(where or [], pool.taxonomy)
     selected = pool._replace(papers=query.select(pool.papers))
@@ -274,7 +274,7 @@ def gaps(
     check_caption(caption, output_format)
     as_published = session.pool()
     axes = gap_axes(rows, columns, as_published.taxonomy)
-    pool = session.read_by(as_published, reading, *(where or ()))
+    pool = session.pool_by_reading(as_published, reading, *(where or ()))
     query = paper_query(where or [], pool.taxonomy)
     papers = query.select(pool.papers)
     if not papers:

@@ -91,7 +91,7 @@ def export(
     if keys and (where or exclusions):
         raise CommandUseError("keys name the papers of the export", "Leave out --where and --exclusions.")
     as_published = session.pool()
-    pool = session.read_by(as_published, reading, "contested")
+    pool = session.pool_by_reading(as_published, reading, "contested")
     content: str | bytes
     papers: tuple[Paper, ...] = ()
     if exclusions:
@@ -157,7 +157,7 @@ def cite(
     session = CorpusSession(*ctx.obj)
     if output != _STANDARD_STREAM:
         _refuse_target(output, session.root_folder())
-    pool = session.pool_as_read()
+    pool = session.pool_despite_errors()
     papers = find_papers(pool, keys)
     if form is CitationForm.APA:
         from orchtrace_corpus.corpus.formats.citation import apa
@@ -190,7 +190,7 @@ def _refuse_target(path: str, root: str) -> None:
 
 def import_(
     ctx: Context,
-    name: Annotated[str, _format_argument(registry.readable())],
+    name: Annotated[str, _format_argument(registry.readable_formats())],
     path: Annotated[str, argument("[FILE]", "After a format: the file, or - for standard input.")] = _STANDARD_STREAM,
     profile: Annotated[str, option("--profile", "NAME", "The variant of the format, as for corpus export.")] = "",
     dry_run: DryRun = False,

@@ -78,7 +78,7 @@ class TagProblem(NamedTuple):
 
 
 @contextmanager
-def collect(problems: list[TagProblem], field: str = "") -> Iterator[None]:
+def collect_errors(problems: list[TagProblem], field: str = "") -> Iterator[None]:
     """Add a `CommandUseError` to the problems instead of raising it."""
     try:
         yield
@@ -144,7 +144,7 @@ def read_coding(
     for text in tag_words or ():
         field, equals, value = text.partition("=")
         name = field.strip().replace("-", "_")
-        with collect(problems, name if name in fields else ""):
+        with collect_errors(problems, name if name in fields else ""):
             if not equals:
                 raise CommandUseError(f"--tag {quote(text)} names no value", "Write --tag FIELD=VALUE.")
             if not assign_tag(tags, facets, name, value):
@@ -176,7 +176,7 @@ def read_values(
     values: dict[str, FieldValue] = {}
     for field in taxonomy.fields:
         for text in options.get(f"field_{field.name}", ()):
-            with collect(problems, field.name):
+            with collect_errors(problems, field.name):
                 if field.name in values:
                     raise CommandUseError(f"{field.name} is given twice", "Give it once.")
                 values[field.name] = read_value(field, text)

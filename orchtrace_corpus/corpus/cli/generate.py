@@ -139,7 +139,7 @@ def _draw_fields(session: CorpusSession, names: Sequence[str], where: Sequence[s
     if output and not output.lower().endswith((".svg", ".pdf")):
         raise CommandUseError(f"a figure is SVG or PDF, not {quote(output)}", "Name a file that ends in .svg or .pdf.")
     as_published = session.pool()
-    pool = session.read_by(as_published, ReadingName.PUBLISHED, *names, *where)
+    pool = session.pool_by_reading(as_published, ReadingName.PUBLISHED, *names, *where)
     query = paper_query(where, pool.taxonomy)
     pool = pool._replace(papers=query.select(pool.papers))
     if not pool.papers:

@@ -192,7 +192,7 @@ class Questions:
                 continue
             self._say(f"\n{field_label(field)}: {field.help}")
             if field.choices:
-                self._say(numbered(field.choices))
+                self._say(number_names(field.choices))
 
             def read(answer: str, field: RecordField = field) -> FieldValue | None:
                 if answer:
@@ -277,7 +277,7 @@ class Questions:
         needed = "An answer is needed here: a number or a name." if facet.required else ""
         if not facet.required:
             prompt = f"{prompt} [leave out]"
-        self._say(numbered(facet.values))
+        self._say(number_names(facet.values))
         return self._choose(prompt, facet.values, facet.terms, partial(read_tag, facet), needed)
 
     def _ask_levels(self, facet: Facet, candidate: Candidate | None) -> dict[str, str]:
@@ -287,7 +287,7 @@ class Questions:
         arise.
         """
         names = [*(level.id for level in facet.levels), NOT_ARISING]
-        self._say(numbered(names))
+        self._say(number_names(names))
         levels = {}
         for term in facet.terms:
             if candidate is not None and not candidate.is_open(term.id):
@@ -375,7 +375,7 @@ def _read_key(used_keys: Collection[str], answer: str) -> str:
     return answer
 
 
-def numbered(names: Iterable[str]) -> str:
+def number_names(names: Iterable[str]) -> str:
     """Return the names with their numbers, on one line."""
     return "  " + " ".join(f"{number}{NO_BREAK}{name}" for number, name in enumerate(names, 1))
 
@@ -432,7 +432,7 @@ class Interview:
         resolved, messages = resolve(
             requests,
             pool,
-            details.describe,
+            details.apply_to,
             Service(no_fetch, options.offline, options.refresh, options.arxiv_url),
             despite_title=options.despite_title,
             show_progress=partial(progress.show_progress, output),

@@ -38,14 +38,14 @@ def apply(
     *,
     dry_run: bool = False,
     show: Callable[[str], None] | None = None,
-    agree: Callable[[], bool] | None = None,
+    confirm: Callable[[], bool] | None = None,
     origins: Mapping[str, str] | None = None,
 ) -> int:
     """Write an edit unless it causes errors, show its effects, and return the exit code.
 
-    The diff goes to standard output, or to `show`; everything else goes to standard error. After the effects are shown,
-    `agree` asks if the edit is to be written. `origins` has the file and line of each imported paper, by key; findings
-    name them instead of their own location. A `DataFileError` is raised if a file cannot be written, or was changed.
+    The diff goes to standard output, or to `show`; everything else goes to standard error. After the effects are
+    shown, `confirm` asks if the edit is to be written. `origins` has the file and line of each imported paper, by key;
+    findings name them, not their own location. A `DataFileError` is raised if a file cannot be written, or has changed.
     """
     output = session.output
     judgement = judge(corpus, proposal)
@@ -53,10 +53,10 @@ def apply(
         output.note("corpus: nothing changes")
         return ExitCode.DONE
     can_write = judgement.is_allowed and not dry_run
-    is_asked = can_write and agree is not None
+    is_asked = can_write and confirm is not None
     if is_asked or dry_run:
         _show_broken(session, judgement.broken, is_written=False)
-    if is_asked and agree is not None and not agree():
+    if is_asked and confirm is not None and not confirm():
         return ExitCode.DONE
     written = write(judgement) if can_write else ()
     if dry_run or written:

@@ -101,7 +101,7 @@ def list_records(
     has_whole_records = output_format is Format.JSON and not columns
     is_for_people = output_format not in (Format.JSON, Format.CSV)
     needs_contested = not exclusions and (bool(filtered) or has_whole_records or columns == "all")
-    pool = session.read_by(as_published, reading, columns, sort, CONTESTED if needs_contested else "")
+    pool = session.pool_by_reading(as_published, reading, columns, sort, CONTESTED if needs_contested else "")
     if shows_changes:  # with the contested tags as published, so that even those on which readers agree are listed
         pool = pool_as_read(session.files.with_contested(as_published), session.files.disputes.require(), reading)
     names += filtered
@@ -168,7 +168,7 @@ def readings(
     if keys and where:
         raise CommandUseError("keys name the papers of the list", "Leave out --where.")
     as_published = session.pool()
-    pool = session.read_by(as_published, ReadingName.PUBLISHED, *(where or ()))
+    pool = session.pool_by_reading(as_published, ReadingName.PUBLISHED, *(where or ()))
     query = paper_query(where or [], pool.taxonomy)
     selected_papers = find_papers(pool, keys) if keys else query.select(pool.papers)
     selected = pool._replace(papers=selected_papers)
@@ -209,7 +209,7 @@ def candidates(
       corpus candidates --order date --where proposal=unread
     """
     session = CorpusSession(*ctx.obj)
-    pool = session.pool_as_read()
+    pool = session.pool_despite_errors()
     file = session.files.candidates
     if file.places is None:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "docs/data.md of orchtrace-corpus describes it.")
@@ -262,7 +262,7 @@ def show_records(session: CorpusSession, names: list[str], output_format: Format
     from orchtrace_corpus.corpus.analysis import search as lookup
     from orchtrace_corpus.corpus.render import candidates as render
 
-    pool = session.pool_as_read()
+    pool = session.pool_despite_errors()
     records: list[Record] = []
     found_candidates: list[Candidate] = []
     candidates = session.files.candidates.items
@@ -327,10 +327,10 @@ def search(
     session = CorpusSession(*ctx.obj)
     if not any(character.isalnum() for word in words for character in word):
         raise CommandUseError("name at least one word to look for")
-    as_published = session.pool_as_read()
+    as_published = session.pool_despite_errors()
     names = split_names(columns)
     contested = CONTESTED if MATCHED in names else ""  # a match can be in a contested tag, which is marked
-    pool = session.read_by(as_published, reading, columns, sort, *(where or ()), contested)
+    pool = session.pool_by_reading(as_published, reading, columns, sort, *(where or ()), contested)
     attributes = paper_attributes(pool.taxonomy, marked=True)
     shown = find_all([name for name in names if name != MATCHED], attributes, "column")
     candidates = () if where else session.files.candidates.items

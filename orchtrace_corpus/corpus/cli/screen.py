@@ -16,7 +16,7 @@ from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
 from orchtrace_corpus.corpus.analysis.reading_order import Place, Similarity
 from orchtrace_corpus.corpus.cli.audit import read_sheet, write_new
-from orchtrace_corpus.corpus.cli.interview import Questions, can_ask, numbered
+from orchtrace_corpus.corpus.cli.interview import Questions, can_ask, number_names
 from orchtrace_corpus.corpus.cli.options import Order, ReadingOrder, Where, option
 from orchtrace_corpus.corpus.cli.session import CorpusSession
 from orchtrace_corpus.corpus.edit import proposal as edit
@@ -78,7 +78,7 @@ def screen(
         return _apply_sheets(session, corpus, decisions)
     selected = parse(where or [], candidate_attributes(corpus.pool.taxonomy)).select(corpus.candidates.items)
     waiting, places = screening.order_candidates(
-        screening.undecided(selected), corpus.pool, corpus.arxiv, likely=order is ReadingOrder.LIKELY
+        screening.select_undecided(selected), corpus.pool, corpus.arxiv, likely=order is ReadingOrder.LIKELY
     )
     abstracts = screening.plain_abstracts(corpus.arxiv)
     if sheet:
@@ -87,7 +87,7 @@ def screen(
         return ExitCode.DONE
     if not waiting:
         message = "no candidate awaits a decision"
-        if count := len(screening.undecided(corpus.candidates.items)):
+        if count := len(screening.select_undecided(corpus.candidates.items)):
             message = f"no candidate passes the filters; without them, {count} to decide on"
         session.output.note(message)
         return ExitCode.DONE
@@ -274,7 +274,7 @@ class _Questions(Questions):
                     if not candidate.is_open(term.id):
                         continue
                     self._say_readings(candidate, [term.id])
-                    self._say(numbered(names))
+                    self._say(number_names(names))
                     explained = (term, *facet.levels)
                     if level := self._choose(f"{term.id} [open]", names, explained, partial(read_level, facet)):
                         levels[term.id] = level
@@ -282,7 +282,7 @@ class _Questions(Questions):
                     tags[facet.field] = levels
             elif facet.field not in candidate.tags:
                 self._say_readings(candidate, [facet.field])
-                self._say(numbered(facet.values))
+                self._say(number_names(facet.values))
                 prompt = f"{facet.field} [open]"
                 if tag := self._choose(prompt, facet.values, facet.terms, partial(read_tag, facet)):
                     tags[facet.field] = tag
@@ -307,7 +307,7 @@ def _describe_outcome(candidate: Candidate, choice: Choice, judgement: Judgement
 def _apply_sheets(session: CorpusSession, corpus: CorpusFiles, paths: Sequence[str]) -> int:
     """Apply the decisions on which sheets agree, each in its own edit, and return the exit code."""
     output, protocol = session.output, corpus.protocol.require()
-    waiting = [candidate.name for candidate in screening.undecided(corpus.candidates.items)]
+    waiting = [candidate.name for candidate in screening.select_undecided(corpus.candidates.items)]
     sheets: list[list[Verdict]] = []
     code = ExitCode.DONE
     skipped: set[str] = set()

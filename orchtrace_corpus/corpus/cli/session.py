@@ -70,7 +70,7 @@ class CorpusSession(Session):
             raise error_type("\n".join((message, *lines)), "Run corpus check data for all of them.")
         return loaded.pool
 
-    def pool_as_read(self) -> "Pool":
+    def pool_despite_errors(self) -> "Pool":
         """Return the records for a command that shows them. Errors only cause a note, except those of the taxonomy."""
         from orchtrace_corpus.corpus import rules
 
@@ -82,7 +82,7 @@ class CorpusSession(Session):
             self.output.note(f"corpus: the data has {summary(findings)}, and may be incomplete; see corpus check data")
         return loaded.pool
 
-    def read_by(self, pool: "Pool", reading: ReadingName, *words: str) -> "Pool":
+    def pool_by_reading(self, pool: "Pool", reading: ReadingName, *words: str) -> "Pool":
         """Return the records with the tags of a reading. If a word names `contested`, it is filled in."""
         if any("contested" in word for word in words):
             pool = self.files.with_contested(pool, reading)
@@ -95,7 +95,7 @@ class CorpusSession(Session):
     def note_no_paper(self, query: "Query", pool: "Pool", reading: ReadingName) -> None:
         """Report that no paper passes the filters, and how many pass by the other reading or are candidates."""
         other = ReadingName.SOURCES if reading is ReadingName.PUBLISHED else ReadingName.PUBLISHED
-        other_count = len(query.select(self.read_by(pool, other, "contested").papers))
+        other_count = len(query.select(self.pool_by_reading(pool, other, "contested").papers))
         candidate_count = len(query.select(candidate.paper for candidate in self.files.candidates.items))
         message = f"corpus: no {pool.taxonomy.noun.one} passes the filters"
         if other_count:

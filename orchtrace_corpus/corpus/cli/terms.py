@@ -17,7 +17,7 @@ from orchtrace_corpus.corpus.render import codebook, statistics
 
 def show_terms(session: CorpusSession, name: str, sort: str, columns: str, output_format: Format) -> None:
     """Show the terms of a field, or the term of that name with its field; without a name, all terms."""
-    pool = session.pool_as_read()
+    pool = session.pool_despite_errors()
     if not name and output_format is Format.TABLE and not sort and not columns:
         session.output.show(codebook.overview(pool.taxonomy, session.output.width))
         return

@@ -128,7 +128,7 @@ def _entry(paper: Paper, taxonomy: Taxonomy, profile: str, categories: Mapping[s
 
 def left_out(paper: Paper) -> Iterator[str]:
     """Yield the fields of a paper that its entry does not hold."""
-    yield from citation.unlinked(paper, 1)
+    yield from citation.lost_identifiers(paper, 1)
     exported_fields = _exported_entry(paper).fields
     yield from (name for name in paper.bibtex if name != "type" and name not in exported_fields)
 
@@ -155,7 +155,7 @@ def _exported_entry(paper: Paper) -> _ExportedEntry:
         del fields["date"]
     imported_field = _venue_field(fields, entry_type)
     if imported_field:
-        is_venue_named = _venue(imported_field, citation.plain(fields[imported_field])) == paper.cited_venue
+        is_venue_named = _venue(imported_field, citation.plain_text(fields[imported_field])) == paper.cited_venue
     else:
         is_venue_named = paper.cited_venue == _ARXIV and bool(paper.arxiv_id)
     if is_venue_named:
@@ -190,14 +190,14 @@ def _venue(field: str, text: str) -> str:
 def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
     """Return an entry as an item, and add its problems to `problems`."""
 
-    def plain_text(name: str) -> str:
+    def field_text(name: str) -> str:
         try:
             return decoded(entry.text(name))
         except LatexError as error:
             problems.append(Problem(entry.line_of(name), f"{name} {error}"))
             return ""
 
-    title = ": ".join(filter(None, (plain_text("title"), plain_text("subtitle"))))
+    title = ": ".join(filter(None, (field_text("title"), field_text("subtitle"))))
     names_field = "author" if entry.text("author") else "editor"
     try:
         authors = citation.read_names(entry.text(names_field), decoded)
@@ -208,7 +208,7 @@ def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
     ids = _identifiers(entry)
     venue_field = _venue_field({name: entry.text(name) for name in entry.fields}, entry.type)
     if venue_field:
-        venue = _venue(venue_field, plain_text(venue_field))
+        venue = _venue(venue_field, field_text(venue_field))
     else:
         venue = _ARXIV if IdentifierKind.ARXIV in ids else ""
     if "crossref" in entry.fields and not (venue and year):
@@ -224,7 +224,7 @@ def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
     # The venue's field is not kept if the record's venue restores it: the usual field of the type, in equal words.
     is_usual = venue_field == _VENUE_FIELD_OF.get(entry.type, "howpublished")
     is_unique = [entry.text(name) for name in citation.VENUE_FIELDS].count(entry.text(venue_field)) == 1
-    if is_unique and is_usual and venue == plain_text(venue_field):
+    if is_unique and is_usual and venue == field_text(venue_field):
         read_fields.add(venue_field)
     fields = (field for field in (*PAPER_FIELDS, *taxonomy.fields) if field.name not in citation.SPECIAL_FIELDS)
     carried = {field.carriers.bibtex: field for field in fields if field.carriers.bibtex in entry.fields}
@@ -237,14 +237,14 @@ def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
     }
     for name, field in carried.items():
         try:
-            value = read_value(field, plain_text(name))
+            value = read_value(field, field_text(name))
             values[field.name] = list(value) if isinstance(value, tuple) else value
         except CommandUseError as error:
             problems.append(Problem(entry.line_of(name), str(error)))
     first_items = {"urls": url} if url else {}
     cited = without_empty({"year": year, "venue": venue})
     tags = tuple(part.strip() for part in re.split("[,;]", entry.text("keywords")) if "=" in part)
-    annotation = plain_text("annotation") if tags else ""
+    annotation = field_text("annotation") if tags else ""
     return Item(values, entry.line, first_items, cited=cited, keywords=tags, annotation=annotation)
 
 

@@ -277,7 +277,7 @@ MONTHS = (
 
 def month_of(entry: Mapping[str, str]) -> int:
     """Return the month of a BibTeX entry, from 1; 0 if it has none."""
-    text = plain(entry.get("month", "")).lower()
+    text = plain_text(entry.get("month", "")).lower()
     if text.isascii() and text.isdigit():
         return int(text) if 1 <= int(text) <= 12 else 0
     abbreviations = [name[:3].lower() for name in MONTHS]
@@ -311,7 +311,7 @@ def merge_entry(details: EntryDetails, present: Mapping[str, str], venue: str) -
     for name, text in details.texts.items():
         # RIS has one tag for both serial numbers, so the record can have the same number as the other one.
         names = _SERIAL_NUMBERS if name in _SERIAL_NUMBERS else (name,)
-        if _comparable(text) in [_comparable(plain(fields[other])) for other in names if other in fields]:
+        if _comparable(text) in [_comparable(plain_text(fields[other])) for other in names if other in fields]:
             continue
         latex = encoded(text, unicode=True)
         if name == "pages" or (name in ("volume", "number") and re.fullmatch(r"\d+-\d+", latex)):
@@ -338,20 +338,20 @@ def entry_texts(paper: Paper, names_in_format: Mapping[str, str]) -> dict[str, s
     """
     texts: dict[str, str] = {}
     for field, latex in paper.bibtex.items():
-        if field in names_in_format and (text := plain(latex)):
+        if field in names_in_format and (text := plain_text(latex)):
             texts[names_in_format[field]] = text
     return texts
 
 
 def left_out(paper: Paper, max_urls: int | None = 1) -> Iterator[str]:
     """Yield the fields of a paper that a CSL or RIS file with at most `max_urls` addresses of it does not hold."""
-    yield from unlinked(paper, max_urls)
+    yield from lost_identifiers(paper, max_urls)
     included = {"type", *VENUE_FIELDS, *(detail.bibtex for detail in DETAILS)}
     if editors(paper.bibtex):
         included.add("editor")
     if month_of(paper.bibtex):
         included.add("month")
-    yield from (name for name, latex in paper.bibtex.items() if name not in included or not plain(latex))
+    yield from (name for name, latex in paper.bibtex.items() if name not in included or not plain_text(latex))
 
 
 SPECIAL_FIELDS = ("title", "authors", "year", "arxiv_id", "doi", "urls", "summary")
@@ -379,7 +379,7 @@ def summary_text(paper: Paper) -> str:
     return "" if paper.summary == TO_BE_WRITTEN else paper.summary
 
 
-def plain(latex: str) -> str:
+def plain_text(latex: str) -> str:
     """Return LaTeX as plain text; empty if it cannot be decoded."""
     try:
         return decoded(latex)
@@ -412,7 +412,7 @@ def apa(paper: Paper) -> str:
         title = f"{title} (arXiv:{paper.arxiv_id})"
     year = f"({paper.cited_year or 'n.d.'})"
     parts = [f"{authors.rstrip('.')}. {year}", title] if authors else [f"{title}. {year}"]
-    volume, number, pages = (plain(paper.bibtex.get(name, "")) for name in ("volume", "number", "pages"))
+    volume, number, pages = (plain_text(paper.bibtex.get(name, "")) for name in ("volume", "number", "pages"))
     if volume and number:
         volume = f"{volume}({number})"
     source = ", ".join(part for part in (venue, volume, pages) if part)
@@ -428,7 +428,7 @@ def _initials(word: str) -> str:
     return "-".join(f"{part[0]}." for part in word.split("-") if part)
 
 
-def unlinked(paper: Paper, max_urls: int | None) -> Iterator[str]:
+def lost_identifiers(paper: Paper, max_urls: int | None) -> Iterator[str]:
     """Yield the identifiers and addresses of a paper that are lost with all addresses after the first `max_urls`."""
     urls = paper.urls[:max_urls]
     linked = {identifier.kind for identifier in map(recognise_url, urls) if identifier is not None}

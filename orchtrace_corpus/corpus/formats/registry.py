@@ -49,7 +49,9 @@ class FileFormat(NamedTuple):
         """
         profile = self.require_profile(profile)
         if not self.can_read:
-            raise CommandUseError(f"{self.label} is written only, not read", f"Readable: {', '.join(readable())}.")
+            raise CommandUseError(
+                f"{self.label} is written only, not read", f"Readable: {', '.join(readable_formats())}."
+            )
         problems: list[Problem] = []
         items: list[Item] = []
         try:
@@ -179,7 +181,7 @@ FORMATS: dict[str, FileFormat] = {
 def find(name: str, *, to_read: bool = False) -> FileFormat:
     """Return a format by its name in any case, or raise an error that suggests names, `to_read` only readable ones."""
     if name.lower() not in FORMATS:
-        names = readable() if to_read else tuple(FORMATS)
+        names = readable_formats() if to_read else tuple(FORMATS)
         raise CommandUseError(f"unknown format {quote(name)}{suggestion(name, names)}")
     return FORMATS[name.lower()]
 
@@ -198,10 +200,10 @@ def find_by_ending(path: str, data: bytes = b"") -> FileFormat:
 
 def is_readable(path: str) -> bool:
     """Return True if the name of a file ends as in a format that can be read."""
-    endings = [ending for name in readable() for ending in FORMATS[name].endings]
+    endings = [ending for name in readable_formats() for ending in FORMATS[name].endings]
     return path.lower().endswith(tuple(endings))
 
 
-def readable() -> tuple[str, ...]:
+def readable_formats() -> tuple[str, ...]:
     """Return the names of the formats that can be read."""
     return tuple(name for name, file_format in FORMATS.items() if file_format.can_read)

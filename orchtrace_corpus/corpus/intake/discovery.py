@@ -225,7 +225,7 @@ def _name(paper: Paper) -> str:
 
 def _plain(text: str) -> str:
     """Return a text from a service without HTML and Markdown; unpaired quotation marks are removed."""
-    text = intake.plain(text)
+    text = intake.plain_text(text)
     if re.search(r"[<`]|\]\(|&[#\w]+;", text):
         text = re.sub(r"<[^<>]*>|[<>`]", " ", unescape(text)).replace("](", "] (")
     if text.count('"') % 2:
@@ -350,6 +350,6 @@ def _follow_citations(
         if len(work.cited_by) >= minimum:
             reasons += (f"cited by {key}" for key in work.cited_by)
         if reasons:
-            authors = [bibtex_author(intake.plain(name)) for name in without_separators(work.values["authors"])]
+            authors = [bibtex_author(intake.plain_text(name)) for name in without_separators(work.values["authors"])]
             works.append((intake.from_fields({**work.values, "authors": authors}), tuple(reasons)))
     return works

@@ -57,7 +57,7 @@ class Details(NamedTuple):
     source: str = ""
     supported: tuple[str, ...] = ()
 
-    def over(self, defaults: "Details") -> "Details":
+    def with_defaults(self, defaults: "Details") -> "Details":
         """Return these details, with `defaults` where they are empty."""
         fields = {name: value for name, value in self._asdict().items() if value and name != "values"}
         return defaults._replace(**fields, values={**defaults.values, **self.values})
@@ -73,7 +73,7 @@ class Details(NamedTuple):
             flags.append("--set code")
         return flags
 
-    def describe(self, paper: Paper) -> Paper:
+    def apply_to(self, paper: Paper) -> Paper:
         """Return a paper with these details, which take precedence over its own."""
         fields = {name: value for name, value in self._asdict().items() if value and name in paper._fields}
         paper = paper.with_values(self.values)
@@ -88,7 +88,7 @@ class Coding(NamedTuple):
     tags: Mapping[str, Tag] = {}
     evidence: Mapping[str, Tag] = {}
 
-    def over(self, defaults: "Coding") -> "Coding":
+    def with_defaults(self, defaults: "Coding") -> "Coding":
         """Return this coding, with the tags in `defaults` for fields that it does not tag."""
         return Coding({**defaults.tags, **self.tags}, {**defaults.evidence, **self.evidence})
 
@@ -202,7 +202,7 @@ def add(
     if error is not None:
         raise error
     service = service or Service(no_fetch=True)
-    requests, _ = resolve(requests, corpus.pool, details.describe, service, despite_title=despite_title)
+    requests, _ = resolve(requests, corpus.pool, details.apply_to, service, despite_title=despite_title)
     refused = tuple(request for request in requests if request.is_refused)
     accepted = [request for request in requests if not request.is_refused]
     if not accepted:
@@ -224,7 +224,7 @@ def read_form(body: str, taxonomy: Taxonomy) -> tuple[str, Details, Coding, list
     """Return the paper's id or URL, the details and the coding in an issue form, and remarks on unusable answers."""
     form = issue_form.read(body, taxonomy)
     remarks = list(form.remarks)
-    texts: dict[str, Any] = {name: papers.plain(text) for name, text in form.texts.items()}
+    texts: dict[str, Any] = {name: papers.plain_text(text) for name, text in form.texts.items()}
     name, year = texts.pop("identifier", ""), texts.pop("year", "")
     if year and not (len(year) == 4 and year.isascii() and year.isdigit()):
         remarks.append("the answer to 'Year' is left out: it has not four digits")

@@ -65,18 +65,18 @@ def propose_changes(paper: Paper, answer: Metadata, codes: Collection[str]) -> d
     changed: dict[str, str | tuple[str, ...]] = {}
     if "A101" in codes or "A108" in codes:
         return changed
-    title = plain(answer.title)
+    title = plain_text(answer.title)
     if "A103" in codes and not re.search(LATEX, title):
         changed["title"] = title
     has_people = any("," in name for name in paper.authors) or paper.authors == ("Anonymous",)
     if "A105" in codes and has_people and OTHERS not in paper.authors:
-        changed["authors"] = author_names.merge_authors(paper.authors, [plain(name) for name in answer.authors])
+        changed["authors"] = author_names.merge_authors(paper.authors, [plain_text(name) for name in answer.authors])
     if "A111" in codes and paper.doi is None and answer.doi and is_normal(IdentifierKind.DOI, answer.doi):
         changed["doi"] = answer.doi
     return changed
 
 
-def plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """Return a text on one line, in Unicode form NFC; TeX becomes Unicode if all of it has a Unicode form."""
     text = " ".join(text.split())
     if not set(text).isdisjoint("\\${}"):
@@ -102,7 +102,7 @@ def _differences(paper: Paper, answers: Answers, previous: Mapping[str, Metadata
             return
         record_title, arxiv_title = _comparable(paper.title), _comparable(answer.title)
         if paper.title and record_title != arxiv_title:
-            title = quote(plain(answer.title))
+            title = quote(plain_text(answer.title))
             if _letters(record_title) == _letters(arxiv_title):
                 yield "A104", f"the title is spelled {title} on arXiv", "title"
             else:
@@ -116,7 +116,7 @@ def _differences(paper: Paper, answers: Answers, previous: Mapping[str, Metadata
 
 def _author_drift(paper: Paper, answer: Metadata) -> Iterator[_Difference]:
     """Yield at most one difference: between the lists of authors, or if they agree, between the forms of names."""
-    names = [plain(name) for name in answer.authors]
+    names = [plain_text(name) for name in answer.authors]
     comparison = author_names.compare(paper.authors, names)
     if not paper.authors or not author_names.without_separators(names):
         return
@@ -187,12 +187,14 @@ def _is_other_work(paper: Paper, answer: Metadata) -> bool:
     names = [name for name in paper.authors if name != OTHERS]
     if not any("," in name for name in names):  # no person to compare: only titles with very few common words differ
         return similarity < 0.15
-    return similarity < 0.5 and not author_names.have_common_author(names, [plain(name) for name in answer.authors])
+    return similarity < 0.5 and not author_names.have_common_author(
+        names, [plain_text(name) for name in answer.authors]
+    )
 
 
 def _comparable(text: str) -> str:
     """Return a text without differences in TeX, full-width forms, typographic marks and blanks."""
-    return " ".join(unicodedata.normalize("NFKC", plain(text).translate(_TYPOGRAPHY)).split())
+    return " ".join(unicodedata.normalize("NFKC", plain_text(text).translate(_TYPOGRAPHY)).split())
 
 
 def _letters(text: str) -> str:

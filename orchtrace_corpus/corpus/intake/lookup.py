@@ -104,7 +104,7 @@ def request_papers(names: Iterable[str], pool: Pool, candidates: Sequence[Candid
 def resolve(
     requests: Sequence[PaperRequest],
     pool: Pool,
-    describe: Callable[[Paper], Paper],
+    add_details: Callable[[Paper], Paper],
     service: Service,
     *,
     despite_title: bool = False,
@@ -112,7 +112,7 @@ def resolve(
 ) -> tuple[list[PaperRequest], tuple[str, ...]]:
     """Look up papers and refuse those that the corpus has; return the requests, and the services' messages.
 
-    `describe` adds the details that a person gave, which take precedence over those from services.
+    `add_details` adds the details that a person gave, which take precedence over those from services.
     """
     promoted = [request.excluded.id for request in requests if request.excluded]
     pool = pool._replace(exclusions=tuple(record for record in pool.exclusions if record.id not in promoted))
@@ -130,7 +130,7 @@ def resolve(
                 resolved[index] = answer if answer is not None else _ask_registry(request, service)
     for index, request in enumerate(resolved):
         paper = request.paper._replace(title=request.paper.title or request.title)
-        resolved[index] = request._replace(paper=describe(paper))
+        resolved[index] = request._replace(paper=add_details(paper))
     return _refuse_known(resolved, pool, by_title=not despite_title), messages
 
 
@@ -300,7 +300,7 @@ def _ask_arxiv(
         metadata = answer.found.get(arxiv_id)
         if metadata is not None:
             paper = intake.from_metadata(metadata)
-            source, remarks = f"{paper.urls[0]}v{metadata.version}", tuple(intake.remarks(metadata))
+            source, remarks = f"{paper.urls[0]}v{metadata.version}", tuple(intake.metadata_remarks(metadata))
             resolved[arxiv_id] = request._replace(paper=paper, remarks=remarks, source=source, words=())
         elif arxiv_id in answer.missing:
             resolved[arxiv_id] = request.refuse(f"arXiv has no paper {arxiv_id}")

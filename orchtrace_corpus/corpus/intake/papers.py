@@ -53,8 +53,8 @@ def from_metadata(metadata: Metadata) -> Paper:
     """
     doi = recognise(metadata.doi) if metadata.doi else None
     return Paper(
-        title=plain(metadata.title),
-        authors=tuple(bibtex_author(plain(name)) for name in without_separators(metadata.authors)),
+        title=plain_text(metadata.title),
+        authors=tuple(bibtex_author(plain_text(name)) for name in without_separators(metadata.authors)),
         year=max(int(metadata.published[:4]), arxiv_year(metadata.arxiv_id)),
         venue=PREPRINT,
         arxiv_id=metadata.arxiv_id,
@@ -69,9 +69,9 @@ def from_fields(values: Mapping[str, Value]) -> Paper:
     The first URL of a paper on arXiv is its page there. A paper without a URL gets the page of an identifier.
     """
     paper = Paper(
-        title=plain(str(values.get("title", ""))),
-        venue=plain(str(values.get("venue", ""))),
-        authors=tuple(plain(name) for name in _text_items(values, "authors")),
+        title=plain_text(str(values.get("title", ""))),
+        venue=plain_text(str(values.get("venue", ""))),
+        authors=tuple(plain_text(name) for name in _text_items(values, "authors")),
     )
     year = str(values.get("year", ""))
     if re.fullmatch(r"[0-9]{4}", year):
@@ -106,7 +106,7 @@ def from_entry(values: Mapping[str, Value], annotation: str) -> Paper:
         key=key if is_key(key) else "",
         cite_key=key if is_cite_key(key) and not is_key(key) else None,
         bibtex={name: str(latex) for name, latex in bibtex.items()} if isinstance(bibtex, Mapping) else {},
-        summary=plain(annotation),
+        summary=plain_text(annotation),
     )
 
 
@@ -130,22 +130,22 @@ def exclusion_identifier(paper: Paper) -> str:
     return identifier_text(paper) or key_for(paper, ()).upper()
 
 
-def remarks(metadata: Metadata) -> Iterator[str]:
+def metadata_remarks(metadata: Metadata) -> Iterator[str]:
     """Yield remarks on arXiv's metadata for the person who adds the paper."""
     if words := suspected_withdrawal(metadata):
         yield f"it seems to be withdrawn: {quote(words)}"
     if metadata.journal_ref:
         yield f"arXiv names a place of publication, {quote(metadata.journal_ref)}; if that is right, give it as --venue"
     if re.search(LATEX, metadata.title):
-        yield f"arXiv's title has TeX, {quote(metadata.title)}, read as {quote(plain(metadata.title))}"
+        yield f"arXiv's title has TeX, {quote(metadata.title)}, read as {quote(plain_text(metadata.title))}"
 
 
-def plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """Return a text from a service or file as records need it: on one line, without invisible characters and TeX."""
     text = " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split())
     if not re.search(LATEX, text):
         return text
-    # TeX without a Unicode form is removed; `remarks` quotes the original.
+    # TeX without a Unicode form is removed; `metadata_remarks` quotes the original.
     decoded = FIXES["M103"](text, "title") or re.sub(r"\\[A-Za-z]+|[\\${}^]", " ", text)
     return " ".join(decoded.split())
 

@@ -24,7 +24,7 @@ from orchtrace_corpus.corpus.edit.proposal import Proposal
 from orchtrace_corpus.corpus.intake import drafts
 from orchtrace_corpus.corpus.intake.drafts import Coding, Details
 from orchtrace_corpus.corpus.intake.lookup import PaperRequest
-from orchtrace_corpus.corpus.intake.papers import plain
+from orchtrace_corpus.corpus.intake.papers import plain_text
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.codebook import Protocol
@@ -86,10 +86,10 @@ def order_candidates(
 
 def plain_abstracts(metadata: Mapping[str, Metadata]) -> dict[str, str]:
     """Return the abstracts in arXiv's metadata by arXiv id, as plain text."""
-    return {arxiv_id: plain(paper.abstract) for arxiv_id, paper in metadata.items() if paper.abstract}
+    return {arxiv_id: plain_text(paper.abstract) for arxiv_id, paper in metadata.items() if paper.abstract}
 
 
-def undecided(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+def select_undecided(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """Return the candidates without a decision."""
     return tuple(candidate for candidate in candidates if not candidate.screened)
 
@@ -202,7 +202,7 @@ def decided_keys(text: str, corpus: CorpusFiles) -> set[str]:
     """Return the keys of rows in a sheet that were decided before: on a paper, a candidate or, by URL, an exclusion."""
     decided = {candidate.name for candidate in corpus.candidates.items if candidate.screened}
     decided |= {paper.key for paper in corpus.pool.papers}
-    waiting = {candidate.name for candidate in undecided(corpus.candidates.items)}
+    waiting = {candidate.name for candidate in select_undecided(corpus.candidates.items)}
     exclusions = RecordIndex(corpus.pool.exclusions)
     keys = set()
     for row in _rows(text):

@@ -242,7 +242,7 @@ class Exchange(ABC, Generic[Answer]):
         accept: The media types for the header of requests.
         busy_statuses: Statuses that mean that this service is busy, besides the usual ones.
         read_statuses: Statuses whose body is an answer, besides 200 to 299 and 400.
-        done: The number of units, of a `total`, that are reported to `progress` as done.
+        done_count: The number of units, of a `total`, that are reported to `progress` as done.
     """
 
     accept: ClassVar[str]
@@ -260,7 +260,7 @@ class Exchange(ABC, Generic[Answer]):
         patience_seconds: float = TRIES_SECONDS,
     ) -> None:
         self.service = service
-        self.done = 0
+        self.done_count = 0
         self._progress, self._total = progress, total
         self._transport = transport
         self._limiter = Limiter(time_file, service.spacing_seconds, clock, self.report)
@@ -270,7 +270,7 @@ class Exchange(ABC, Generic[Answer]):
     def report(self, waiting_seconds: float = 0.0, reason: str = "") -> None:
         """Report how many units of the run are done, how long it waits now, and why."""
         if self._progress is not None:
-            self._progress(Progress(self.done, self._total, waiting_seconds, reason))
+            self._progress(Progress(self.done_count, self._total, waiting_seconds, reason))
 
     @abstractmethod
     def read(self, response: Response) -> Answer | Retry:

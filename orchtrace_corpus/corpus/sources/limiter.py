@@ -103,7 +103,7 @@ class AnswerFolder:
         self.folder = folder
         self._wall = wall
 
-    def sweep(self) -> None:
+    def remove_temporary_files(self) -> None:
         """Remove temporary files that killed processes left. No other process may write during the call."""
         remove_temporary_files(self.folder)
 

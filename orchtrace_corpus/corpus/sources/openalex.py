@@ -90,7 +90,7 @@ class OpenAlex:
             CacheError: The cache cannot be written.
         """
         works: dict[str, Mapping[str, Any]] = {}
-        # The keys of papers, by the id of a work that they cite, or that cites them.
+        # By the id of a work: the keys of the papers that cite it, and of the papers that it cites.
         citing_keys: defaultdict[str, list[str]] = defaultdict(list)
         cited_keys: defaultdict[str, list[str]] = defaultdict(list)
         with Transport() as transport:
@@ -106,7 +106,7 @@ class OpenAlex:
                     for reference in paper_work.get("referenced_works") or ():
                         if _short_id(reference):
                             citing_keys[reference].append(paper.key)
-                self._exchange.done += 1
+                self._exchange.done_count += 1
                 self._exchange.report()
             shared = [work_id for work_id, keys in citing_keys.items() if len(keys) > 1 and work_id not in works]
             for start in range(0, len(shared), BATCH_SIZE):

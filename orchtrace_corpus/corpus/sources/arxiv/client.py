@@ -333,7 +333,7 @@ class _Requests:
                 try:
                     with self._exchange.turn():
                         if not self._has_cleaned_cache:  # no other process writes during a turn
-                            self._cache.sweep()
+                            self._cache.remove_temporary_files()
                             self._has_cleaned_cache = True
                         while rest and len(batch) < batch_size:
                             arxiv_id = rest.pop(0)
@@ -365,7 +365,7 @@ class _Requests:
                 self._report()
 
     def _report(self) -> None:
-        self._exchange.done = len(self._outcomes)
+        self._exchange.done_count = len(self._outcomes)
         self._exchange.report()
 
     def _store_outcomes(self, batch: list[str], feed: Feed) -> None:

@@ -113,7 +113,7 @@ class Searcher:
                 failed[name] = Failure.REFUSED, str(error)
             except (FeedError, TooLongError) as error:
                 failed[name] = Failure.UNREADABLE, str(error)
-            self._exchange.done += 1
+            self._exchange.done_count += 1
             self._exchange.report()
         return SearchAnswer(found, failed)
 
