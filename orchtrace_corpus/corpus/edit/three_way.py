@@ -21,8 +21,8 @@ from orchtrace_corpus.corpus.model.metadata import Metadata, encode
 _T = TypeVar("_T")
 _HEAD_COMMENTS = "the comments at the head"
 _FINAL_COMMENTS = "the comments at the end"
-_RUN = "the run of "
-_FIELD = re.compile(r"  ([^\s#-][^:]*):")
+_RUN = "the run of "  # begins the name of a run of searches
+_FIELD_START = re.compile(r"  ([^\s#-][^:]*):")
 
 
 class Conflict(NamedTuple):
@@ -34,7 +34,10 @@ class Conflict(NamedTuple):
 
 
 class ThreeWay(NamedTuple):
-    """The merged text, the conflicts in it, and the new ids of their exclusions, by their ids that ours uses, too."""
+    """The merged text and the conflicts in it.
+
+    `ids` has new ids of exclusions that `theirs` added under an id that `ours` gave to another work, by the old id.
+    """
 
     text: str
     conflicts: tuple[Conflict, ...] = ()
@@ -48,24 +51,24 @@ def merge_versions(style: Style, key_fields: Sequence[str], base: str, ours: str
     change: the merged file has the records of both sides, sorted by day. Raise `DataFileError` if a record has no name,
     has the name of another record, or shares a line with one.
     """
-    before = _blocks(base, key_fields)
-    own = _blocks(ours, key_fields)
-    other = _blocks(theirs, key_fields)
-    new_ids = _new_ids(before, own, other)
+    base_blocks = _blocks(base, key_fields)
+    our_blocks = _blocks(ours, key_fields)
+    their_blocks = _blocks(theirs, key_fields)
+    new_ids = _new_ids(base_blocks, our_blocks, their_blocks)
     for old_id, new_id in new_ids.items():
-        other[new_id] = re.sub("- id: .*", f"- id: {new_id}", other.pop(old_id), count=1)
+        their_blocks[new_id] = re.sub("- id: .*", f"- id: {new_id}", their_blocks.pop(old_id), count=1)
 
     def sort_key(name: str) -> tuple[str, int]:
         return name if style.key else _day(name), _number(name)
 
     blocks: dict[str, str] = {}
     conflicts = []
-    for name in sorted({**own, **other}, key=sort_key):
-        sides = before.get(name), own.get(name), other.get(name)
+    for name in sorted({**our_blocks, **their_blocks}, key=sort_key):
+        sides = base_blocks.get(name), our_blocks.get(name), their_blocks.get(name)
         if _is_conflict(*sides):
             blocks[name], fields = _merge_record(style, *sides)
             if fields is not None:
-                conflicts.append(Conflict(name, fields, is_new=name not in before))
+                conflicts.append(Conflict(name, fields, is_new=name not in base_blocks))
         else:
             block = _changed(*sides)
             if block is not None:
@@ -191,19 +194,19 @@ def _fields(block: str) -> dict[str, object]:
 def _merge_record(
     style: Style, base: str | None, ours: str | None, theirs: str | None
 ) -> tuple[str, tuple[str, ...] | None]:
-    """Return a record's merged text, and the fields in conflict: None for no conflict, () if one side removed it."""
+    """Return a record's merged text, and the fields in conflict: None without a conflict, () if one side removed it."""
     if ours is None or theirs is None:
         return with_markers([ours or ""], [theirs or ""]), ()
-    before = _pieces(base or "")
-    own = _pieces(ours)
-    other = _pieces(theirs)
+    base_by_field = _pieces(base or "")
+    ours_by_field = _pieces(ours)
+    theirs_by_field = _pieces(theirs)
     # Two new records may be different works, so a field that only one of them has is a conflict.
     absent = None if base else ""
     our_pieces = []
     their_pieces = []
     conflicts = []
-    for name in sorted({**own, **other}, key=lambda name: field_rank(name, style)):
-        sides = before.get(name, absent), own.get(name), other.get(name)
+    for name in sorted({**ours_by_field, **theirs_by_field}, key=lambda name: field_rank(name, style)):
+        sides = base_by_field.get(name, absent), ours_by_field.get(name), theirs_by_field.get(name)
         if _is_conflict(*sides):
             our_piece, their_piece = _merge_levels(name, style, sides) or sides[1:]
         else:
@@ -224,7 +227,7 @@ def _pieces(block: str) -> dict[str, str]:
     name = "comments"
     comments_above = ""
     for line in re.sub(r"(?m)^- ", "  ", block, count=1).splitlines(keepends=True):
-        field = _FIELD.match(line)
+        field = _FIELD_START.match(line)
         if field is None and re.match("(?:  )?#", line):
             comments_above += line
             continue

@@ -51,7 +51,8 @@ class Support(StrEnum):
 
 
 BOUNDS = {"<=": "up to", ">=": "at least", "<": "under", "~": "about"}
-"""The signs before a number, and the words for them; a number without a sign is exact."""
+"""The signs before a number, and the words for them; a number without a sign is exact. `parse_amount` tries them in
+order, so `<=` precedes `<`."""
 
 
 class Amount(NamedTuple):
@@ -187,7 +188,7 @@ def span(observations: Sequence[Observation]) -> Amount | None:
 def parse_amount(text: str) -> Amount | None:
     """Read an amount, such as `16`, `3-5`, `<=300` or `~2000`; return None if the text is no amount."""
     bound = ""
-    for sign in BOUNDS:  # longer signs come first
+    for sign in BOUNDS:
         if text.startswith(sign):
             bound = sign
             break
