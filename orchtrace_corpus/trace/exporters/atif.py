@@ -183,6 +183,7 @@ class _Export:
         return step
 
     def _add_step(self, index: int, event: Mapping[str, Any]) -> None:
+        """Add an event as a step of its own."""
         agent = self._agent_of(event)
         metrics = metrics_of(event)
         is_answer = event["type"] in _ANSWERS or bool(metrics) or "model" in event

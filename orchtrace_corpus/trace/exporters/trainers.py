@@ -64,6 +64,7 @@ def as_skyrl(runs: Sequence[Trajectory]) -> Object:
     for run in runs:
         is_last += [turn is run.turns[-1] for turn in run.turns]
     sizes = [len(turn.tokens.response) for _, turn in turns]
+    logprobs = [turn.tokens.logprobs for _, turn in turns] if has_logprobs else None
     rewards: list[Any] = [turn.reward for _, turn in turns]
     if has_tokens:
         rewards = [[0.0] * (size - 1) + [reward] for size, reward in zip(sizes, rewards, strict=True)]
@@ -74,7 +75,7 @@ def as_skyrl(runs: Sequence[Trajectory]) -> Object:
         "loss_masks": [[1] * size for size in sizes],
         "stop_reasons": [turn.event.finish_reason or "stop" for _, turn in turns],
         "rollout_metrics": None,
-        "rollout_logprobs": [turn.tokens.logprobs for _, turn in turns] if has_logprobs else None,
+        "rollout_logprobs": logprobs,
         "trajectory_ids": [{"instance_id": run.task_id, "repetition_id": run.repetition} for run, _ in turns],
         "trajectory_generation_times": None,
         "rollout_expert_indices": None,

@@ -290,7 +290,8 @@ def _divide_among_turns(view: TraceView, division: Division, whole: float, turns
     last_turns: dict[str, int] = {}  # by player: the id of an event, or the name of an agent
     for turn in turns:
         event = view.trace.events[turn]
-        last_turns[event.id if division is Division.TURN else event.agent] = turn
+        player = event.id if division is Division.TURN else event.agent
+        last_turns[player] = turn
     shares = dict.fromkeys(turns, 0.0)
     for player, share in game.shapley().items():
         shares[last_turns.get(player, turns[-1])] += share.credit

@@ -53,7 +53,9 @@ def recognises(beginning: Head) -> bool:
 def session_keys(reader: LogReader) -> Sequence[str]:
     """Return the path of a trajectory and of the files that it names; many programs use one session id for all."""
     own_path = os.path.realpath(reader.file.path)
-    return [own_path, *_named_files(reader.file, reader.contents())] if _mentions_files(reader) else [own_path]
+    if not _mentions_files(reader):
+        return [own_path]
+    return [own_path, *_named_files(reader.file, reader.contents())]
 
 
 def _mentions_files(reader: LogReader) -> bool:
@@ -144,7 +146,7 @@ class _Session:
 
     def __init__(self, by_file: Mapping[str, list[Trajectory]], run: Run) -> None:
         self._run = run
-        self._outermost = {path: trajectories[0] for path, trajectories in by_file.items()}
+        self._outermost = {path: trajectories[0] for path, trajectories in by_file.items()}  # of each file
         self._trajectories = [trajectory for trajectories in by_file.values() for trajectory in trajectories]
         self._root = self._trajectories[0]
         # Three mappings from the `id` of a trajectory; as attributes of it they would make cycles that stay in memory.
@@ -256,8 +258,8 @@ class _Session:
             agent.steps.sort(key=attrgetter("order"))  # `_spawn` appends spawns that belong before other steps
         if any(trajectory.has_times for trajectory in self._trajectories):
             for key, agent in self._run.agents.items():
-                undated = [step for step in agent.steps if step.time == NO_TIME]
-                if key in self._spawns and len(undated) == len(agent.steps) > 0:
+                is_undated = all(step.time == NO_TIME for step in agent.steps)
+                if is_undated and agent.steps and key in self._spawns:  # it begins when it is spawned
                     agent.steps[0].time = self._spawns[key].time
                 first_undated = agent.fill_times()
                 if first_undated is not None:
@@ -301,19 +303,20 @@ class _Session:
         notifications: dict[int, list[Notification]] = {}
         for trajectory in self._trajectories:
             for notification in trajectory.notifications:
-                if (call := trajectory.calls.get(notification.call_id)) is not None:
+                call = trajectory.calls.get(notification.call_id)
+                if call is not None:
                     notifications.setdefault(id(call), []).append(notification)
         for _, reference, child in self._delegations:
-            step, done = reference.step, self._run.agents[child].steps
-            received = notifications.get(id(reference.call), []) if done else []
+            step, child_steps = reference.step, self._run.agents[child].steps
+            received = notifications.get(id(reference.call), []) if child_steps else []
             for notification in received:
                 self._run.add_return(child, notification.step, notification.status, notification.ref)
             if received or not isinstance(step, steps.ToolResult):
                 continue
             next_time = next_times.get(id(step), _NEVER)
             time = step.time
-            if done:
-                last_time = max(done_step.last_time for done_step in done)
+            if child_steps:
+                last_time = max(child_step.last_time for child_step in child_steps)
                 if last_time > next_time:  # it still worked when the parent went on: no return is known
                     continue
                 time = max(last_time, time)
@@ -334,7 +337,7 @@ class _Session:
     def _compare_totals(self) -> None:
         """Note stated totals that are not the tokens of the trajectory, with or without its sub-agents or its chain."""
         sums = {id(trajectory): trajectory.spent for trajectory in self._trajectories}  # with sub-agents
-        for trajectory in reversed(self._trajectories):
+        for trajectory in reversed(self._trajectories):  # sub-agents come after their parents
             parent = self._parents.get(id(trajectory))
             if parent is not None:
                 sums[id(parent)] = _add_counts(sums[id(parent)], sums[id(trajectory)])

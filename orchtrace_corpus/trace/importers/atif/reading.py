@@ -161,7 +161,9 @@ def step_lines(data: bytes, document: Document) -> Iterator[int]:
         trajectory = waiting.pop()
         step_ids += [step.step_id for step in trajectory.steps]
         waiting += reversed(trajectory.subagent_trajectories or ())
-    return iter(lines if marked_ids == step_ids else [1] * len(step_ids))
+    if marked_ids != step_ids:
+        lines = [1] * len(step_ids)
+    return iter(lines)
 
 
 # names in `metrics.extra`, as ATIF has no field for these counts
@@ -310,8 +312,8 @@ class Trajectory:
         place = f"{self.file.name}#{self._pointer}/steps/{index}/metrics"
         refs = []
         for name, raw in zip(("prompt_token_ids", "completion_token_ids", "logprobs"), token_lists, strict=True):
-            is_list = bytes(memoryview(raw)[:1]) == b"["
-            refs.append(f"{place}/{name}" if is_list else "")
+            ref = f"{place}/{name}" if bytes(memoryview(raw)[:1]) == b"[" else ""  # empty for anything but a list
+            refs.append(ref)
         return TokenRefs(*refs)
 
     def _read_input(self, step: _Step, time: float, place: steps.Place) -> None:

@@ -82,7 +82,7 @@ class _Record(Struct, gc=False):
 
 
 def recognises(beginning: logs.Head) -> bool:
-    """Return True if a file that begins like this is of AutoGen."""
+    """Return True if a file that begins like this is an event log, a stream, a result or a state of AutoGen."""
     for row in beginning.rows:
         messages = objects(row.get("messages"))
         is_result = bool(messages) and messages[0].keys() >= _MESSAGE_MEMBERS
@@ -108,8 +108,8 @@ def session_keys(reader: logs.LogReader) -> Sequence[str]:
     if '"agent_states"' in text:  # the contexts of models come before the messages of the team
         thread = _THREAD.search(reader.contents())
         text = thread[0].decode("utf-8", "replace") if thread else ""
-    message = _FIRST_ID.search(text)
-    return [f"autogen {message[1]}" if message else reader.file.path]
+    first_id = _FIRST_ID.search(text)
+    return [reader.file.path] if first_id is None else [f"autogen {first_id[1]}"]
 
 
 def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -172,7 +172,8 @@ class _Reading:
             with suppress(DecodeError, RecursionError):
                 document = json_parts.whole(logs.contents(file))
                 messages = document.members().get("messages", document)
-                for part in messages.elements() if messages.is_array else [document]:
+                parts = messages.elements() if messages.is_array else [document]
+                for part in parts:
                     self._report.records_read += 1
                     yield part.line, part.value()
                 return
@@ -186,7 +187,8 @@ class _Reading:
             return
         else:  # the first row is longer than a head
             is_event_log = text.lstrip().startswith('{"payload"')
-        yield from logs.rows(file, self._report, _Event if is_event_log else Any)
+        shape = _Event if is_event_log else Any
+        yield from logs.rows(file, self._report, shape)
 
     def _read_state(self, state: dict[str, Any], place: steps.Place) -> None:
         """Read the messages of the threads in a state; if it has none, the contexts of its agents' models."""
@@ -221,7 +223,8 @@ class _Reading:
             return
         payload, is_text = row.payload, type(row.payload) is str
         if payload != self._payload:  # rows for other receivers of the message mostly follow, with the same payload
-            self._payload, self._payload_ids = payload, frozenset(_MESSAGE_ID.findall(payload) if is_text else ())
+            self._payload = payload
+            self._payload_ids = frozenset(_MESSAGE_ID.findall(payload)) if is_text else frozenset()
         if self._payload_ids and self._payload_ids <= self._messages.keys():
             usages = [self._messages[message_id].message.get("models_usage") for message_id in self._payload_ids]
             self._note_copy("copy of a message", has_usage=any(isinstance(usage, dict) for usage in usages))
@@ -257,14 +260,14 @@ class _Reading:
 
     def trace(self, empty_message: str) -> Trace:
         """Return the trace; `empty_message` is that of the error if no agent said anything."""
-        unit, messages = Unit.SECOND, sorted(self._messages.values(), key=lambda record: record.time)
+        messages, unit = sorted(self._messages.values(), key=lambda record: record.time), Unit.SECOND
         if messages and all(record.time == NO_TIME for record in (*messages, *self._model_calls)):
             unit = Unit.STEP
-            for index, message in enumerate(messages):
-                message.time = float(index)
+            for index, record in enumerate(messages):
+                record.time = float(index)
         self._match_model_calls(messages)
-        for message in messages:
-            self._add_message(message)
+        for record in messages:
+            self._add_message(record)
         self._chat.end()
         self._run.name = self._run.name or "run"
         run, unread = self._run, self._unread_lines
@@ -325,7 +328,8 @@ class _Reading:
                 note = run.note(source, time, place)
                 if not self._chat.is_inside_call(source):
                     self._chat.last = Utterance(source, note, run.privacy.reference(content))
-            self._report.skip(kind if kind in _SKIPPED_TYPES else f"{kind} without a model")
+            row_kind = kind if kind in _SKIPPED_TYPES else f"{kind} without a model"
+            self._report.skip(row_kind)
         else:
             self._report.note_unknown(masked(f"message {kind}"[:100]))
 
@@ -370,13 +374,15 @@ def _messages_of_context(context: Any) -> Iterator[dict[str, Any]]:
     """
     entries = objects(context)
     agents = [text_field(entry, "source") for entry in entries if "thought" in entry]  # only its own have thoughts
+    agent = agents[0] if agents else "agent"
     for index, entry in enumerate(entries):
-        source = text_field(entry, "source") or (agents[0] if agents else "agent")
+        source = text_field(entry, "source") or agent
         content = entry.get("content")
         message = {"source": source, "type": "TextMessage", "content": content, "number": index}
         match entry.get("type"):
             case "AssistantMessage":
-                yield message | {"type": _TOOL_CALLS if type(content) is list else "TextMessage", "models_usage": {}}
+                kind = _TOOL_CALLS if type(content) is list else "TextMessage"
+                yield message | {"type": kind, "models_usage": {}}
             case "FunctionExecutionResultMessage":
                 yield message | {"type": "ToolCallExecutionEvent"}
             case "UserMessage" if source == steps.USER:

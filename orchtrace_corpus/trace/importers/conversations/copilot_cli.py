@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.model.terms import Status, TokenBasis
 from orchtrace_corpus.trace.model.trace import Trace
 
 _USAGE_MEMBERS = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens")
-_REFUSED = "denied-interactively-by-user"
+_REFUSED = "denied-interactively-by-user"  # the kind of a decision
 _UNATTENDED = ("unattended", "rule", "hook", "policy", "auto")
 """A decision with one of these words in its source was not made by a person."""
 _SKIPPED_PREFIXES = ("assistant.", "command.", "hook.", "mcp.", "session.", "skill.", "subagent.", "system.", "tool.")
@@ -36,6 +36,8 @@ class _Row(Struct, gc=False, rename="camel"):
 
 
 class _Event(Struct, gc=False):
+    """The content of a row that is read, with its agent, its time and its place."""
+
     data: dict[str, Any]
     agent: str
     time: float
@@ -89,7 +91,7 @@ class _Reading:
         self._answers_without_message: dict[str, steps.ModelCall] = {}  # by agent: usage is read, its message will come
         self._last_answers: dict[str, steps.ModelCall] = {}  # by agent
         self._segment = _Segment()
-        self.outputs: dict[int, tuple[steps.ModelCall, Any]] = {}  # by `id`: answers, with `outputTokens` of a message
+        self.outputs: dict[int, tuple[steps.ModelCall, Any]] = {}  # by `id` of an answer: it, and its `outputTokens`
         self._callers: dict[str, str] = {}  # agents by the ids of their calls
         self._children: dict[str, str] = {}  # sub-agents by the call that spawned them
         self._permission_requests: dict[str, _Event] = {}  # by id
@@ -110,8 +112,10 @@ class _Reading:
                 continue
             data = row.data if type(row.data) is dict else {}
             agent = string(row.agent_id)
-            if not agent and (parent_call := text_field(data, "parentToolCallId")):
-                agent = self._children.get(parent_call, parent_call)
+            if not agent:
+                parent_call = text_field(data, "parentToolCallId")  # empty for the root agent
+                if parent_call:
+                    agent = self._children.get(parent_call, parent_call)
             read_event(self, _Event(data, agent, moment(row.timestamp), steps.Place(name, line)))
 
     def _read_session_start(self, event: _Event) -> None:
@@ -162,6 +166,7 @@ class _Reading:
         self._segment.spent = spent_input + (input_tokens or 0), spent_output + (output_tokens or 0)
 
     def _read_message(self, event: _Event) -> None:
+        """Read a message of an answer: a text, and requests for tools."""
         data, run = event.data, self.run
         message_id, service_call = text_field(data, "messageId"), text_field(data, "apiCallId")
         seen_id = f"message {message_id}"

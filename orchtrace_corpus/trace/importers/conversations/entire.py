@@ -32,7 +32,7 @@ _TASK_ARGUMENTS = frozenset(("agent", "chain", "message", "objective", "prompt",
 _ROLE_ARGUMENTS = ("subagent_type", "agent_type", "agent_name", "agent")
 _WAIT_TOOLS = frozenset(("wait", "wait_agent"))
 _AGENT_MEMBERS = ("agent_id", "task_name")  # the names of an agent in an output of Codex
-_MAX_KEY_BYTES = 1_000
+_MAX_KEY_BYTES = 1_000  # of the first message
 _INTERRUPTED = "[Request interrupted by user"
 _PROGRAM_TEXTS = (
     "<bash-std", "<local-command-", "<system-reminder", "<task-notification", "Caveat: The messages below",
@@ -85,7 +85,8 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     reading = _Reading(privacy)
     for file in files:
         reading.read_file(file)
-    *folders, file_name = os.path.realpath(files[0].path).split(os.sep)
+    folders = os.path.realpath(files[0].path).split(os.sep)
+    file_name = folders.pop()
     if file_name != "transcript.jsonl":
         reading.run.name = files[0].name
     elif folders[-1].isdigit():  # the folders are `aa/bbbbbbbbbb/0`: an id in two parts, and an index

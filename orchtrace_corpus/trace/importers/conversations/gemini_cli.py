@@ -87,8 +87,9 @@ def _header(reader: logs.LogReader) -> _Header:
     text = reader.head().text
     session = re.search(r'"sessionId"\s*:\s*"([^"\\]{1,200})"', text)
     kind = re.search(r'"kind"\s*:\s*"([^"\\]{1,200})"', text)
+    session_id = session[1] if session else ""
     is_child = kind is not None and kind[1] == "subagent"
-    return _Header(session[1] if session else "", is_child, is_document=True)
+    return _Header(session_id, is_child, is_document=True)
 
 
 def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -98,7 +99,7 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
         with logs.LogReader(file) as reader:
             headers[file] = _header(reader)
     reading = _Reading(privacy, {header.session for header in headers.values() if not header.is_child})
-    for file, header in sorted(headers.items(), key=lambda item: item[1].is_child):
+    for file, header in sorted(headers.items(), key=lambda item: item[1].is_child):  # main sessions first
         reading.read_file(file, header)
     yield reading.trace(files[0])
 
@@ -117,10 +118,13 @@ class _Reading:
         self._keys: dict[str, str] = {}  # of sub-agents, by key and name of the file
 
     def read_file(self, file: logs.LogFile, header: _Header) -> None:
+        """Collect the messages of a file."""
         run, stem = self._run, os.path.splitext(os.path.basename(file.path_text))[0]
         agent = ROOT
         if header.is_child:
-            agent = stem if header.session in self._main_sessions or not header.session else header.session
+            agent = stem
+            if header.session and header.session not in self._main_sessions:
+                agent = header.session
             self._keys.update({stem: agent, agent: agent})
         else:
             run.name = run.name or header.session
@@ -153,6 +157,7 @@ class _Reading:
             earlier.update(row)
 
     def trace(self, file: logs.LogFile) -> Trace:
+        """Return the trace; the file names the run if no header does."""
         self._run.name = self._run.name or file.stem
         for agent, messages in self._messages.items():
             for row, place in messages.values():
@@ -160,6 +165,7 @@ class _Reading:
         return self._run.trace()
 
     def _add(self, agent: str, row: dict[str, Any], place: steps.Place) -> None:
+        """Add the steps of a message to the run."""
         kind, time = row["type"], moment(row.get("timestamp"))
         if kind == "user":
             text = text_of(row.get("content"))

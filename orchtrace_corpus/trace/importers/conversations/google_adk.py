@@ -23,11 +23,10 @@ from orchtrace_corpus.trace.importers.core.times import LATEST, NO_TIME
 from orchtrace_corpus.trace.importers.core.values import text_field
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
-from orchtrace_corpus.trace.model.terms import TokenBasis, Topology
+from orchtrace_corpus.trace.model.terms import Topology
 from orchtrace_corpus.trace.model.trace import Trace
 
 _SESSION_MEMBERS = ({"appName", "userId", "events"}, {"app_name", "user_id", "events"})
-_UNKNOWN = TokenBasis.UNKNOWN  # looking up enum members is slow on Python 3.11
 _TRANSFER = "transfer_to_agent"
 _ASK_TOOLS = frozenset(("adk_request_confirmation", "adk_request_credential", "adk_request_input", "get_user_choice"))
 _MAX_PARALLEL_EVENTS = 100  # an answer's end is searched among so many events after it
@@ -240,17 +239,15 @@ class _Session:
         model = self._masked(event.model_version) if event.model_version else ""
         more = {"finish_reason": self._masked(event.finish_reason)} if event.finish_reason else None
         end, is_dated = self._end_of(index, event), time != NO_TIME  # the log dates the request, not the end
-        call = steps.ModelCall(time, place, 0.0, end, model, _UNKNOWN, ref, not calls, False, error, "", more, is_dated)
+        call = steps.ModelCall(time, place, end=end, model=model, ref=ref, error=error, more=more, is_dated=is_dated)
+        call.final = not calls
         usage = usage or _Usage()
         prompt, from_tools = usage.prompt_token_count, usage.tool_use_prompt_token_count
         if type(from_tools) is int and type(prompt) is int and from_tools > 0:
             prompt += from_tools
-        output, cached, thoughts = (
-            usage.candidates_token_count,
-            usage.cached_content_token_count,
-            usage.thoughts_token_count,
-        )
-        self._run.spend(call, (prompt, output, cached, None, thoughts), reasoning_apart=True)
+        cached, thoughts = usage.cached_content_token_count, usage.thoughts_token_count
+        stated = prompt, usage.candidates_token_count, cached, None, thoughts
+        self._run.spend(call, stated, reasoning_apart=True)
         self._say(agent, call, ref, branch)
         for request in calls:
             self._read_call(request, agent, call)
@@ -262,8 +259,8 @@ class _Session:
         """
         events, begin, branch = self._events, event.timestamp, event.branch
         parallel_branch = None  # the last branch that was found to be parallel, as the next events often have it, too
-        other_index, limit = index + 1, min(index + _MAX_PARALLEL_EVENTS, len(self._events))
-        while other_index < limit:  # mostly once, so that a slice or a range would take longer
+        other_index, limit = index + 1, index + _MAX_PARALLEL_EVENTS
+        while other_index < limit and other_index < len(events):  # mostly once: a slice or a range takes longer
             other = events[other_index]
             if other.branch == branch or (other.branch != parallel_branch and not _are_parallel(branch, other.branch)):
                 time = other.timestamp
@@ -303,7 +300,8 @@ class _Session:
                 continue
             step = message.step
             if message.agent is None and isinstance(step, steps.UserInput):
-                transcript.add(steps.Note(step.time, step.place) if message.readers else step)
+                is_first = not message.readers  # a parallel branch reads the same input as a note
+                transcript.add(step if is_first else steps.Note(step.time, step.place))
             elif message.agent is not None and (handoff is None or step is not handoff.call):
                 self._run.message(message.agent, agent, step.last_time, step.place, message.ref)
             message.readers += (branch,)

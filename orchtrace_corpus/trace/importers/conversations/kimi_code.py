@@ -275,4 +275,5 @@ class _Reading:
 
 def _usage(stated: dict[str, Any]) -> tuple[Any, ...]:
     """Return the counts of a usage in the order of `Run.spend`; the input excludes cache tokens."""
-    return *map(stated.get, ("inputOther", "output", "inputCacheRead", "inputCacheCreation")), None
+    cache_read, cache_write = stated.get("inputCacheRead"), stated.get("inputCacheCreation")
+    return stated.get("inputOther"), stated.get("output"), cache_read, cache_write, None

@@ -114,9 +114,7 @@ class _Reading:
         self.run = Run("pi", privacy)
         self._keys_with_files = {_agent_key(file.path) for file in files}
         self._background_calls: dict[str, tuple[str, str]] = {}  # by background run: the agent and the id of its call
-        self.parent_by_child: dict[
-            str, str
-        ] = {}  # of sub-agents that no result names; a notice may say they have ended
+        self.parent_by_child: dict[str, str] = {}  # of agents that no result names; a notice may report their ends
         self.notices: list[tuple[str, steps.Step]] = []  # agents, and their steps that may be such notices
         self._seen_rows = SeenRows()
         # by agent: its last answer without an entry, which has no end until the next message, and the calls of it
@@ -127,7 +125,8 @@ class _Reading:
 
         `enclosing` is the agent in whose folder the file is: the parent, if no call says otherwise; None for the root.
         """
-        run, key = self.run, ROOT if enclosing is None else _agent_key(file.path)
+        run = self.run
+        key = ROOT if enclosing is None else _agent_key(file.path)
         if enclosing is not None and not run.is_spawned(key):
             parent, call_id = self._background_calls.get(key.split("/")[0], (enclosing, ""))
             run.agent(key, "agent")
@@ -167,7 +166,8 @@ class _Reading:
         elif role == "toolResult":
             self._read_result(key, message, time, place)
         elif role == "user" and key == ROOT:
-            run.prompt(key, time if message_time == NO_TIME else message_time, place, _content(message))
+            prompt_time = time if message_time == NO_TIME else message_time
+            run.prompt(key, prompt_time, place, _content(message))
         elif role == "bashExecution":
             run.prompt(key, time, place, message.get("command"), is_command=True)
         elif role in _ROLES:
@@ -178,6 +178,7 @@ class _Reading:
     def _read_answer(
         self, key: str, message: dict[str, Any], request_time: float, entry_time: float, place: steps.Place
     ) -> None:
+        """Read an answer with its calls. Without an entry, its end is unknown until the next message."""
         run = self.run
         end = request_time if entry_time == NO_TIME else entry_time
         model = masked(text_field(message, "responseModel") or text_field(message, "model"))
@@ -219,6 +220,7 @@ class _Reading:
                 tool_call.time = call.end
 
     def _read_result(self, key: str, message: dict[str, Any], time: float, place: steps.Place) -> None:
+        """Read the result of a call, with the runs of the sub-agents that the call started."""
         call_id = text_field(message, "toolCallId")
         error = "tool_error" if message.get("isError") is True else ""
         result = self.run.result(key, call_id, time, place, _content(message), error=error)
@@ -242,7 +244,7 @@ class _Reading:
             messages = objects(child_run.get("messages"))
             if children and not is_parallel and messages:  # in a sequence, a sub-agent ends when the next one begins
                 self._end_answer(children[-1], moment_ms(messages[0].get("timestamp")))
-            child = f"{key}{call_id or place}/{index}"
+            child = f"{key}{call_id or place}/{index}"  # the key of a sub-agent without a file
             key_of_file = _agent_key(text_field(child_run, "sessionFile"))
             if key_of_file in self._keys_with_files:
                 child, messages = key_of_file, []
@@ -251,8 +253,9 @@ class _Reading:
             self.run.spawn(child, key, call_id, place)
             self._read_subagent_run(child, child_run, messages, result)
             children.append(child)
+        end = NO_TIME if is_parallel else time
         for child in children:
-            self._end_answer(child, NO_TIME if is_parallel else time)
+            self._end_answer(child, end)
 
     def _read_subagent_run(
         self, child: str, child_run: dict[str, Any], messages: list[dict[str, Any]], result: steps.ToolResult
@@ -298,8 +301,10 @@ def _stated_fields(message: dict[str, Any]) -> dict[str, Any]:
     finish_reason = masked(text_field(message, "stopReason"))
     if finish_reason:
         fields["finish_reason"] = finish_reason
-    cost = mapping(message.get("usage")).get("cost")  # an object in messages, a number in results of sub-agents
-    total = dollars(cost.get("total") if type(cost) is dict else cost)
+    cost = mapping(message.get("usage")).get("cost")
+    if type(cost) is dict:  # in messages; in results of sub-agents it is a number
+        cost = cost.get("total")
+    total = dollars(cost)
     if total is not None:
         fields["cost_usd"] = total
     return fields
@@ -308,4 +313,4 @@ def _stated_fields(message: dict[str, Any]) -> dict[str, Any]:
 def _usage(message: dict[str, Any]) -> tuple[Any, ...]:
     """Return the counts of an answer in the order of `Run.spend`; the input excludes cache tokens."""
     usage = mapping(message.get("usage"))
-    return *map(usage.get, ("input", "output", "cacheRead", "cacheWrite")), None
+    return usage.get("input"), usage.get("output"), usage.get("cacheRead"), usage.get("cacheWrite"), None

@@ -123,11 +123,12 @@ def session_keys(reader: logs.LogReader) -> Sequence[str]:
     """Return the key of the session: the one that rows name or, in the description of a sub-agent, the parent's."""
     for read_beginning in (reader.first, reader.head):
         for row in read_beginning().rows:
-            session = text_field(row, "parentSessionId" if row.keys() >= _META_MEMBERS else "sessionId")
+            member = "parentSessionId" if row.keys() >= _META_MEMBERS else "sessionId"
+            session = text_field(row, member)
             if session:
                 return [f"session {session}"]
     session = text_field(_meta(reader.contents()), "parentSessionId")
-    return [f"session {session}" if session else os.path.realpath(reader.file.path)]
+    return [f"session {session}"] if session else [os.path.realpath(reader.file.path)]
 
 
 def further_files(reader: logs.LogReader) -> Sequence[logs.LogFile]:
@@ -189,15 +190,15 @@ class _Reading:
             self._run.spawn(child, parent, call_id, place, waits=meta.get("isBackgrounded") is not True)
 
     def read_rows(self, file: logs.LogFile) -> None:
+        """Read the rows of a session or of a sub-agent."""
         run, uuids, name = self._run, self._row_ids, file.name
         for line, row in logs.rows(file, self._report, _Row):
             place = steps.Place(name, line)
             if row.uuid and row.uuid in uuids:
                 self._report.skip("row that repeats an earlier one")
                 if row.usage_metadata is not None:
-                    run.leave_out(
-                        LedgerLine.REPEATED_USAGE, _usage(*map(mapping(row.usage_metadata).get, _USAGE_MEMBERS))
-                    )
+                    usage = _usage(*map(mapping(row.usage_metadata).get, _USAGE_MEMBERS))
+                    run.leave_out(LedgerLine.REPEATED_USAGE, usage)
                 continue
             uuids.add(row.uuid)
             agent = row.agent_id or ROOT
@@ -251,7 +252,8 @@ class _Reading:
             if function_response and type(function_response) is dict:
                 stated = row.tool_call_result or _CallResult()
                 call_id, response = text_field(function_response, "id"), mapping(function_response.get("response"))
-                status = outcome(stated.status or ("error" if "error" in response else "success"))
+                word = "error" if "error" in response else "success"
+                status = outcome(stated.status or word)
                 error = ""
                 if status is Status.ERROR:
                     error = masked(stated.error_type) or "tool_error"
@@ -287,6 +289,7 @@ class _Reading:
         self._telemetry.append(_TelemetryEntry(child or agent, event, begin, end, place))
 
     def trace(self, file: logs.LogFile) -> Trace:
+        """Return the trace; the file names the run if no row does."""
         run = self._run
         run.name = run.name or file.stem
         agents_with_steps = {agent for agent, thread in run.agents.items() if thread.steps}

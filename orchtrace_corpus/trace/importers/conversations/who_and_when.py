@@ -103,8 +103,9 @@ class _Record:
             self._chat.deliver(name)
             answer = self._run.answer(name, time, place, error=error, ref=ref)
             purpose = _TITLE_PURPOSE.search(title)
-            names_next_agent = purpose is not None and bool(purpose[1])  # as in `(-> WebSurfer)`
-            self._chat.last = Utterance(name, answer, answer=answer if names_next_agent else None)
+            self._chat.last = Utterance(name, answer)
+            if purpose is not None and purpose[1]:  # it names the next agent, as in `(-> WebSurfer)`
+                self._chat.last = Utterance(name, answer, answer=answer)
         return name
 
     def _read_output(

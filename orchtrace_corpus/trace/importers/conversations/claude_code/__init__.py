@@ -164,7 +164,8 @@ class Family:
             run.report.enter(LedgerLine.WORKFLOW_TOTAL, total=total)
         labels: dict[str, str] = {}  # by agent: the name that the script gives it
         for progress in objects(summary.get("workflowProgress")):
-            if key := text_field(progress, "agentId"):
+            key = text_field(progress, "agentId")
+            if key:
                 labels[key] = masked(text_field(progress, "label"))
                 if key not in self._threads:
                     run.report.note(Problem.NO_WORKFLOW_TRANSCRIPT, masked(key))
@@ -370,7 +371,8 @@ def _last_answer(thread: steps.Transcript) -> steps.ModelCall | None:
 
 def _correct_output(answer: rows.Answer, spawn: rows.Spawn, report: ImportReport) -> bool:
     """Correct the output of a sub-agent's last answer by the usage in its result; return True if it was too low."""
-    tokens, stated = answer.tokens, spawn.result.usage if spawn.result is not None else None
+    tokens = answer.tokens
+    stated = spawn.result.usage if spawn.result is not None else None
     if not stated or tokens is None:
         return False
     is_same_input = all(stated.get(kind, 0) == tokens.get(kind, 0) for kind in ("input", "cache_read", "cache_write"))

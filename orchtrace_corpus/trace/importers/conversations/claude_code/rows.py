@@ -73,13 +73,13 @@ class Row(RowHeader, gc=False, rename="camel"):
 
 
 class Details(Struct, gc=False):
-    """The structured part of a result: agents, tasks, and usage."""
+    """The structured part of a result: ids of what the call started, and the usage of a sub-agent."""
 
     agent: Any = field(default=None, name="agentId")
     teammate: Any = field(default=None, name="agent_id")
-    run: Any = field(default=None, name="runId")
-    task: Any = field(default=None, name="taskId")
-    background_task: Any = field(default=None, name="backgroundTaskId")
+    run: Any = field(default=None, name="runId")  # of a workflow
+    task: Any = field(default=None, name="taskId")  # in the background: an agent or a monitor
+    background_task: Any = field(default=None, name="backgroundTaskId")  # a command in the background
     status: Any = None
     is_async: Any = field(default=None, name="isAsync")
     usage: Any = None
@@ -98,32 +98,31 @@ def details_of(row: Row) -> Details | None:
 FORBIDDEN = "forbidden"
 """The error of a call that a rule does not allow."""
 
+# the beginnings of texts, by which their author or their meaning is known
 _PROGRAM_TEXTS = (
     "<local-command-stdout", "<local-command-stderr", "<local-command-caveat", "<bash-stdout", "<bash-stderr",
     "<system-reminder", "Caveat: The messages below", "This session is being continued from a previous conversation",
 )  # fmt: skip
 _NOTIFICATIONS = ("<task-notification", "<bash-notification", "<agent-notification")
-_TEAMMATE_MESSAGE = r"(?s)<teammate-message([^>]{0,1000})>(.*?)</teammate-message>"
-_NOTIFICATION = r"(?s)<(task|bash|agent)-notification\b.*?(?:</\1-notification>|\Z)"
 _COMMAND_TEXTS = ("<command-name>", "<command-message>", "<bash-input>")
 _INTERRUPTED = "[Request interrupted by user"
 _REFUSALS = (
-    "The user doesn't want to",
-    "User rejected",
-    "Error: The user doesn't want to",
-    "The tool use was rejected",
-)
+    "The user doesn't want to", "User rejected", "Error: The user doesn't want to", "The tool use was rejected",
+)  # fmt: skip
 _DENIALS = ("Permission to use", "Permission for this", "Claude requested permissions")
+
+_TEAMMATE_MESSAGE = r"(?s)<teammate-message([^>]{0,1000})>(.*?)</teammate-message>"
+_NOTIFICATION = r"(?s)<(task|bash|agent)-notification\b.*?(?:</\1-notification>|\Z)"
 
 
 class Speaker(StrEnum):
     """The author of the text in a user row."""
 
     PERSON = "person"
-    COMMAND = "command"
-    INTERRUPTION = "interruption"
+    COMMAND = "command"  # a person, with a command of the program
+    INTERRUPTION = "interruption"  # a person, who interrupted the agent
     PROGRAM = "program"
-    TASK = "task"
+    TASK = "task"  # a task in the background
     TEAMMATE = "teammate"
 
 
@@ -179,7 +178,7 @@ def teammate_messages(text: str) -> Iterator[tuple[str, str]]:
 
 
 def error_of(text: str) -> str:
-    """Return the kind of error of a result: refused or interrupted by a person, forbidden by a rule, or any other."""
+    """Return the kind of error of a result: a person refused or interrupted, a rule forbade, or the tool failed."""
     text = text.lstrip()
     if text.startswith(_REFUSALS):
         return steps.REJECTED
@@ -196,7 +195,7 @@ def time_limit_of(text: str) -> float:
     match = re.search(_TIMED_OUT, text[:1000]) or re.search(_TIMED_OUT, text[-1000:])
     if match is None:
         return 0.0
-    hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    hours, minutes, seconds = (float(number or 0) for number in match.groups())
     return hours * 3600 + minutes * 60 + seconds
 
 
@@ -209,7 +208,6 @@ USAGE = (
 """The kinds of tokens, with their names in a `usage`."""
 
 WORKFLOW_TOOL = "Workflow"
-"""The tool that starts a workflow."""
 
 
 class Answer(Struct):
@@ -229,7 +227,7 @@ _NEGLIGIBLE_CHARACTERS = 400
 
 
 def is_placeholder(answer: Answer) -> bool:
-    """Return True if the output tokens of an answer were counted before its end, so that more were written."""
+    """Return True if the output tokens of an answer were counted before its end: they are too few for its text."""
     if answer.is_unfinished or answer.tokens is None:
         return answer.is_unfinished
     return answer.characters > _MAX_CHARACTERS_PER_TOKEN * answer.tokens.get("output", 0) + _NEGLIGIBLE_CHARACTERS
@@ -299,7 +297,9 @@ def usage_of(value: Any) -> tuple[dict[str, int] | None, bool]:
         stated = value.get(name)
         if type(stated) is int and 0 <= stated <= MAX_COUNT:  # faster than `count`
             tokens[kind] = stated
-        elif (amount := count(stated)) is not None:
+            continue
+        amount = count(stated)
+        if amount is not None:
             tokens[kind] = amount
         elif stated is not None:
             has_invalid_count = True
@@ -413,7 +413,8 @@ def source_of(file: logs.LogFile, headers: Sequence[RowHeader] | None = None) ->
                 headers = _headers(reader)
         agents = {string(row.agent_id) if row.is_sidechain is True else "" for row in headers}
         agent = agents.pop() if len(agents) == 1 else ""
-    return Source(file, Part.AGENT if agent else Part.MAIN, masked_path(name), agent)
+    part = Part.AGENT if agent else Part.MAIN
+    return Source(file, part, masked_path(name), agent)
 
 
 def _headers(reader: logs.LogReader) -> list[RowHeader]:
@@ -489,7 +490,7 @@ class TaskSign(Struct):
 
 def launched_task(text: str, row: Row) -> str:
     """Return the id of the background task that a call has begun, by its result; empty if it has begun none."""
-    # the notice is at the begin or at the end of the output
+    # most results are excluded fast: the notice is at the beginning or at the end of the output
     if text.find("background", -_MAX_NOTICE_LENGTH) < 0 and not text.startswith(("Command ", "Monitor started")):
         return ""
     details = details_of(row)
@@ -614,7 +615,7 @@ class Reading:
         self.signs: list[TaskSign] = []
         # by thread and id of a call about a background task: the tool, and the id of the task
         self._task_calls: dict[tuple[str, str], tuple[str, str]] = {}
-        # by id of the answer, id of the request, and thread; see `_answer_of_row`
+        # by id of the answer, id of the request, and thread, as `_answer_of_row` makes the key
         self._answers_by_id: dict[tuple[str, str, str] | None, Answer] = {}
         self.threads: dict[str, steps.Transcript] = {}  # by agent; `MAIN` is the session's own
         self.only_in_progress: set[str] = set()  # the agents without a transcript that rows of progress show
@@ -627,7 +628,7 @@ class Reading:
         # by thread: the tokens of answers that are copied from another session, by id of the answer and of the request
         self._copied_usage: dict[str, dict[tuple[str, str], dict[str, int]]] = {}
         self.thread(MAIN)  # first, as of agents with the same name later ones get a number
-        sources = map(source_of, files)
+        sources = map(source_of, files)  # sorted: the session's own files first
         self.sources = sorted(sources, key=lambda source: (source.part is not Part.MAIN, source.run, source.name))
         self._agents_with_files = {source.agent for source in self.sources if source.part is Part.AGENT}
         for source in self.sources:
@@ -844,6 +845,7 @@ class Reading:
         end_background_calls(launches, self.signs)
 
     def _read_answer(self, entry: Entry) -> None:
+        """Read a row of an answer: its texts and calls."""
         row, message, thread = entry.row, entry.message, entry.thread
         if message.get("model") == _NO_MODEL and row.is_api_error_message is not True:
             thread.add(steps.Note(entry.time, entry.place))
@@ -858,7 +860,9 @@ class Reading:
             call.error = "api_error"
         if stop_reason == "refusal":
             thread.add(steps.SafetyEvent(entry.time, entry.place, error="refusal"))
-        for block in content if type(content) is list else [{"type": "text", "text": content}]:
+        if type(content) is not list:
+            content = [{"type": "text", "text": content}]
+        for block in content:
             kind = block.get("type") if type(block) is dict else None
             if kind == "text":
                 text = text_field(block, "text")
@@ -881,7 +885,8 @@ class Reading:
             key = answer_id, "", ""
         elif answer_id:
             request_id = string(entry.row.request_id)
-            key = answer_id, request_id, "" if request_id else thread.key
+            thread_key = "" if request_id else thread.key
+            key = answer_id, request_id, thread_key
         usage = message.get("usage")
         last_usage, tokens, has_invalid_count = self._last_usage
         has_flag = type(usage) is dict and bool in map(type, usage.values())  # True equals 1, but is no count
@@ -895,10 +900,10 @@ class Reading:
                 self._answer_ids.note(answer_id, request_id, place.file, place.line)
             elif len(uuid) >= MIN_ID_LENGTH:
                 self._answer_ids.note(uuid, "", place.file, place.line)
-            if model == _NO_MODEL:
+            if model == _NO_MODEL:  # the program reports an error of the service; nothing was spent
                 model = ""
                 tokens = tokens or {"input": 0, "output": 0}
-            answer = Answer(steps.ModelCall(time, place, 0.0, time, self._mask(model)), thread)
+            answer = Answer(steps.ModelCall(time, place, end=time, model=self._mask(model)), thread)
             thread.add(answer.call)
             self.answers.append(answer)
             if key is not None:
@@ -913,19 +918,22 @@ class Reading:
         call = answer.call
         if time > call.end:
             call.end = time
-        if NO_TIME != time < call.time:  # rows may be in any order
+        if time < call.time and time != NO_TIME:  # rows may be in any order
             call.time = time
         answer.tokens = tokens or answer.tokens
         answer.has_invalid_count = has_invalid_count
         return answer
 
     def _read_call(self, entry: Entry, block: dict[str, Any], call: steps.ModelCall) -> None:
+        """Read a call of a tool by an answer (`call`)."""
         thread, tool, call_id = entry.thread, text_field(block, "name"), text_field(block, "id")
         if call_id and (thread.key, call_id) in self.tool_calls:
             self.report.note(Problem.CALL_WRITTEN_TWICE, str(entry.place))
             return
         purpose, tool_name = _PURPOSES.get(tool, steps.TOOL), self._mask(tool) or "(no name)"
-        tool_call = steps.ToolCall(entry.time, entry.place, 0.0, purpose, call, masked(call_id), tool_name)
+        tool_call = steps.ToolCall(
+            entry.time, entry.place, purpose=purpose, call=call, id=masked(call_id), tool=tool_name
+        )
         call.final = False
         thread.add(tool_call)
         if call_id:
@@ -966,13 +974,14 @@ class Reading:
         if is_task:
             bodies = [body for sender, body in teammate_messages(text) if sender == LEAD]
             beginning = self.beginnings.setdefault(thread.key, Beginning())
-            beginning.prompt_mark = steps.mark(bodies[0] if bodies else text)
+            prompt = bodies[0] if bodies else text
+            beginning.prompt_mark = steps.mark(prompt)
             thread.is_warm_up = text.strip() == _WARM_UP
         elif thread.is_warm_up:
             thread.is_warm_up = False
         speaker = speaker_of(text)
-        is_by_program = row.is_meta is True or row.is_compact_summary is True
-        is_by_program = is_by_program or text_field(row.origin, "kind") not in ("", "human")
+        origin = text_field(row.origin, "kind")
+        is_by_program = row.is_meta is True or row.is_compact_summary is True or origin not in ("", "human")
         if speaker is Speaker.TASK:
             self._read_notifications(entry, text)
         elif speaker is Speaker.TEAMMATE and not is_task:
@@ -992,6 +1001,7 @@ class Reading:
             thread.add(steps.UserInput(time, place, ref=ref, is_command=is_command))
 
     def _read_notifications(self, entry: Entry, text: str) -> None:
+        """Read the notifications of an agent about tasks in the background."""
         for task in read_tasks(text):
             notice = steps.Notice(entry.time, entry.place)
             entry.thread.add(notice)
@@ -999,6 +1009,7 @@ class Reading:
             self.signs.append(TaskSign(task.task_id, task.call_id, notice, end, task.status, entry.thread, ref))
 
     def _read_result(self, entry: Entry, block: dict[str, Any]) -> None:
+        """Read the result of a call."""
         content, thread, call_id = block.get("content"), entry.thread, text_field(block, "tool_use_id")
         text = text_of(content)
         ref, status, error = self._privacy.reference(text or content), _OK, ""
@@ -1010,7 +1021,7 @@ class Reading:
         purpose = tool_call.purpose if tool_call is not None else None
         if purpose is steps.JOIN and error == steps.REJECTED:
             error = steps.INTERRUPTED  # the wait had begun when the person refused
-        step = steps.ToolResult(entry.time, entry.place, 0.0, None, False, status, error, ref)
+        step = steps.ToolResult(entry.time, entry.place, status=status, error=error, ref=ref)
         thread.add(step)
         if self._task_calls and status is _OK:
             tool, task_id = self._task_calls.get((thread.key, call_id), ("", ""))
@@ -1020,7 +1031,7 @@ class Reading:
                     end = Status.CANCELLED
                 self.signs.append(TaskSign(task_id, "", step, end))
         result = Result(step, thread, call_id)
-        if purpose is not steps.TOOL and purpose is not steps.ASK:
+        if purpose is not steps.TOOL and purpose is not steps.ASK:  # a call about an agent, or of an unknown purpose
             line_of_agent = text[-1000:].partition("agentId:")[2].partition("\n")[0]
             result.agent_in_text = line_of_agent.strip().partition(" ")[0]
             result.is_done = "<status>completed" in text

@@ -74,8 +74,8 @@ class Links:
         key = self._find(name)
         if not key:
             key = self._keys[name] = f"{name} (stranger)"
-            short_name = rows.path_leaf(name) or "(unknown)"
-            self._run.agent(key, LEAD_NAME if name == LEAD_PATH else short_name)
+            short_name = LEAD_NAME if name == LEAD_PATH else rows.path_leaf(name) or "(unknown)"
+            self._run.agent(key, short_name)
         return key
 
     def link_spawns(self) -> None:
@@ -147,7 +147,8 @@ class Links:
         refused = rollout.refused_calls()
         for spawn in rollout.spawns:
             is_refused = id(spawn.call) in refused
-            for name in [spawn.call_id] if is_refused else [spawn.call_id, *spawn.names]:
+            names = [spawn.call_id] if is_refused else [spawn.call_id, *spawn.names]
+            for name in names:
                 if name:
                     by_name.setdefault(name, spawn)
             if not is_refused and not any(name in self._by_id for name in spawn.names):

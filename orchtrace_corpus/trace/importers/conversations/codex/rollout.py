@@ -82,10 +82,9 @@ def has_invalid_count(usage: Any) -> bool:
 def by_kind(amounts: Amounts) -> dict[str, int]:
     """Return tokens by the kinds of the schema: the input excludes cache reads, the output includes reasoning."""
     input_tokens, cache_read, output, reasoning = amounts
-    return {
-        "input": input_tokens - cache_read if input_tokens > cache_read else 0, "cache_read": cache_read,
-        "output": max(output, reasoning), "reasoning": reasoning,
-    }  # fmt: skip
+    uncached_input = input_tokens - cache_read if input_tokens > cache_read else 0
+    output = max(output, reasoning)
+    return {"input": uncached_input, "cache_read": cache_read, "output": output, "reasoning": reasoning}
 
 
 class _Counter:
@@ -180,8 +179,8 @@ class Start(Struct):
     inferred_call: ToolCall  # stands for that call if it is not in the log: calls by scripts are not
 
 
-_FIRST_MARK, _LAST_MARK = 0, 1
-_UNREADABLE = (Drop.CUT_OFF, Drop.NO_JSON, Drop.TOO_LONG)
+_FIRST_MARK, _LAST_MARK = 0, 1  # of the first and the last `CopyRow` of each file
+_UNREADABLE = (Drop.CUT_OFF, Drop.NO_JSON, Drop.TOO_LONG)  # lines of which another file may have the row
 
 
 class CopyRow(NamedTuple):
@@ -227,17 +226,19 @@ def merge_copies(files: Sequence[logs.LogFile], report: ImportReport) -> Iterato
     adjacent: set[tuple[int, int]] = set()  # the marks of two rows without an unreadable line between them
     for copy_rows, _ in copies:
         adjacent.update((previous.mark, row.mark) for previous, row in pairwise(copy_rows) if not row.gaps)
-    next_mark = dict(pairwise(row.mark for row in merged))
+    next_mark = dict(pairwise(row.mark for row in merged))  # by mark of the row before
     for copy_rows, copy_report in copies:
         report.records_read += copy_report.records_read
         report.repaired += copy_report.repaired
-        filled = Counter[Drop]()
+        filled = Counter[Drop]()  # the file's unreadable lines that are no loss
         for previous, row in pairwise(copy_rows):
             if row.gaps and (next_mark[previous.mark] != row.mark or (previous.mark, row.mark) in adjacent):
                 filled.update(row.gaps)
                 report.skip("unreadable line whose row another file of the thread has")
         for drop, dropped in copy_report.dropped.items():
-            for index in range(dropped.number - filled[Drop(drop)]):
+            for index in range(
+                dropped.number - filled[Drop(drop)]
+            ):  # the report has the places of the first lines only
                 example = dropped.for_example[min(index, len(dropped.for_example) - 1)]
                 name, _, line = example.rpartition(":")
                 report.drop(Drop(drop), name, int(line))
@@ -285,11 +286,11 @@ _PURPOSES = {
     **dict.fromkeys(("send_input", "send_message", "followup_task", "resume_agent"), steps.MESSAGE),
     "request_user_input": steps.ASK,
 }
-_ABOUT_AGENTS = (steps.SPAWN, steps.MESSAGE, steps.CLOSE)
+_ABOUT_AGENTS = (steps.SPAWN, steps.MESSAGE, steps.CLOSE)  # purposes of calls that name another agent
 _WRITING_SECONDS = 1.0  # the longest delay of a row
 _LONG_SECONDS = 30.0  # a longer call has its run time in the trace, to show that it did not wait
-_HOSTED_CALLS = frozenset(("web_search_call", "image_generation_call"))
-_UNFINISHED = frozenset(("in_progress", "searching", "generating"))
+_HOSTED_CALLS = frozenset(("web_search_call", "image_generation_call"))  # the service of the model runs these tools
+_UNFINISHED = frozenset(("in_progress", "searching", "generating"))  # statuses of such calls
 _OK, _ERROR = Status.OK, Status.ERROR
 _APPROVALS = frozenset(("exec_approval_request", "apply_patch_approval_request", "elicitation_request"))
 _ITEM_BY_EVENT = {
@@ -317,7 +318,10 @@ class Moment(Struct, gc=False):
 
 
 class TrailRow(Struct, gc=False):
-    """A row of the trail, by which the end of copied history is found. Rows that every thread writes are left out."""
+    """A row of a thread's trail: its rows as they are compared with those of another thread to find copied history.
+
+    Rows that every thread writes anew are not on the trail.
+    """
 
     row: int  # the index of the row in the thread, from 1 on
     time: float
@@ -454,12 +458,12 @@ class Rollout:
         digits = string(payload.turn_id).replace("-", "").lower()
         if len(digits) != 32 or digits[12] != "7" or not set(digits) <= set("0123456789abcdef"):
             return False
-        return int(digits[:12], 16) / 1000 >= created - 1
+        return int(digits[:12], 16) / 1000 >= created - _EARLIER_SECONDS
 
     def _read_item(self, payload: Payload, at: Moment) -> None:
         """Read an item of the conversation with the model."""
         if self._approval is not None:
-            self._end_approval(*self._approval, at, string(payload.call_id))
+            self._end_approval(self._approval, at, output_of=string(payload.call_id))
         kind = payload.type
         if type(kind) is not str or not kind:
             kind = "message"
@@ -485,10 +489,11 @@ class Rollout:
     def _read_event(self, payload: Payload, at: Moment) -> bool:
         """Read an event for the screen; return True if it is a `token_count` whose total has changed."""
         if payload.type == "token_count":
-            return self._read_count(payload.info if type(payload.info) is dict else {}, at)
+            details = payload.info if type(payload.info) is dict else {}
+            return self._read_count(details, at)
         kind, item = string(payload.type), payload.item
         if self._approval is not None:
-            self._end_approval(*self._approval, at, "")
+            self._end_approval(self._approval, at, output_of="")
         if kind == "item_completed" and text_field(item, "type").replace("_", "").lower() == "subagentactivity":
             kind, payload = "sub_agent_activity", msgspec.convert(item, Payload)
         if kind == "user_message":
@@ -580,6 +585,7 @@ class Rollout:
             self.thread.steps.append(approval)
 
     def _add(self, step: steps.Step, at: Moment) -> None:
+        """Append a step; its order is the index of its row."""
         step.order = float(at.row)
         self.thread.steps.append(step)
 
@@ -629,7 +635,9 @@ class Rollout:
             step = steps.Delivery(at.time, at.place, ref=self._privacy.reference(text))
             mark = steps.mark(text) if text else 0
             is_task = self.meta.parent and not self.arrivals  # then the spawn is the message of its author
-            self._add_arrival(Arrival(step, mark, "" if is_task else author), at)
+            if is_task:
+                author = ""
+            self._add_arrival(Arrival(step, mark, author), at)
 
     def _add_arrival(self, arrival: Arrival, at: Moment) -> None:
         self.arrivals.append(arrival)
@@ -646,11 +654,12 @@ class Rollout:
         inferred_call = ToolCall(at.time, at.place, float(at.row), is_inferred=True)
         self.started.setdefault(thread, Start(call_id, path, inferred_call))
 
-    def _end_approval(self, begin: Moment, call_id: str, at: Moment, output_of: str) -> None:
+    def _end_approval(self, approval: tuple[Moment, str], at: Moment, output_of: str) -> None:
         """End a request for approval at the next row: a person has answered by then.
 
         If that row is the output of the call (`output_of` is its id), the time of the answer is unknown.
         """
+        begin, call_id = approval
         self._approval = None
         if output_of and output_of == call_id:
             calls = self._calls.get(call_id)
@@ -665,18 +674,20 @@ class Rollout:
         self._add(steps.SafetyEvent(at.time, at.place, tool=call.tool, status=Status.UNKNOWN, asking=call), at)
 
     def _read_call(self, kind: str, payload: Payload, answer: ModelCall, at: Moment) -> None:
+        """Read an item that is a call of a tool; `kind` is the type of the item."""
         name = string(payload.name) or kind.removesuffix("_call")
         call_id = string(payload.call_id) or string(payload.id)
         arguments = payload.arguments
         if arguments is None:
             arguments = payload.action if payload.input is None else payload.input
-        tool = name.rpartition(".")[2].rpartition("__")[2]
+        tool = name.rpartition(".")[2].rpartition("__")[2]  # without namespaces
         purpose = _PURPOSES.get(tool, steps.TOOL)
         awaited = rows.awaited_execution(tool, arguments)
         if awaited and purpose is steps.JOIN:
             purpose = steps.TOOL  # it waits for a script and not for an agent
         ref = self._privacy.reference(arguments)
-        call = ToolCall(at.time, at.place, 0.0, purpose, answer, masked(call_id), self._run.masked(name), ref)
+        tool_name = self._run.masked(name)
+        call = ToolCall(at.time, at.place, purpose=purpose, call=answer, id=masked(call_id), tool=tool_name, ref=ref)
         self._add(call, at)
         self._calls.setdefault(call_id, []).append(call)
         if awaited:
@@ -697,7 +708,8 @@ class Rollout:
                 spawn = self._spawns[call_id] = Spawn(call, call_id, steps.mark(text), [name])
                 self.spawns.append(spawn)
             else:
-                self.agent_calls.append(AgentCall(call, name, steps.mark(text) if text else 0))
+                text_mark = steps.mark(text) if text else 0
+                self.agent_calls.append(AgentCall(call, name, text_mark))
         elif rows.asks_for_approval(arguments):
             self._request_approval(call, at, len(re.findall(rows.TOOL_CALL, string(arguments))))
 
@@ -707,18 +719,20 @@ class Rollout:
             self._hosted_calls.append(call)
             return
         error = masked(status) if status not in ("", "completed") else ""
-        result = ToolResult(at.time, at.place, status=_ERROR if error else _OK, error=error)
+        status_of_result = _ERROR if error else _OK
+        result = ToolResult(at.time, at.place, status=status_of_result, error=error)
         self._add(result, at)
         steps.join(call, result, self._run.report)
         if not call.id and at.time != NO_TIME:  # with an id, an output of its own may state the end
             call.more = {"t_end": max(at.time, call.time)}
 
     def _read_output(self, payload: Payload, at: Moment) -> None:
+        """Read an item that is the output of a call."""
         self._answer = None
         output = read_output(payload.output)
         status = _ERROR if output.error else _OK
         ref = self._privacy.reference(output.text or payload.output)
-        result = ToolResult(at.time, at.place, 0.0, None, False, status, output.error, ref)
+        result = ToolResult(at.time, at.place, status=status, error=output.error, ref=ref)
         self._add(result, at)
         call_id = string(payload.call_id) or string(payload.id)
         self._results.append((call_id, result, output.run_time, output.command_times))
@@ -775,7 +789,8 @@ class Rollout:
         end = 0  # the last row of copied history
         if is_child:
             source_ids = [other for other in (meta.forked_from, meta.parent) if other in threads and other != meta.id]
-            end = self._end_of_copy(threads[source_ids[0]] if source_ids else None)
+            source = threads[source_ids[0]] if source_ids else None
+            end = self._end_of_copy(source)
         counter = _Counter(run.report)
         copied_amounts: list[Amounts] = []
         for state in self._counts:
@@ -791,7 +806,8 @@ class Rollout:
                     tokens = {kind: amount + getattr(spent, kind) for kind, amount in tokens.items()}
                 state.answer.spent = Tokens(**tokens)
             elif amounts is None and not is_copied:
-                run.report.enter_all(_SAME_TOTAL, by_kind(state.last) if state.last else {})
+                repeated_tokens = by_kind(state.last) if state.last else {}
+                run.report.enter_all(_SAME_TOTAL, repeated_tokens)
         copied_tokens: dict[str, int] | None = None
         if copied_amounts:
             copied_tokens = by_kind(tuple(map(sum, zip(*copied_amounts, strict=True))))
@@ -805,7 +821,8 @@ class Rollout:
         run.cover([answer for answer in uncounted if answer.order < last_counted])  # the next count includes them
         later = [answer for answer in uncounted if answer.order > last_counted]
         for index in range(self._invalid_counts):  # the counts after the last total are no numbers
-            run.miss_number(later[index] if index < len(later) else None)
+            answer_of_count = later[index] if index < len(later) else None
+            run.miss_number(answer_of_count)
 
     def _end_of_copy(self, source: "Rollout | None") -> int:
         """Return the last row of history that was copied, mostly from the parent; 0 if none was.

@@ -210,7 +210,8 @@ def ended_agents(statuses: Any) -> Iterator[tuple[str, Status, str]]:
         for word, result in results_by_word.items():
             status = _STATUS_BY_WORD.get(word.lower())
             if status:
-                yield agent, status, result if isinstance(result, str) else text_field(result, "message")
+                text = result if isinstance(result, str) else text_field(result, "message")
+                yield agent, status, text
                 break
 
 
@@ -306,6 +307,7 @@ _NO_HEADER = _Header()
 
 
 def _read_header(text: str) -> _Header:
+    """Return the lines before the output in a text; `_NO_HEADER` if there are none."""
     if "utput:" not in text[:_MAX_HEADER]:
         return _NO_HEADER
     for last_line in _HEADER_ENDS:
@@ -318,12 +320,10 @@ def _read_header(text: str) -> _Header:
     exited = re.search(_EXITED, header.lower())
     wall_time = re.search(_WALL_TIME, header)
     session = re.search(_SESSION, header)
-    return _Header(
-        int(exited[1]) if exited else None,
-        float(wall_time[1]) if wall_time else None,
-        f"session {session[1]}" if session else "",
-        end + len(last_line),
-    )
+    exit_code = int(exited[1]) if exited else None
+    run_time = float(wall_time[1]) if wall_time else None
+    running = f"session {session[1]}" if session else ""
+    return _Header(exit_code, run_time, running, end + len(last_line))
 
 
 def _seconds(value: Any) -> float | None:

@@ -28,7 +28,7 @@ from orchtrace_corpus.trace.importers.core.usage import counts
 from orchtrace_corpus.trace.importers.core.values import dollars, string, text_field
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Problem
-from orchtrace_corpus.trace.model.terms import Status, TokenBasis
+from orchtrace_corpus.trace.model.terms import Status
 from orchtrace_corpus.trace.model.trace import Trace
 
 _SQLITE = "SQLite format 3\0"
@@ -44,7 +44,7 @@ _MEMBERS = (
 _DOCUMENT_SUFFIXES = (".json", ".jsonl", ".ndjson")
 """The suffixes of documents. To save time, several files with these are not checked for databases."""
 _ABORTED = "MessageAbortedError"
-_RESTATED, _UNKNOWN = LedgerLine.RESTATED, TokenBasis.UNKNOWN  # looking up enum members is slow on Python 3.11
+_RESTATED = LedgerLine.RESTATED  # looking up enum members is slow on Python 3.11
 _StatedUsage: TypeAlias = tuple[tuple[Any, ...], bool, int]
 """The counts of a usage for `Run.spend`, True if the output excludes reasoning, and the total."""
 
@@ -302,7 +302,8 @@ class Store:
         row = decode(data) if data is not None else None
         self.report.records_read += 1
         if row is None:
-            self.report.drop(Drop.TOO_LONG if data is None else Drop.NO_JSON, place.file, place.line)
+            reason = Drop.TOO_LONG if data is None else Drop.NO_JSON
+            self.report.drop(reason, place.file, place.line)
             return
         row.id, row.message_id, row.session = record_id, message_id, session_id
         if table == "message":
@@ -397,7 +398,8 @@ class Store:
             self.report.skip("record that another file has, too")
             return
         message = self._message(row.id, row.session, place)
-        message.row, message.place, message.created = row, place, moment_ms((row.time or _NO_TIMES).created)
+        message.row, message.place = row, place
+        message.created = moment_ms((row.time or _NO_TIMES).created)
         message.error = _error(row.error) if row.error is not None else ""
 
     def _add_part(self, row: PartRow, place: Place) -> None:
@@ -422,9 +424,8 @@ class Store:
         """Return a call of a tool, with its result if it has one; to save memory, input and output are dropped."""
         times, tool, metadata = state.time or _NO_TIMES, self._masked(row.tool), state.metadata
         begin, end = moment_ms(times.start), moment_ms(times.end)
-        call = ToolCall(
-            begin, place, 0.0, steps.ASK if tool in _ASK_TOOLS else steps.TOOL, None, masked(row.call), tool
-        )
+        purpose = steps.ASK if tool in _ASK_TOOLS else steps.TOOL
+        call = ToolCall(begin, place, purpose=purpose, id=masked(row.call), tool=tool)
         call.ref = self._privacy.reference(state.input)
         if tool == "task":
             call.role = masked(text_field(state.input, "subagent_type"))
@@ -443,7 +444,8 @@ class Store:
             elif tool == "invalid":
                 error = "invalid"
             ref = self._privacy.reference(state.output or state.error)
-            call.answer = ToolResult(end, place, 0.0, call, False, _ERROR if error else _OK, error, ref)
+            status = _ERROR if error else _OK
+            call.answer = ToolResult(end, place, tool_call=call, status=status, error=error, ref=ref)
         state.input = state.output = None
         return call
 
@@ -569,7 +571,7 @@ class _Family:
             more["cost_usd"] = step.cost
         ref = step.text_refs[0] if step.text_refs else ""  # as it is, so that the same text has the same hash elsewhere
         model = run.masked(row.model_id or text_field(row.model, "modelID"))
-        call = ModelCall(begin, place, 0.0, end, model, _UNKNOWN, ref, not calls, False, error, "", more)
+        call = ModelCall(begin, place, end=end, model=model, ref=ref, final=not calls, error=error, more=more)
         for text_ref in step.text_refs[1:]:
             call.note_text(text_ref, run.privacy)
         agent.add(call)
