@@ -28,7 +28,7 @@ from orchtrace_corpus.corpus.render.comment import (
     code_span,
     comment,
     fence,
-    marked,
+    one_line,
     read,
 )
 from orchtrace_corpus.corpus.render.difference import Own
@@ -274,8 +274,8 @@ def _assert_code_only(body: str) -> None:
     tree = Tree(comment(hostile))
 
     assert re.sub(r"\s", "", tree.text) == own_words(hostile)
-    assert marked(body) in tree.code
-    assert marked(body).startswith(
+    assert one_line(body) in tree.code
+    assert one_line(body).startswith(
         re.sub("`{21,}", lambda run: f"{'`' * 20}…({len(run[0])} backticks)", printable(body, limit=2000))
     )
     tags = {*("p", "strong", "del", "code", "h3", "ul", "li", "pre", "details", "summary")}

@@ -133,7 +133,7 @@ def claims(
 
     def table() -> Table:
         if names or output_format is Format.CSV:
-            return render.flat(report)
+            return render.flat_table(report)
         return render.overview(report, tuple(pools or ()), width, is_whole=is_whole, note=note)
 
     session.show_report(views, lambda: [table()], "claims", output_format)

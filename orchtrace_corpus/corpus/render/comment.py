@@ -2,10 +2,9 @@
 
     python -m orchtrace_corpus.corpus.render.comment DIFF.json
 
-The document may contain texts of anybody. It is checked against docs/schema/diff.schema.json, with limits on size,
-depth, numbers and lengths, and each text becomes a code span or a fence, in which GitHub's Markdown has no markup,
-mentions, references, links or formulas; so nothing needs a filter. The module uses only the standard library, since
-nothing else is installed where it runs.
+Anybody can write texts into the document, so it is checked against docs/schema/diff.schema.json, with limits on size,
+depth, numbers and lengths. Each text becomes a code span or a fence, in which GitHub's Markdown knows no markup, links,
+mentions, references or formulas. The module uses only the standard library: nothing else is installed where it runs.
 """
 
 import json
@@ -32,19 +31,19 @@ MARKER = "<!-- corpus diff -->"
 """The first line, by which a bot finds its earlier comment."""
 
 MOST_BYTES = 60_000
-"""GitHub takes comments of up to 65,536 characters; a byte is never more than one."""
+"""The size of the longest comment; GitHub takes up to 65,536 characters, and no text has more of them than bytes."""
 
 MOST_INPUT_BYTES = 8_000_000
 MOST_DEPTH = 40
-"""The largest depth of a document; a difference has eight levels, and a value in it those of a data file."""
-_FOLDED_FROM = 6
-"""The least lines of a section that is folded, if it is about new records."""
+"""The most levels of a document; a difference has eight, and each value in it the levels that a data file can have."""
+_MIN_FOLDED = 6
+"""The fewest entries of a section about new records that is folded."""
 _NOTICE_BYTES = 700
-"""The room in a section for the count and the links of lines that do not fit."""
+"""The bytes that a section keeps for the number of lines that do not fit, and for links to them."""
 _FILES_BYTES = 6000
-"""The room for the names of files outside the data."""
+"""The most bytes for the names of files outside the data."""
 _NEW_BYTES = 6000
-"""The room that is kept for new records, however much else changed."""
+"""The bytes that are kept for new records, however much else changed."""
 _MAX_TEXT = 4000
 """The most characters of a text that are shown; the others are counted."""
 _MAX_REMARK = 500
@@ -63,49 +62,63 @@ def comment(document: Document) -> str:
     new records, and the longest sections are shortened first, so that each part of the change is mentioned.
     """
     parts = [MARKER]
-    sizes = accumulate(_size([f"{code_span(name[: difference.MAX_PATH])}…, "]) for name in document["outside"]["files"])
-    if files := difference.files_outside(document, sum(size <= _FILES_BYTES for size in sizes)):
-        parts += [f"**Not data alone.** {_words(files)}", ""]
-    compared = f"Compared: {' with '.join(code_span(document[name][:_MAX_REMARK]) for name in ('before', 'after'))}."
+    names = [f"{code_span(name[: difference.MAX_PATH])}…, " for name in document["outside"]["files"]]
+    files = difference.files_outside(document, _fitting_count(names, _FILES_BYTES))
+    if files:
+        parts += [f"**Not data alone.** {_sentence(files)}", ""]
+    before, after = (code_span(document[name][:_MAX_REMARK]) for name in ("before", "after"))
+    compared = f"Compared: {before} with {after}."
     if "refused" in document:
-        lines = [_unticked(printable(line, limit=_MAX_REMARK)) for line in document["refused"].split("\n")]
-        reason = fence("\n".join(lines[: _fitting(lines, MOST_BYTES // 3)]))
+        lines = [_cut_backticks(printable(line, limit=_MAX_REMARK)) for line in document["refused"].split("\n")]
+        reason = fence("\n".join(lines[: _fitting_count(lines, MOST_BYTES // 3)]))
         return "\n".join([*parts, "**The data cannot be compared.**", "", reason, "", compared, ""])
     if document["has_meaning"]:
         parts += [f"**{difference.headline(document)}**", "", compared, ""]
     else:
         parts += [f"**{difference.meaningless_change(document)}**", ""]
     remarks = [code_span(remark[:_MAX_REMARK]) for remark in document["remarks"]]
-    for remark in remarks[: _fitting(remarks, _NEW_BYTES)]:
+    for remark in remarks[: _fitting_count(remarks, _NEW_BYTES)]:
         parts += [remark, ""]
-    left = difference.claims_left(document) if document["has_meaning"] else ()
-    tail = [_words(left if _size([_words(left)]) <= _NEW_BYTES else left[:1]), ""] if left else []
+    tail = []
+    claims_left = difference.claims_left(document) if document["has_meaning"] else ()
+    if claims_left:
+        is_short = _size([_sentence(claims_left)]) <= _NEW_BYTES
+        tail = [_sentence(claims_left if is_short else claims_left[:1]), ""]  # the first words are the number
     blocks = []
     for section in difference.sections(document):
         items = []
         for entry in section.entries:
             place = _place(entry, document) if entry.path else ""
-            first, *others = (_words(words, place) for words in entry.lines)
-            items.append(([f"- {first}", *(f"  - {words}" for words in others)], place))
+            first, *details = (_sentence(words, place) for words in entry.lines)
+            items.append(([f"- {first}", *(f"  - {detail}" for detail in details)], place))
         blocks.append(_Block(section.title, items, section.is_new))
-    blocks += [_table(shifts) for shifts in difference.shift_tables(document)]
+    blocks += [_table_block(shifts) for shifts in difference.shift_tables(document)]
     room = MOST_BYTES - _size([*parts, *tail, _CUT_HERE])
     is_cut = sum(block.size for block in blocks) > room
-    notice = min(_NOTICE_BYTES, MOST_BYTES // 3 // max(len(blocks), 1))
+    notice_size = min(_NOTICE_BYTES, MOST_BYTES // 3 // max(len(blocks), 1))
     if is_cut:
-        room -= notice * len(blocks)
-    budgets = {}
-    reserved = min(_NEW_BYTES, sum(block.size for block in blocks if block.is_new))
-    room -= reserved
+        room -= notice_size * len(blocks)
+        tail.append(_CUT_HERE)
+    for block, budget in zip(blocks, _divide_room(blocks, room), strict=True):
+        parts += _section(block, budget, notice_size)
+    return "\n".join([*parts, *tail]).rstrip("\n") + "\n"
+
+
+def _divide_room(blocks: "Sequence[_Block]", room: int) -> list[int]:
+    """Return the bytes that each block gets: what it needs, or an equal share of what smaller blocks leave.
+
+    Blocks about new records get a reserve, and what the others leave.
+    """
+    budgets = [0] * len(blocks)
+    reserve = min(_NEW_BYTES, sum(block.size for block in blocks if block.is_new))
+    room -= reserve
     for is_new in (False, True):
-        ordered = sorted((block.size, at) for at, block in enumerate(blocks) if block.is_new == is_new)
-        for index, (size, at) in enumerate(ordered):
-            budgets[at] = min(size, room // (len(ordered) - index))
-            room -= budgets[at]
-        room += reserved
-    for at, block in enumerate(blocks):
-        parts += _section(block, budgets[at], notice)
-    return "\n".join([*parts, *tail, *([_CUT_HERE] if is_cut else [])]).rstrip("\n") + "\n"
+        by_size = sorted((block.size, index) for index, block in enumerate(blocks) if block.is_new == is_new)
+        for position, (size, index) in enumerate(by_size):
+            budgets[index] = min(size, room // (len(by_size) - position))
+            room -= budgets[index]
+        room += reserve
+    return budgets
 
 
 FAILED = f"""\
@@ -119,24 +132,24 @@ _CUT_HERE = "This comment is full: each part ends with what is left out of it. `
 
 
 def code_span(text: str) -> str:
-    """Return the text as a code span on one line, between more backticks than any run of it has."""
-    shown = marked(text)  # https://spec.commonmark.org/0.31.2/#code-spans
-    ticks = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
-    room = " " if shown[:1] in (" ", "`") or shown[-1:] in (" ", "`") else ""
-    if not shown.strip(" "):
-        return "(blank)" if shown else "(empty)"
-    return f"{ticks}{room}{shown}{room}{ticks}"
+    """Return the text as a code span on one line, between more backticks than it has in a row."""
+    line = one_line(text)  # https://spec.commonmark.org/0.31.2/#code-spans
+    if not line.strip(" "):
+        return "(blank)" if line else "(empty)"
+    ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    needs_blanks = line[0] in (" ", "`") or line[-1] in (" ", "`")
+    return f"{ticks} {line} {ticks}" if needs_blanks else f"{ticks}{line}{ticks}"
 
 
 def fence(text: str) -> str:
-    """Return lines as a code block, with a fence that is longer than any run of backticks in them."""
+    """Return lines as a code block, with more backticks in its fences than the lines have in a row."""
     # https://spec.commonmark.org/0.31.2/#fenced-code-blocks
     ticks = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{ticks}\n{text.rstrip()}\n{ticks}"
 
 
 def read(data: bytes, schema: Mapping[str, Any]) -> Document:
-    """Read a difference from bytes that anybody may have written; a `DocumentError` says what is wrong."""
+    """Read a difference from bytes that anybody can have written; raise `DocumentError` if it is none."""
     if len(data) > MOST_INPUT_BYTES:
         raise DocumentError(f"it has more than {MOST_INPUT_BYTES} bytes")
     try:
@@ -144,10 +157,15 @@ def read(data: bytes, schema: Mapping[str, Any]) -> Document:
         document = json.loads(text, parse_constant=int, parse_float=int)  # int rejects NaN and 1.5
     except (ValueError, RecursionError) as error:
         raise DocumentError("it is not JSON that holds only texts and whole numbers") from error
-    level = [document]
+    level = [document]  # all values at one depth
     for _ in range(MOST_DEPTH):
-        parents = [part for part in level if isinstance(part, dict | list)]
-        level = [part for parent in parents for part in (parent.values() if isinstance(parent, dict) else parent)]
+        inner: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                inner += value.values()
+            elif isinstance(value, list):
+                inner += value
+        level = inner
     if level:
         raise DocumentError(f"it is nested more than {MOST_DEPTH} deep")
     check(document, schema, schema)
@@ -157,7 +175,9 @@ def read(data: bytes, schema: Mapping[str, Any]) -> Document:
 def check(value: object, schema: Mapping[str, Any], whole: Mapping[str, Any], place: str = "$") -> None:
     """Check a value against a part of the `whole` JSON Schema, by the keywords of docs/schema/diff.schema.json.
 
-    A value at `place` that does not match is a `DocumentError`, another keyword a `KeyError`.
+    Raises:
+        DocumentError: The value, which is at `place` in the document, does not match.
+        KeyError: The schema has another keyword.
     """
     if "$ref" in schema:
         return check(value, whole["$defs"][schema["$ref"].removeprefix("#/$defs/")], whole, place)
@@ -213,20 +233,27 @@ _ANNOTATIONS = frozenset(
 """The keywords that do not restrict the value itself."""
 
 
-def marked(text: str) -> str:
+def one_line(text: str) -> str:
     """Return the text on one line, followed by the code points of characters that look like others."""
-    named = code_points(character for part in odd_parts(text) for character in part.characters)
-    return _unticked(printable(text, limit=len(text))) + (f" [{named}]" if named else "")
+    line = _cut_backticks(printable(text, limit=len(text)))
+    names = code_points(character for part in odd_parts(text) for character in part.characters)
+    return f"{line} [{names}]" if names else line
 
 
-def _unticked(text: str) -> str:
+def _cut_backticks(text: str) -> str:
     """Return the text with long runs of backticks cut and counted."""
     ticks = "`" * _MAX_BACKTICKS
     return re.sub(f"{ticks}`+", lambda run: f"{ticks}…({len(run[0])} backticks)", text)
 
 
 class _Block(NamedTuple):
-    """A section: the lines of each entry, which can be omitted, with its place, between `first` and `last` lines."""
+    """A section of a comment.
+
+    Attributes:
+        items: The lines of each entry, with a link to its place; lines that do not fit are omitted.
+        first: Lines above the items, which are never omitted.
+        last: Lines below them.
+    """
 
     title: Own
     items: Sequence[tuple[Sequence[str], str]]
@@ -236,12 +263,12 @@ class _Block(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes of the whole section."""
+        """The bytes of the whole section, folded."""
         return self.frame_size + _size([line for lines, _ in self.items for line in lines])
 
     @property
     def frame_size(self) -> int:
-        """The bytes of the lines around its items, folded or not."""
+        """The bytes of the lines around its items, if it is folded; otherwise there are fewer."""
         return _size([*self.first, *self.last, self.title, "<details><summary> (1000000)</summary>", "", "</details>"])
 
 
@@ -249,73 +276,81 @@ def _size(lines: Sequence[str]) -> int:
     return sum(len(line.encode()) + 1 for line in lines)
 
 
-def _fitting(lines: Sequence[str], room: int) -> int:
-    """Return how many of the first lines fit."""
+def _fitting_count(lines: Sequence[str], room: int) -> int:
+    """Return how many of the first lines fit into some bytes."""
     return sum(size <= room for size in accumulate(_size([line]) for line in lines))
 
 
-def _words(words: Words, place: str = "") -> str:
-    """Return a sentence: own words as they are, all others as code spans; long ones are cut, and the rest counted."""
-    shown = ""
+def _sentence(words: Words, place: str = "") -> str:
+    """Return words as Markdown: own words as they are, all others as code spans; long texts are cut."""
+    sentence = ""
     for word in words:
         if isinstance(word, Own):
-            shown += word.replace(" -> ", " → ")
+            sentence += word.replace(" -> ", " → ")
             continue
         mark = {Gone: "~~", New: "**"}.get(type(word), "")
-        if isinstance(word, Part):  # there is a blank between parts anyway
+        if isinstance(word, Part):  # parts are separated by blanks below
             word = word.strip(" ") or word
-        blank = " " if shown and shown[-1] not in " ([{" else ""
-        shown += f"{blank}{mark}{code_span(word[:_MAX_TEXT])}{mark}"
+        if sentence and sentence[-1] not in " ([{":
+            sentence += " "
+        sentence += f"{mark}{code_span(word[:_MAX_TEXT])}{mark}"
         if len(word) > _MAX_TEXT:
-            shown += f" … ({len(word) - _MAX_TEXT:,} more characters{': ' * bool(place)}{place})"
-    return shown
+            more = f"{len(word) - _MAX_TEXT:,} more characters"
+            sentence += f" … ({more}: {place})" if place else f" … ({more})"
+    return sentence
 
 
-def _section(block: _Block, room: int, notice: int) -> list[str]:
+def _section(block: _Block, room: int, notice_size: int) -> list[str]:
     """Return a heading, the lines that fit, and a notice on the others; folded if it is long and about new records."""
     room -= block.frame_size
-    shown: list[str] = []
+    body = list(block.first)
     omitted: list[tuple[int, str]] = []
     for lines, place in block.items:
-        fitting = _fitting(lines, room)
-        room -= _size(lines[:fitting])
-        shown += lines[:fitting]
-        if fitting < len(lines):
-            omitted.append((len(lines) - fitting, place))
-    shown = [*block.first, *shown, *block.last, *_notice(omitted, notice)]
-    if not block.is_new or len(block.items) < (2 * _FOLDED_FROM if block.first else _FOLDED_FROM):
-        return [f"### {block.title}", "", *shown, ""]
-    return [f"<details><summary>{block.title} ({len(block.items)})</summary>", "", *shown, "", "</details>", ""]
+        count = _fitting_count(lines, room)
+        room -= _size(lines[:count])
+        body += lines[:count]
+        if count < len(lines):
+            omitted.append((len(lines) - count, place))
+    body += (*block.last, *_notice(omitted, notice_size))
+    min_folded = 2 * _MIN_FOLDED if block.first else _MIN_FOLDED  # rows of a table are shorter
+    if not block.is_new or len(block.items) < min_folded:
+        return [f"### {block.title}", "", *body, ""]
+    return [f"<details><summary>{block.title} ({len(block.items)})</summary>", "", *body, "", "</details>", ""]
 
 
 def _notice(omitted: Sequence[tuple[int, str]], room: int) -> list[str]:
-    """Return the number of lines that do not fit, with as many links to them as fit."""
+    """Return the number of lines that do not fit, with as many links to their entries as fit.
+
+    `omitted` has, for each entry, the number of lines and the link.
+    """
     if not omitted:
         return []
-    shown = f"… and {pluralize(sum(count for count, _ in omitted), 'more line')}"
+    lines = pluralize(sum(count for count, _ in omitted), "more line")
+    text = f"… and {lines} of {pluralize(len(omitted), 'entry', 'entries')}"
     places = list(dict.fromkeys(place for _, place in omitted if place))
-    named = first_and_more(places, _fitting(places, room - 150), "and {:,} more places")
-    return ["", f"{shown} of {pluralize(len(omitted), 'entry', 'entries')}{': ' * bool(named)}{', '.join(named)}"]
+    links = first_and_more(places, _fitting_count(places, room - 150), "and {:,} more places")
+    return ["", f"{text}: {', '.join(links)}" if links else text]
 
 
 def _place(entry: Entry, document: Document) -> str:
     """Return the place of an entry, as a link from the page of a pull request if its state is a commit."""
-    shown = code_span(f"{entry.path[:_MAX_REMARK]}:{entry.line}")
+    place = code_span(f"{entry.path[:_MAX_REMARK]}:{entry.line}")
     commit = document["before" if entry.is_gone else "after"]
     if not re.fullmatch("[0-9a-f]{7,64}", commit):
-        return shown
-    return f"[{shown}](../blob/{commit}/{quote(entry.path)}#L{entry.line})"
+        return place
+    return f"[{place}](../blob/{commit}/{quote(entry.path)}#L{entry.line})"
 
 
-def _table(shifts: Table) -> _Block:
+def _table_block(shifts: Table) -> _Block:
     """Return a table as aligned text in a fence, since in a Markdown table a bar in a text could end its cell."""
-    rows = tuple(
-        tuple(_unticked(printable(cell, limit=300)) if isinstance(cell, str) else cell for cell in row)
-        for row in shifts.rows
-    )
-    head, *lines = plain(table.lines(shifts._replace(title="", rows=rows), None)).splitlines()
-    opening, *_, closing = fence("\n".join((head, *lines))).splitlines()
-    return _Block(Own(shifts.title), [([line], "") for line in lines], True, (opening, head), (closing,))
+    rows = []
+    for row in shifts.rows:
+        cells = [_cut_backticks(printable(cell, limit=300)) if isinstance(cell, str) else cell for cell in row]
+        rows.append(tuple(cells))
+    heading, *lines = plain(table.lines(shifts._replace(title="", rows=tuple(rows)), None)).splitlines()
+    opening, *_, closing = fence("\n".join((heading, *lines))).splitlines()
+    items = [([line], "") for line in lines]
+    return _Block(Own(shifts.title), items, is_new=True, first=(opening, heading), last=(closing,))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -327,12 +362,12 @@ def main(arguments: Sequence[str]) -> int:
         if os.path.islink(path):
             raise DocumentError("it is a symbolic link")
         with open(path, "rb") as file:
-            shown = comment(read(file.read(MOST_INPUT_BYTES + 1), schema))
+            markdown = comment(read(file.read(MOST_INPUT_BYTES + 1), schema))
     except (DocumentError, OSError) as error:
         sys.stderr.write(f"This is not what corpus diff writes: {error}\n")
         sys.stdout.write(FAILED)
         return 1
-    sys.stdout.buffer.write(shown.encode())
+    sys.stdout.buffer.write(markdown.encode())
     return 0
 
 

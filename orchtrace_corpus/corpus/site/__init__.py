@@ -1,7 +1,7 @@
 """The corpus as a static site: a folder of pages that need no server, no network and no build step.
 
-Pages are complete without scripts, which only add filters. Embedded data is JSON that cannot run. Pages depend on
-nothing but the data and the URLs of the site.
+Pages are complete without scripts, which only add filters. Embedded data is JSON that cannot run. The same data and the
+same URLs give the same pages.
 """
 
 import os
@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from itertools import product
-from operator import attrgetter
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -43,8 +42,8 @@ _FEED_ENTRIES = 50
 _FIGURES = (plan.FigureKind.SKETCHES, plan.FigureKind.SCREENING, plan.FigureKind.SCALE)
 
 
-class Drawn(NamedTuple):
-    """A figure of a page: its path, its picture, its title, its numbers in words, and its size in pixels."""
+class Picture(NamedTuple):
+    """A figure of a page: its path, the picture, its title, its numbers in words, and its size in pixels."""
 
     path: str
     svg: str
@@ -62,17 +61,17 @@ class Site:
         self._place = place
         self._environment = environment(__file__)
         self._fields = papers.read_fields(source.pool.papers, source.taxonomy, source.contested)
-        self._figures = {}  # by kind, those of sketches by the field of their facet
-        for figure in plan.figures_of(source.drawn):
+        self._figures = {}  # by kind; sketches of terms by the field of their facet
+        for figure in plan.figures_of(source.figure_source):
             if figure.kind in _FIGURES:
-                caption = plan.caption(figure, source.drawn)
-                svg = draw(figure, source.drawn, caption)
+                caption = plan.caption(figure, source.figure_source)
+                svg = draw(figure, source.figure_source, caption)
                 width, height = (int(number) for number in re.findall(r'viewBox="0 0 (\d+) (\d+)"', svg)[0])
-                drawn = Drawn(f"figures/{figure.name}.svg", svg, caption.title, caption.text, width, height)
-                self._figures[figure.field or figure.kind.value] = drawn
+                picture = Picture(f"figures/{figure.name}.svg", svg, caption.title, caption.text, width, height)
+                self._figures[figure.field or figure.kind.value] = picture
         self._gaps = GapPages(source)
         self._start = pages.start(source, self._fields, self._gaps, place.base_url)
-        self._pages = list(self._named_pages())
+        self._pages = list(self._main_pages())
         self._cards: cards.Cards | None = None
         if place.base_url and cards.is_available():
             self._cards = cards.Cards(source.taxonomy.title, self._start["matrix"])
@@ -100,7 +99,7 @@ class Site:
         yield "site.css", style_sheet() + read_text_beside(__file__, "site.css")
         for name in ("site.js", "papers.js", "icon.svg"):
             yield name, read_text_beside(__file__, name)
-        yield from ((drawn.path, drawn.svg) for drawn in self._figures.values())
+        yield from ((picture.path, picture.svg) for picture in self._figures.values())
         for name, _, template, heading, values in self._pages:
             yield name, self._render(template, name, {"title": heading, **values})
         yield from papers.list_files(source, self._fields, papers.read_columns(self._fields, taxonomy))
@@ -108,13 +107,16 @@ class Site:
             fields = papers.candidate_fields(pages.by_proposal(source.candidates), taxonomy)
             data = papers.filter_data(fields, len(source.candidates), taxonomy.noun)
             yield "candidates-data.js", papers.data_script(data)
-        yield from self._papers()
-        yield from self._claims()
+        yield from self._paper_pages()
+        yield from self._claim_pages()
         yield from self._gap_pages()
-        yield from self._for_programs()
+        yield from self._files_for_programs()
 
-    def _named_pages(self) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:
-        """Yield the pages of the menu and 404.html: file, label in the menu, template, heading, values."""
+    def _main_pages(self) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:
+        """Yield the pages of the menu, further pages of the list of papers, and 404.html.
+
+        Each is a file name, a label in the menu (empty if it is not there), a template, a heading, and values.
+        """
         source, title = self._source, self._source.taxonomy.title
         noun = source.taxonomy.noun
         total = noun.counted(len(source.pool.papers))
@@ -123,15 +125,16 @@ class Site:
         metadata = dataset(source, text, self._place.address(""), newest)
         yield START, "Start", "start", title, {**self._start, "dataset": metadata, "description": text}
         columns = papers.read_columns(self._fields, source.taxonomy)
-        shown = [column for column in columns if column.is_shown]
-        rows = list(papers.table_rows(source, self._fields, shown, self._environment))
-        parts = [rows[at : at + papers.ROWS_OF_A_PAGE] for at in range(0, len(rows), papers.ROWS_OF_A_PAGE)] or [[]]
+        shown_columns = [column for column in columns if column.is_shown]
+        rows = list(papers.table_rows(source, self._fields, shown_columns, self._environment))
+        size = papers.ROWS_OF_A_PAGE
+        parts = [rows[start : start + size] for start in range(0, max(len(rows), 1), size)]  # at least one page
         for position, part in enumerate(parts, 1):
             name = papers.PAPERS_PAGE if position == 1 else f"papers-{position}.html"
             values = {
                 "description": f"{total}, to search, filter and export.",
                 "columns": columns,
-                "groups": papers.grouped(self._fields),
+                "groups": papers.group_fields(self._fields),
                 "part": part,
                 "parts": len(parts),
                 "number": position,
@@ -144,7 +147,7 @@ class Site:
         others: dict[str, tuple[object, Callable[[Source], Mapping[str, Any]]]] = {
             "claims": (source.verdicts, pages.claims),
             "scale": (source.scale, pages.scale_page),
-            "screening": (source.drawn.is_screened, pages.screening),
+            "screening": (source.figure_source.is_screened, pages.screening),
             "candidates": (source.has_candidates, pages.candidates),
             "taxonomy": (True, lambda source: pages.taxonomy(source, self._fields, self._gaps)),
             "protocol": (source.protocol, pages.protocol),
@@ -154,47 +157,57 @@ class Site:
                 yield f"{page}.html", page.capitalize(), page, page.capitalize(), read_values(source)
         yield "404.html", "", "missing", "Not found", {"description": "There is no such page."}
 
-    def _papers(self) -> Iterator[tuple[str, str | bytes]]:
+    def _paper_pages(self) -> Iterator[tuple[str, str | bytes]]:
         """Yield a page for each paper, and the BibTeX entries that the script exports."""
-        made = papers.PaperPages(self._source, self._environment, self._place.repository)
+        paper_pages = papers.PaperPages(self._source, self._environment, self._place.repository)
         noun = self._source.taxonomy.noun.heading_one
         rows, columns = self._start["rows"], self._start["columns"]
         entries = []
         for index, paper in enumerate(self._source.pool.papers):
             name = f"papers/{paper.key}.html"
-            entry, values, metadata = made.page(paper, self._place.address(name))
+            entry, values, metadata = paper_pages.page(paper, self._place.address(name))
             entries.append(entry)
             cells = list(product(rows.column[index], columns.column[index]))
             card = (f"{noun} {paper.year or ''}", paper.title, paper.summary, cells, "series0")
             yield from self._subpage("paper", name, paper.title, paper.summary, values, card, metadata)
         yield "bibtex.js", f"window.corpusEntries = {inert_json(entries)};\n"
 
-    def _claims(self) -> Iterator[tuple[str, str | bytes]]:
-        """Yield a page for each claim, so that it can be shared."""
+    def _claim_pages(self) -> Iterator[tuple[str, str | bytes]]:
+        """Yield a page for each claim, so that people can link to it."""
         colours = {pages.Outcome.HOLDS: "series3", pages.Outcome.DOUBTED: "series1", pages.Outcome.FAILS: "series5"}
-        for judged in pages.judge(self._source, self._source.verdicts):
-            claim, outcome, doubts = judged["verdict"].claim, judged["outcome"], judged["doubts"]
-            text = f"{outcome.capitalize()}{': ' * bool(doubts)}{'; '.join(doubts)}. {claim.boundary}"
-            name, card = pages.claim_address(judged["verdict"]), (f"Claim: {outcome}", claim.claim, text, ())
-            yield from self._subpage("claim", name, claim.claim, text, {"one": judged}, (*card, colours[outcome]))
+        for described in pages.describe_claims(self._source, self._source.verdicts):
+            claim, outcome = described["verdict"].claim, described["outcome"]
+            text = outcome.capitalize()
+            if described["doubts"]:
+                text += f": {'; '.join(described['doubts'])}"
+            text += f". {claim.boundary}"
+            name = pages.claim_address(described["verdict"])
+            card = (f"Claim: {outcome}", claim.claim, text, (), colours[outcome])
+            yield from self._subpage("claim", name, claim.claim, text, {"one": described}, card)
 
     def _gap_pages(self) -> Iterator[tuple[str, str | bytes]]:
-        """Yield a page for each gap, and a script with the addresses of all, for fields that readers cross."""
-        axes = [self._start["rows"], self._start["columns"]]
-        places = [{value.id: place for place, value in enumerate(field.values)} for field in axes]
+        """Yield a page for each gap, and a script with the addresses of all gaps, for the fields that readers cross."""
+        rows, columns = self._start["rows"], self._start["columns"]
+        row_ids = [value.id for value in rows.values]
+        column_ids = [value.id for value in columns.values]
         for name, cell in self._gaps.cells.items():
             label, sentence = self._gaps.label(cell), self._gaps.sentence(cell)
             kind = "Cannot arise" if cell.why else "Not in this corpus"
-            title = f"{'Cannot arise' if cell.why else f'No {self._source.taxonomy.noun.one}'}: {label}"
-            is_crossed = [field for field, _ in cell.filters] == [field.name for field in axes]
-            cells = [(places[0][cell.filters[0][1]], places[1][cell.filters[1][1]])] if is_crossed else []
-            values, card = self._gaps.values(cell, self._place.repository), (kind, label, sentence, cells, "series5")
-            yield from self._subpage("gap", name, title, sentence, values, card)
+            title = f"Cannot arise: {label}" if cell.why else f"No {self._source.taxonomy.noun.one}: {label}"
+            cells = []  # of the matrix in the picture
+            if [field for field, _ in cell.filters] == [rows.name, columns.name]:
+                (_, row), (_, column) = cell.filters
+                cells = [(row_ids.index(row), column_ids.index(column))]
+            values = self._gaps.values(cell, self._place.repository)
+            yield from self._subpage("gap", name, title, sentence, values, (kind, label, sentence, cells, "series5"))
         yield "gaps.js", f"window.corpusGaps = {inert_json(self._gaps.data())};\n"
 
     @cached_property
     def _frame(self) -> list[str]:
-        """The frame of a page in a folder, split: every second part is the name of a value, the others are HTML."""
+        """The frame of a page in a folder as parts: HTML and the name of a value in turn.
+
+        It is rendered once, with names in place of values, since there are many such pages.
+        """
         names = ("name", "title", "document_title", "description", "metadata", "card", "main")
         frame = self._render("shell", "", {name: f"\0{name}\0" for name in names}, "../")
         return frame.split("\0")  # a character that texts of the data cannot contain
@@ -209,37 +222,38 @@ class Site:
         card: tuple[Any, ...],
         metadata: str = "",
     ) -> Iterator[tuple[str, str | bytes]]:
-        """Yield a page in a folder, and its picture for links, of the arguments `card`, where one can be drawn."""
+        """Yield a page in a folder, and its picture for links if it can be drawn; `card` are the arguments for it."""
         picture = self._cards.draw(*card) if self._cards else None
-        path = CARD if picture is None else f"{name.removesuffix('.html')}.png"
+        picture_path = CARD if picture is None else f"{name.removesuffix('.html')}.png"
         texts = {
             "name": escape_text(name),
             "title": escape_text(title),
             "document_title": escape_text(page_title(title, self._source.taxonomy.title)),
             "description": escape_text(description),
             "metadata": metadata,
-            "card": escape_text(path),
+            "card": escape_text(picture_path),
             "main": self._environment.get_template(f"{template}.html.jinja").render(values),
         }
         yield name, "".join(texts[part] if index % 2 else part for index, part in enumerate(self._frame))
         if picture is not None:
-            yield path, picture
+            yield picture_path, picture
 
-    def _for_programs(self) -> Iterator[tuple[str, str | bytes]]:
+    def _files_for_programs(self) -> Iterator[tuple[str, str | bytes]]:
         """Yield the feed, the picture of the start page, robots.txt and the map of the site."""
         taxonomy = self._source.taxonomy
-        newest = sorted(self._source.pool.papers, key=attrgetter("added"), reverse=True)
+        newest = sorted(self._source.pool.papers, key=lambda paper: paper.added, reverse=True)
+        urls = [paper.urls[0] if paper.urls else "" for paper in newest]
+        entries = [(_permanent_id(url, paper.key), paper) for url, paper in zip(urls, newest, strict=True)]
         values = {
             "id": _permanent_id(taxonomy.source, taxonomy.title),
             "updated": newest[0].added if newest else "1970-01-01",
-            "entries": [
-                (_permanent_id(next(iter(paper.urls), ""), paper.key), paper) for paper in newest[:_FEED_ENTRIES]
-            ],
+            "entries": entries[:_FEED_ENTRIES],
         }
         yield "feed.xml", self._environment.get_template("feed.xml.jinja").render(values)
-        start = self._start
-        if self._cards and (card := self._cards.draw("", start["statement"], start["purpose"], (), "series0")):
-            yield CARD, card
+        if self._cards:
+            picture = self._cards.draw("", self._start["statement"], self._start["purpose"], (), "series0")
+            if picture:
+                yield CARD, picture
         yield "robots.txt", self._environment.get_template("robots.txt.jinja").render()
         if self._place.base_url:
             names = [name for name, *_ in self._pages if name != "404.html"]
@@ -251,7 +265,7 @@ class Site:
     def _render(self, template: str, name: str, values: Mapping[str, Any], root: str = "") -> str:
         """Return a page from its template."""
         context = {"root": root, "name": name, "card": CARD, **values}
-        if template == "missing":  # shown at any address: its links are absolute, or a script makes them so
+        if template == "missing":  # it is shown at any address, so its links are absolute, or a script makes them so
             script = "" if self._place.base_url else read_text_beside(__file__, "missing.js")
             sources = [OWN_FILES, source_hash(script)] if script else [OWN_FILES]
             policy = content_security_policy(sources, [OWN_FILES], [OWN_FILES])
@@ -262,7 +276,7 @@ class Site:
 
 
 def _permanent_id(address: str, name: str) -> str:
-    """Return an id of a feed or of an entry that stays the same wherever the site moves."""
+    """Return an id of a feed or of an entry that stays the same if the site moves."""
     return uuid5(NAMESPACE_URL, f"{address}#{name}").urn
 
 

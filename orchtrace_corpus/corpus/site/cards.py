@@ -1,7 +1,7 @@
-"""Pictures that services show for a link: the title and text of a page, and the site's matrix.
+"""Pictures that chat programs and social networks show for a link: a page's title and text, and the site's matrix.
 
-They are PNG, the format that all these services read. Without Pillow, an optional dependency that draws them and has a
-font, a site has no such pictures.
+They are PNG, which all of these read. Pillow, an optional dependency, draws them and has a font; without it a site has
+no such pictures.
 """
 
 import io
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont, ImageFont
 
 SIZE = (1200, 630)
-"""The size that services that preview links expect: https://ogp.me, 1.91 to 1."""
+"""The size in pixels that previews of links expect: https://ogp.me, 1.91 to 1."""
 
 _MARGIN = 72
-_PLAIN = {0xD7: "x", 0x2013: "-", 0x2014: "-", 0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0xDF: "ss"}
-"""Characters that are missing from the font, by what is written instead."""
-_LINES = ((64, 3), (54, 4), (44, 5))
-"""The sizes of a title, each with the most lines that it may take."""
+_REPLACEMENTS = {0xD7: "x", 0x2013: "-", 0x2014: "-", 0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0xDF: "ss"}
+"""The texts that replace characters that are missing from the font, by code point."""
+_TITLE_SIZES = ((64, 3), (54, 4), (44, 5))
+"""The sizes of a title, largest first, each with the most lines that it may take."""
 
 
 def is_available() -> bool:
@@ -37,9 +37,9 @@ def is_available() -> bool:
 
 def writable(text: str) -> str | None:
     """Return a text without accents, or None if the font does not have all of its letters."""
-    known = text.translate(_PLAIN)
-    folded = re.sub(r"[\u0300-\u036f]", "", unicodedata.normalize("NFKD", known))
-    return folded if folded.isascii() else None
+    replaced = text.translate(_REPLACEMENTS)
+    without_accents = re.sub(r"[\u0300-\u036f]", "", unicodedata.normalize("NFKD", replaced))
+    return without_accents if without_accents.isascii() else None
 
 
 class Cards:
@@ -49,23 +49,26 @@ class Cards:
         """Draw the parts that all pictures share: the title of the site, and two fields crossed."""
         from PIL import Image, ImageDraw
 
-        # Values that are aside come last in both fields, so that the others keep their places.
+        # The picture leaves out values that are aside; they come last in both fields, so the others keep their indexes.
         heats = [[cell.heat for cell in row.cells if not cell.is_aside] for row in matrix if not row.value.is_aside]
         self._image = Image.new("RGB", SIZE, PALETTE["page"][0])
         draw = ImageDraw.Draw(self._image)
         width, height = SIZE
         draw.rectangle((0, 0, 15, height), fill=PALETTE["heat4"][0])
-        self._shape = down, across = len(heats), max(map(len, heats), default=0)
-        self._step = min(34, 250 // max(1, down), 420 // max(1, across))
-        self._left, self._top = width - _MARGIN - across * self._step, height - 56 - down * self._step
+        self._row_count = len(heats)
+        self._column_count = max(map(len, heats), default=0)
+        self._step = min(34, 250 // max(1, self._row_count), 420 // max(1, self._column_count))  # of two squares
+        self._left = width - _MARGIN - self._column_count * self._step
+        self._top = height - 56 - self._row_count * self._step
         for row, shades in enumerate(heats):
             for column, heat in enumerate(shades):
                 fill = PALETTE[f"heat{heat}" if heat else "page"][0]
                 outline = fill if heat else PALETTE["heat2"][0]
                 draw.rounded_rectangle(self._square(row, column), 4, fill=fill, outline=outline)
-        self._foot = site
+        self._site = site
 
     def _square(self, row: int, column: int) -> tuple[int, int, int, int]:
+        """Return the left, top, right and bottom of a cell of the matrix."""
         left, top = self._left + column * self._step, self._top + row * self._step
         return left, top, left + self._step - 4, top + self._step - 4
 
@@ -74,41 +77,44 @@ class Cards:
     ) -> bytes | None:
         """Return a picture as PNG; None if the font does not have all letters of the title.
 
-        The kind of the page is written above its title. Each of the `cells`, a row and a column, has an outline.
+        The kind of the page is written above its title. The `cells` of the matrix, each a row and a column, get an
+        outline.
         """
         from PIL import Image, ImageDraw
 
-        wanted = writable(title)
-        if wanted is None:
+        writable_title = writable(title)
+        if writable_title is None:
             return None
         image = self._image.copy()
         draw = ImageDraw.Draw(image)
-        width = SIZE[0] - 2 * _MARGIN
-        draw.text(
-            (_MARGIN, 56), (writable(kind) or "").upper(), font=_font(26), fill=PALETTE[colour][0], stroke_width=0.5
-        )
-        size, lines = _LINES[-1][0], [""]
-        for size, most in _LINES:
-            lines = _wrap(draw, wanted, _font(size), width)
-            if len(lines) <= most:
+        width, height = SIZE
+        fill = PALETTE[colour][0]
+        draw.text((_MARGIN, 56), (writable(kind) or "").upper(), font=_font(26), fill=fill, stroke_width=0.5)
+        full_width = width - 2 * _MARGIN
+        for size, max_lines in _TITLE_SIZES:
+            title_lines = _wrap(draw, writable_title, _font(size), full_width)
+            if len(title_lines) <= max_lines:
                 break
-        y = _write(draw, 104, lines[:most], size, "ink")
-        narrow = self._left - _MARGIN - 40  # at the height of the matrix
-        kept = _wrap(draw, writable(text) or "", _font(30), narrow if y > self._top - 130 else width)
-        room = (SIZE[1] - 120 - y) // 42
-        if len(kept) > room:
-            kept = [*kept[: room - 1], f"{kept[room - 1].rstrip('.,;: ')} ..."] if room > 0 else []
-        _write(draw, y + 18, kept, 30, "muted")
-        foot = _wrap(draw, writable(self._foot) or "", _font(24), narrow)[:2]
-        _write(draw, SIZE[1] - 56 - 33 * len(foot), foot, 24, "ink")
+        y = _write(draw, 104, title_lines[:max_lines], size, "ink")
+        width_beside_matrix = self._left - _MARGIN - 40
+        is_beside_matrix = y > self._top - 130
+        text_width = width_beside_matrix if is_beside_matrix else full_width
+        lines = _wrap(draw, writable(text) or "", _font(30), text_width)
+        max_lines = max((height - 120 - y) // 42, 0)
+        if len(lines) > max_lines:
+            lines = lines[:max_lines]
+            if lines:
+                lines[-1] = f"{lines[-1].rstrip('.,;: ')} ..."
+        _write(draw, y + 18, lines, 30, "muted")
+        site_lines = _wrap(draw, writable(self._site) or "", _font(24), width_beside_matrix)[:2]
+        _write(draw, height - 56 - 33 * len(site_lines), site_lines, 24, "ink")
         for row, column in cells:
-            if row >= self._shape[0] or column >= self._shape[1]:
-                continue
-            draw.rounded_rectangle(self._square(row, column), 4, outline=PALETTE[colour][0], width=4)
-        written = io.BytesIO()
-        # Few colours, so that a picture takes a third of the bytes and half of the time.
-        image.quantize(48, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(written, "PNG", compress_level=6)
-        return written.getvalue()
+            if row < self._row_count and column < self._column_count:
+                draw.rounded_rectangle(self._square(row, column), 4, outline=fill, width=4)
+        file = io.BytesIO()
+        # With few colours, a picture takes a third of the bytes and half of the time.
+        image.quantize(48, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(file, "PNG", compress_level=6)
+        return file.getvalue()
 
 
 @cache
@@ -119,7 +125,7 @@ def _font(size: int) -> "FreeTypeFont | ImageFont":
 
 
 def _wrap(draw: "ImageDraw", text: str, font: "FreeTypeFont | ImageFont", width: int) -> list[str]:
-    """Break a text at blanks into lines that are not wider; a longer word is cut where the line ends."""
+    """Break a text at blanks into lines that are not wider than `width`; the end of a longer word is cut off."""
     lines: list[str] = []
     for word in text.split():
         joined = f"{lines[-1]} {word}" if lines else word
@@ -133,7 +139,7 @@ def _wrap(draw: "ImageDraw", text: str, font: "FreeTypeFont | ImageFont", width:
 
 
 def _write(draw: "ImageDraw", y: int, lines: Sequence[str], size: int, colour: str) -> int:
-    """Write lines below each other; return where the next would begin."""
+    """Write lines below each other; return the y coordinate at which the next line would begin."""
     for line in lines:
         # The font has one weight: a stroke makes titles bold.
         stroke = 1.0 if size > 40 else 0.0

@@ -12,7 +12,7 @@ from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.site.source import Source
 
 MAX_TITLE = 69
-"""The characters of a title that lists of search results show."""
+"""The most characters of a title that search engines show."""
 
 _VENUES = {
     "article-journal": "citation_journal_title",
@@ -21,32 +21,37 @@ _VENUES = {
     "thesis": "citation_dissertation_institution",
     "report": "citation_technical_report_institution",
 }
-"""The name of the element for the venue, by the type of an item of CSL."""
+"""The name of the element for the venue, by the type of an item in CSL, the Citation Style Language."""
 
 _DETAILS = {"volume": "citation_volume", "issue": "citation_issue", "publisher": "citation_publisher"}
 
 
 def page_title(title: str, site: str) -> str:
-    """Return the title of a page with that of the site if both fit, else as many words of its own as fit."""
-    whole = f"{title} · {site}" if title != site else title
-    if len(whole) <= MAX_TITLE:
-        return whole
+    """Return the title of a page and that of the site if both fit, else as many words of the page's title as fit."""
+    with_site = f"{title} · {site}" if title != site else title
+    if len(with_site) <= MAX_TITLE:
+        return with_site
     if len(title) <= MAX_TITLE:
         return title
-    return (title[:MAX_TITLE].rpartition(" ")[0] or title[: MAX_TITLE - 1]) + "…"
+    whole_words, _, _ = title[:MAX_TITLE].rpartition(" ")
+    return (whole_words or title[: MAX_TITLE - 1]) + "…"
 
 
 def citation(paper: Paper, item: Mapping[str, Any], address: str) -> Iterator[tuple[str, str]]:
-    """Yield the names and contents of the `meta` elements that cite a paper, of its item of CSL and its page."""
+    """Yield the names and contents of `meta` elements that cite a paper, from its CSL item and its page's address."""
     yield "citation_title", paper.title
     yield from (("citation_author", bare_author(author)) for author in paper.authors if author != "others")
     if paper.cited_year:
         yield "citation_publication_date", "/".join(f"{part:02}" for part in item["issued"]["date-parts"][0])
-    if (name := _VENUES.get(item["type"])) and paper.cited_venue:
-        yield name, paper.cited_venue
+    venue_element = _VENUES.get(item["type"])
+    if venue_element and paper.cited_venue:
+        yield venue_element, paper.cited_venue
     yield from ((name, item[variable]) for variable, name in _DETAILS.items() if variable in item)
     first, _, last = item.get("page", "").partition("-")
-    yield from ((name, page) for name, page in (("citation_firstpage", first), ("citation_lastpage", last)) if page)
+    if first:
+        yield "citation_firstpage", first
+    if last:
+        yield "citation_lastpage", last
     if paper.doi:
         yield "citation_doi", paper.doi
     if paper.arxiv_id:
@@ -58,11 +63,18 @@ def citation(paper: Paper, item: Mapping[str, Any], address: str) -> Iterator[tu
 
 
 def article(paper: Paper, item: Mapping[str, Any], address: str) -> dict[str, Any]:
-    """Return a paper as a ScholarlyArticle of schema.org, from the same values as `citation`."""
+    """Return a paper as a ScholarlyArticle of schema.org, from the same arguments as `citation`."""
     names = (bare_author(author) for author in paper.authors if author != "others")
-    identifiers = {"DOI": paper.doi, "arXiv": paper.arxiv_id, "OpenReview": paper.openreview_id, "ACL": paper.acl_id}
-    addresses = [f"https://doi.org/{paper.doi}"] if paper.doi else []
-    addresses += [f"https://arxiv.org/abs/{paper.arxiv_id}"] if paper.arxiv_id else []
+    registries = {"DOI": paper.doi, "arXiv": paper.arxiv_id, "OpenReview": paper.openreview_id, "ACL": paper.acl_id}
+    identifiers = []
+    for registry, identifier in registries.items():
+        if identifier:
+            identifiers.append({"@type": "PropertyValue", "propertyID": registry, "value": identifier})
+    addresses = []
+    if paper.doi:
+        addresses.append(f"https://doi.org/{paper.doi}")
+    if paper.arxiv_id:
+        addresses.append(f"https://arxiv.org/abs/{paper.arxiv_id}")
     values = {
         "@context": "https://schema.org",
         "@type": "ScholarlyArticle",
@@ -71,11 +83,7 @@ def article(paper: Paper, item: Mapping[str, Any], address: str) -> dict[str, An
         "author": [{"@type": "Person", "name": " ".join(reversed(name.split(", ", 1)))} for name in names],
         "datePublished": "-".join(f"{part:02}" for part in item.get("issued", {}).get("date-parts", [[]])[0]),
         "isPartOf": {"@type": "Periodical", "name": paper.cited_venue} if paper.cited_venue else None,
-        "identifier": [
-            {"@type": "PropertyValue", "propertyID": name, "value": value}
-            for name, value in identifiers.items()
-            if value
-        ],
+        "identifier": identifiers,
         "url": paper.urls[0],
         "sameAs": [address for address in addresses if address != paper.urls[0]],
         "mainEntityOfPage": address,

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
-from itertools import chain, permutations, product, starmap
+from itertools import permutations, product, starmap
+from math import ceil
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -22,7 +23,7 @@ from orchtrace_corpus.corpus.formats.records import csl_item
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, Section, field_label, value_texts
 from orchtrace_corpus.corpus.model.fields import bare_author
-from orchtrace_corpus.corpus.model.records import Paper, Tag, evidence_facets
+from orchtrace_corpus.corpus.model.records import Paper, evidence_facets
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Noun, Role, Taxonomy, Term
 from orchtrace_corpus.corpus.render.records import evidence_about
 from orchtrace_corpus.corpus.rules.tags import cannot_arise
@@ -34,13 +35,14 @@ if TYPE_CHECKING:
 
 PAPERS_PAGE = "papers.html"
 CODE = "code"
-"""The field that says whether the authors' code is known: `yes` for `--where code!=`, `no` for `--where code=`."""
+"""The field that says if the authors' code is known: `yes` for `--where code!=`, `no` for `--where code=`."""
 ROWS_OF_A_PAGE = 100
-"""The papers that a page lists; a script shows as many, and more when asked."""
+"""The number of papers that a page lists; the page's script shows as many at first."""
 PART_SIZE = 250
-"""The papers whose texts are in one file."""
-MOST_RELATED = 12
-_FIRST = ("key", "title", "authors")
+"""The number of papers whose texts are in one file."""
+MAX_RELATED = 12
+"""The most papers with the same tags that a paper's page names."""
+_FIRST_FIELDS = ("key", "title", "authors")
 """The fields that the script expects first."""
 
 
@@ -56,7 +58,13 @@ class Group(StrEnum):
 
 
 class Value(NamedTuple):
-    """A value of a field: its id in the data, empty for none, its label and meaning, and the text that search reads."""
+    """A value of a field.
+
+    Attributes:
+        id: The value in the data; empty for papers without a value.
+        label: The value for readers.
+        text: The text in which search finds the value.
+    """
 
     id: str
     label: str
@@ -65,14 +73,17 @@ class Value(NamedTuple):
 
     @property
     def is_aside(self) -> bool:
-        """Return True if it is "not applicable" or "absent"."""
+        """Return True for "not applicable" and for papers without a value; such values come after the others."""
         return self.id in NO_CELLS
 
 
 class Field(NamedTuple):
-    """A field with a closed list of values, the absent one last; `column` has the indices of each paper's values.
+    """A field with a closed list of values.
 
-    A field that is a term with levels has the facet of that term.
+    Attributes:
+        values: The values; the one for papers without a value is last.
+        column: For each paper, the indices of its values.
+        facet: If the field is a term with levels, the facet of that term.
     """
 
     name: str
@@ -83,12 +94,12 @@ class Field(NamedTuple):
     facet: Facet | None = None
 
     def count_by_value(self) -> dict[str, int]:
-        """Return how many papers have each value, by its id."""
+        """Return the number of papers with each value, by the value's id."""
         counts = Counter(index for indices in self.column for index in indices)
         return {value.id: counts[index] for index, value in enumerate(self.values)}
 
     def data(self, *, is_short: bool = False) -> dict[str, Any]:
-        """Return the field for scripts, `is_short` without texts to search; a single value is an index, no list."""
+        """Return the field for scripts, where a paper's only value is an index, no list; `is_short` omits texts."""
         values = [[value.id, value.label, "" if is_short else value.text] for value in self.values]
         column = [indices[0] if len(indices) == 1 else indices for indices in self.column]
         return {"name": self.name, "label": self.label, "values": values, "column": column}
@@ -97,28 +108,29 @@ class Field(NamedTuple):
 def read_fields(
     papers: Sequence[Paper], taxonomy: Taxonomy, contested: frozenset[tuple[str, str]] = frozenset()
 ) -> tuple[Field, ...]:
-    """Return the fields of papers: axes, terms with levels, other facets, evidence, a few fixed ones, contested tags.
+    """Return the fields of papers: axes, terms with levels, other facets, evidence, facts, code, contested tags.
 
     Each of the `contested` tags is a pair of a paper's key and a tag.
     """
     attributes = paper_attributes(taxonomy)
-    fields = [_field(attributes[name], group, facet, papers) for name, group, facet in _names(papers, taxonomy)]
+    names = _field_names(papers, taxonomy)
+    fields = [_field(attributes[name], group, facet, papers) for name, group, facet in names]
     if any(paper.code for paper in papers):
         values = (Value("yes", "Available"), Value("no", "Not known"))
         fields.append(Field(CODE, "Code", Group.RECORD, values, [(0,) if paper.code else (1,) for paper in papers]))
     if contested:
         definition = "Readers disagree on it."
-        fields.append(_marked_field(CONTESTED, "Contested tags", definition, papers, fields, contested))
+        fields.append(_field_of_tags(CONTESTED, "Contested tags", definition, papers, fields, contested))
     return tuple(fields)
 
 
-def grouped(fields: Sequence[Field]) -> list[tuple[Group, list[Field]]]:
-    """Return the groups of fields, each with its fields."""
+def group_fields(fields: Sequence[Field]) -> list[tuple[Group, list[Field]]]:
+    """Return every group with its fields."""
     return [(group, [field for field in fields if field.group is group]) for group in Group]
 
 
-def _names(papers: Sequence[Paper], taxonomy: Taxonomy) -> Iterator[tuple[str, Group, Facet | None]]:
-    """Yield the names of fields with their groups; of a term with levels, with its facet."""
+def _field_names(papers: Sequence[Paper], taxonomy: Taxonomy) -> Iterator[tuple[str, Group, Facet | None]]:
+    """Yield the names of fields with their groups, and the facet of a term with levels."""
     for role, group in ((Role.AXIS, Group.AXIS), (Role.FACET, Group.FACET)):
         for facet in taxonomy.papers:
             if facet.role is role and facet.kind is Kind.LEVELS:
@@ -137,29 +149,34 @@ def _names(papers: Sequence[Paper], taxonomy: Taxonomy) -> Iterator[tuple[str, G
 
 
 def _field(attribute: Attribute, group: Group, facet: Facet | None, papers: Sequence[Paper]) -> Field:
+    """Return the field of an attribute; `facet` is given if the attribute is a term with levels."""
     column = [attribute.values(paper) or (ABSENT,) for paper in papers]
-    own = next((term for term in facet.terms if term.id == attribute.name), None) if facet else None
-    tagged = attribute.facet or facet
+    label = attribute.label
     values = []
-    for term in attribute.terms:
-        # The definition of a level begins with that of the term that has it.
-        definition = f"{own.label}: {own.definition} {term.definition}" if own else term.definition
-        tag: Tag = {own.id: term.id} if own else term.id
-        values.append(Value(term.id, term_label(term), definition, text_of_tag(tagged, tag) if tagged else ""))
-    if not attribute.terms:
-        given = {value for texts in column for value in texts} - {ABSENT}
+    if facet is not None:
+        term = next(term for term in facet.terms if term.id == attribute.name)
+        label = term_label(term)
+        for level in attribute.terms:
+            definition = f"{term.label}: {term.definition} {level.definition}"
+            values.append(Value(level.id, term_label(level), definition, text_of_tag(facet, {term.id: level.id})))
+    elif attribute.terms:
+        for term in attribute.terms:
+            text = text_of_tag(attribute.facet, term.id) if attribute.facet else ""
+            values.append(Value(term.id, term_label(term), term.definition, text))
+    else:
+        present = {value for texts in column for value in texts} - {ABSENT}
         order = float if attribute.kind is ValueKind.NUMBER else str
-        values = [Value(value, value) for value in sorted(given, key=order)]
+        values = [Value(value, value) for value in sorted(present, key=order)]
     if any(ABSENT in texts for texts in column):
         values.append(Value(ABSENT, DOES_NOT_ARISE if facet else "Not recorded"))
-    places = {value.id: place for place, value in enumerate(values)}
-    indices = {texts: tuple(places[text] for text in texts) for texts in set(column)}
-    label = term_label(own) if own else attribute.label
+    index_by_id = {value.id: index for index, value in enumerate(values)}
+    # Papers with the same values share one tuple.
+    indices = {texts: tuple(index_by_id[text] for text in texts) for texts in set(column)}
     return Field(attribute.name, label, group, tuple(values), [indices[texts] for texts in column], facet)
 
 
 def candidate_fields(candidates: Sequence[Candidate], taxonomy: Taxonomy) -> tuple[Field, ...]:
-    """Return the fields of candidates: the proposal, those of papers, and the tags that are open."""
+    """Return the fields of candidates: the proposal, the fields of papers, and the tags that are open."""
     proposals = [candidate.proposal for candidate in candidates]
     decisions = [decision for decision in Decision if decision in proposals]
     values = tuple(Value(decision.value, decision.value.capitalize()) for decision in decisions)
@@ -168,11 +185,11 @@ def candidate_fields(candidates: Sequence[Candidate], taxonomy: Taxonomy) -> tup
     fields = [Field("proposal", "Proposal", Group.DECISION, values, column), *read_fields(papers, taxonomy)]
     tags = frozenset((candidate.name, tag) for candidate in candidates for tag in candidate.open_tags)
     if tags:
-        fields.append(_marked_field("open", "Open tags", "Its value is not settled.", papers, fields, tags))
+        fields.append(_field_of_tags("open", "Open tags", "Its value is not settled.", papers, fields, tags))
     return tuple(fields)
 
 
-def _marked_field(
+def _field_of_tags(
     name: str,
     label: str,
     definition: str,
@@ -180,13 +197,19 @@ def _marked_field(
     fields: Sequence[Field],
     tags: frozenset[tuple[str, str]],
 ) -> Field:
-    """Return a field whose values are the fields of marked `tags`; search finds each by `name`."""
+    """Return a field whose values are tags, such as the contested ones; `tags` are pairs of a paper's key and a tag.
+
+    Search finds each value by the name of the field.
+    """
     names = {tag for _, tag in tags}
-    marked = sorted((field for field in fields if field.name in names), key=lambda field: field.facet is not None)
-    values = [Value(field.name, field.label, definition, name) for field in marked]
-    column = [tuple(at for at, value in enumerate(values) if (paper.key, value.id) in tags) for paper in papers]
-    absent = (len(values),)
-    return Field(name, label, Group.EVIDENCE, (*values, Value(ABSENT, "None")), [had or absent for had in column])
+    tag_fields = [field for field in fields if field.name in names]
+    tag_fields.sort(key=lambda field: field.facet is not None)  # terms with levels come last
+    values = [Value(field.name, field.label, definition, name) for field in tag_fields]
+    column: list[tuple[int, ...]] = []
+    for paper in papers:
+        indices = tuple(index for index, value in enumerate(values) if (paper.key, value.id) in tags)
+        column.append(indices or (len(values),))
+    return Field(name, label, Group.EVIDENCE, (*values, Value(ABSENT, "None")), column)
 
 
 def papers_address(*filters: tuple[str, str]) -> str:
@@ -197,9 +220,14 @@ def papers_address(*filters: tuple[str, str]) -> str:
 
 
 class MatrixCell(NamedTuple):
-    """The number of papers with a pair of values, and the page that lists them or describes the gap, if there is one.
+    """A pair of values of two fields.
 
-    `heat` is 1 to 4 by the share of the largest cell; 0 without papers, and for values that are aside.
+    Attributes:
+        number: The number of papers with both values.
+        heat: The quarter of the largest number, 1 to 4; 0 without papers, and if the pair `is_aside`.
+        is_impossible: True if a rule of the taxonomy forbids the pair.
+        is_aside: True if one of the values is, see `Value.is_aside`.
+        address: The page that lists the papers or describes the gap; empty if there is none.
     """
 
     number: int
@@ -217,54 +245,65 @@ class MatrixRow(NamedTuple):
 
 
 def count_pairs(rows: Field, columns: Field) -> list[list[int]]:
-    """Return how many papers have each pair of values."""
-    counted = [[0] * len(columns.values) for _ in rows.values]
+    """Return the number of papers with each pair of values, by row and column."""
+    counts = [[0] * len(columns.values) for _ in rows.values]
     for row_indices, column_indices in zip(rows.column, columns.column, strict=True):
         for row, column in product(row_indices, column_indices):
-            counted[row][column] += 1
-    return counted
+            counts[row][column] += 1
+    return counts
 
 
 def matrix(
     rows: Field, columns: Field, impossible: frozenset[tuple[str, str]], gap_address: Callable[..., str]
 ) -> tuple[MatrixRow, ...]:
-    """Cross two fields; `gap_address` returns the page of a pair that no paper has, empty without one."""
-    pairs = list(product(rows.values, columns.values))
-    asides = [row.is_aside or column.is_aside for row, column in pairs]
-    counts = list(chain.from_iterable(count_pairs(rows, columns)))
-    largest = max((count for count, is_aside in zip(counts, asides, strict=True) if not is_aside), default=0)
-    cells = []
-    for (row, column), count, is_aside in zip(pairs, counts, asides, strict=True):
-        filters = (rows.name, row.id), (columns.name, column.id)
-        address = "" if is_aside and not count else papers_address(*filters)
-        if not count and not is_aside:
-            address = gap_address(*filters) or address
-        is_impossible = not count and (row.id, column.id) in impossible
-        cells.append(MatrixCell(count, 0 if is_aside else share_heat(count, largest), is_impossible, is_aside, address))
-    width = len(columns.values)
-    return tuple(MatrixRow(row, tuple(cells[at * width : (at + 1) * width])) for at, row in enumerate(rows.values))
+    """Cross two fields; `gap_address` returns the page of a pair that no paper has, or an empty text."""
+    counts = count_pairs(rows, columns)
+    largest = 0
+    for row, row_counts in zip(rows.values, counts, strict=True):
+        for column, count in zip(columns.values, row_counts, strict=True):
+            if not row.is_aside and not column.is_aside:
+                largest = max(largest, count)
+    matrix_rows = []
+    for row, row_counts in zip(rows.values, counts, strict=True):
+        cells = []
+        for column, count in zip(columns.values, row_counts, strict=True):
+            is_aside = row.is_aside or column.is_aside
+            filters = (rows.name, row.id), (columns.name, column.id)
+            address = papers_address(*filters)
+            if not count:
+                address = "" if is_aside else gap_address(*filters) or address
+            heat = 0 if is_aside else share_heat(count, largest)
+            is_impossible = not count and (row.id, column.id) in impossible
+            cells.append(MatrixCell(count, heat, is_impossible, is_aside, address))
+        matrix_rows.append(MatrixRow(row, tuple(cells)))
+    return tuple(matrix_rows)
 
 
 def share_heat(count: int, largest: int) -> int:
-    """Return the quarter of the largest count, 1 to 4, that a count reaches; 0 for none."""
-    return -(-4 * count // largest) if count else 0
+    """Return the quarter of the largest count, 1 to 4, that a count reaches; 0 for a count of 0."""
+    return ceil(4 * count / largest) if count else 0
 
 
 def impossible_pairs(fields: Sequence[Field], taxonomy: Taxonomy) -> dict[tuple[str, str], frozenset[tuple[str, str]]]:
     """Return the pairs of values that a rule forbids, by the names of their fields."""
     attributes = paper_attributes(taxonomy)
-    named = [attributes[field.name] for field in fields if field.name in attributes]
+    field_attributes = [attributes[field.name] for field in fields if field.name in attributes]
     impossible = {}
-    for rows, columns in permutations(named, 2):
-        if pairs := cannot_arise(taxonomy, rows, columns):
+    for rows, columns in permutations(field_attributes, 2):
+        pairs = cannot_arise(taxonomy, rows, columns)
+        if pairs:
             impossible[rows.name, columns.name] = frozenset(pairs)
     return impossible
 
 
 class Column(NamedTuple):
-    """A column of the table: `fields` has the index of its field, of each term of a facet with levels, or none.
+    """A column of the table of papers.
 
-    With `is_list`, programs read a list; with `is_shown`, the column is shown unless readers choose others.
+    Attributes:
+        fields: The index of its field; for a facet with levels, that of each term; empty for a column without a field.
+        is_list: True if exports have a list in this column.
+        is_levels: True for a facet with levels.
+        is_shown: True if the column is shown until readers choose others.
     """
 
     name: str
@@ -276,17 +315,21 @@ class Column(NamedTuple):
 
 
 def read_columns(fields: Sequence[Field], taxonomy: Taxonomy) -> tuple[Column, ...]:
-    """Return the columns that readers can choose, the year first; axes, year and code are shown first."""
+    """Return the columns that readers can choose, the year first; axes, year and code are shown until they choose."""
     attributes = paper_attributes(taxonomy)
     columns: dict[str, Column] = {}
     for index, field in enumerate(fields):
-        if facet := field.facet:
+        facet = field.facet
+        if facet:  # the field is a term with levels; the column is that of its facet
             indices = (*columns[facet.field].fields, index) if facet.field in columns else (index,)
-            columns[facet.field] = Column(facet.field, facet.label, indices, True, True, facet.role is Role.AXIS)
+            is_axis = facet.role is Role.AXIS
+            columns[facet.field] = Column(
+                facet.field, facet.label, indices, is_list=True, is_levels=True, is_shown=is_axis
+            )
         elif field.name != CODE:
-            own = attributes[field.name].facet if field.name in attributes else None
+            own_facet = attributes[field.name].facet if field.name in attributes else None
             is_shown = field.group is Group.AXIS or field.name == "year"
-            is_list = field.name == CONTESTED or (own is not None and own.kind is Kind.MANY)
+            is_list = field.name == CONTESTED or (own_facet is not None and own_facet.kind is Kind.MANY)
             columns[field.name] = Column(field.name, field.label, (index,), is_list, is_shown=is_shown)
     for record_field in taxonomy.paper_fields:
         name = record_field.name
@@ -308,75 +351,85 @@ def cell_value(field: RecordField, paper: Paper) -> str | int | float | list[str
 def list_files(source: Source, fields: Sequence[Field], columns: Sequence[Column]) -> Iterator[tuple[str, str]]:
     """Yield the data of the table's script: the fields of all papers in one file, then their texts in parts."""
     papers, paper_fields = source.pool.papers, source.taxonomy.paper_fields
-    places = {field.name: index for index, field in enumerate(fields)}
-    contested = ([places[tag] for tag in _contested_of(paper, source) if tag in places] for paper in papers)
-    shown = [field for name in _FIRST for field in paper_fields if field.name == name]
-    shown += [field for field in paper_fields if field.is_column and field.name not in _FIRST]
-    names = [field.name for field in shown]
-    searched_fields = fields_by_part(source.taxonomy)
-    searched_names = {field.name for fields in searched_fields.values() for field in fields}
-    others = {part: [field for field in fields if field.name not in names] for part, fields in searched_fields.items()}
-    parts = [papers[at : at + PART_SIZE] for at in range(0, len(papers), PART_SIZE)]
+    index_by_name = {field.name: index for index, field in enumerate(fields)}
+    contested = {}  # by row of the paper, the indices of the fields of its contested tags
+    for row, paper in enumerate(papers):
+        tags = [index_by_name[tag] for tag in _contested_tags(paper, source) if tag in index_by_name]
+        if tags:
+            contested[row] = tags
+    text_fields = [field for name in _FIRST_FIELDS for field in paper_fields if field.name == name]
+    text_fields += [field for field in paper_fields if field.is_column and field.name not in _FIRST_FIELDS]
+    names = [field.name for field in text_fields]
+    searched_names = set()
+    other_fields = {}  # searched, but without a column of their own
+    for search_part, searched_fields in fields_by_part(source.taxonomy).items():
+        searched_names |= {field.name for field in searched_fields}
+        other_fields[search_part] = [field for field in searched_fields if field.name not in names]
+    parts = [papers[start : start + PART_SIZE] for start in range(0, len(papers), PART_SIZE)]
     data = {
         **filter_data(fields, len(papers), source.taxonomy.noun),
         "columns": columns,
         "names": names,
-        "searched": [at for at, name in enumerate(names) if name in searched_names],
-        "contested": {row: tags for row, tags in enumerate(contested) if tags},
+        "searched": [index for index, name in enumerate(names) if name in searched_names],
+        "contested": contested,
         "rows": ROWS_OF_A_PAGE,
         "file": "papers-data",
         "parts": len(parts),
         "part_size": PART_SIZE,
     }
     yield "papers-data.js", data_script(data)
-    for at, part in enumerate(parts):
-        records = [[*(cell_value(field, paper) for field in shown), text_without_tags(paper, others)] for paper in part]
-        yield f"papers-data-{at + 1}.js", f"corpusAdd({at}, {inert_json(records)});\n"
+    for index, part in enumerate(parts):
+        records = []
+        for paper in part:
+            values = [cell_value(field, paper) for field in text_fields]
+            records.append([*values, text_without_tags(paper, other_fields)])
+        yield f"papers-data-{index + 1}.js", f"corpusAdd({index}, {inert_json(records)});\n"
 
 
 def filter_data(fields: Sequence[Field], size: int, noun: Noun) -> dict[str, Any]:
-    """Return the data with which the script filters a list of any records."""
-    names = {"columns": [], "names": [], "parts": 0}
-    return {"fields": [field.data() for field in fields], "size": size, "noun": noun, "endings": ENDINGS, **names}
+    """Return the data with which the script filters a list of records that has no table and no texts."""
+    no_table = {"columns": [], "names": [], "parts": 0}
+    return {"fields": [field.data() for field in fields], "size": size, "noun": noun, "endings": ENDINGS, **no_table}
 
 
 def data_script(data: Mapping[str, Any]) -> str:
-    """Return the data of a list as a script, the only kind of file that pages of a file system may read."""
+    """Return the data of a list as a script; pages that are opened from the file system cannot read other files."""
     return f"window.corpusData = {inert_json(data)};\n"
 
 
-def _contested_of(paper: Paper, source: Source) -> Iterator[str]:
-    tags = (dispute.tag for dispute in source.disputes_of.get(paper.key, ()))
+def _contested_tags(paper: Paper, source: Source) -> Iterator[str]:
+    tags = (dispute.tag for dispute in source.disputes_by_paper.get(paper.key, ()))
     return (tag for tag in tags if (paper.key, tag) in source.contested)
 
 
 def table_rows(
     source: Source, fields: Sequence[Field], columns: Sequence[Column], environment: "Environment"
 ) -> Iterator[tuple[Paper, str, str]]:
-    """Yield papers with their authors in short and their cells as HTML, as the script shows them."""
+    """Yield papers with their authors in short and their cells as HTML; the script makes the same rows."""
     template: Any = environment.get_template("cell.html.jinja").module
-    known: dict[tuple[Any, ...], str] = {}  # papers with the same tags have the same cell, unless it links a dispute
+    cell_by_tags: dict[tuple[Any, ...], str] = {}  # papers with the same tags share a cell
     for index, paper in enumerate(source.pool.papers):
-        contested = frozenset(_contested_of(paper, source))
+        contested = frozenset(_contested_tags(paper, source))
         cells = []
         for column in columns:
             text = "" if column.fields else "; ".join(value_texts(paper.value(column.name)))
             if text:
                 cells.append(template.text(column.label, text, paper.title))
                 continue
-            shown = [fields[at] for at in column.fields]
-            tags = (column.name, contested and paper.key, *(field.column[index] for field in shown))
-            if tags not in known:
-                labels = list(_labels(column, shown, index, contested))
-                known[tags] = template.tags(column.label, labels, paper.key)
-            cells.append(known[tags])
+            column_fields = [fields[field_index] for field_index in column.fields]
+            key = paper.key if contested else ""  # a contested tag links to the paper's dispute
+            tags = (column.name, key, *(field.column[index] for field in column_fields))
+            if tags not in cell_by_tags:
+                labels = list(_tag_labels(column, column_fields, index, contested))
+                cell_by_tags[tags] = template.tags(column.label, labels, paper.key)
+            cells.append(cell_by_tags[tags])
         yield paper, byline(paper), join_html(cells)
 
 
-def _labels(
+def _tag_labels(
     column: Column, fields: Sequence[Field], index: int, contested: frozenset[str]
 ) -> Iterator[tuple[str, str, bool]]:
-    """Yield the tags of a paper in a cell: the label, the tag if contested, and True if it is aside."""
+    """Yield the tags of a paper in a cell: the label, the tag if it is contested, and `Value.is_aside`."""
     for field in fields:
         for value in (field.values[at] for at in field.column[index]):
             is_hidden = value.is_aside if column.is_levels else not value.id
@@ -387,14 +440,15 @@ def _labels(
 
 def byline(paper: Paper) -> str:
     """Return up to three authors, or two and `et al.`; the script writes the same."""
-    names = [bare_author(author) for author in paper.authors]
-    if "others" in names or len(names) > 3:
-        return f"{'; '.join([name for name in names if name != 'others'][:2])} et al."
+    authors = [bare_author(author) for author in paper.authors]
+    names = [name for name in authors if name != "others"]
+    if len(authors) > 3 or len(names) < len(authors):
+        return f"{'; '.join(names[:2])} et al."
     return "; ".join(names)
 
 
 class PaperPages:
-    """The pages of single papers; parts that many pages share are made once."""
+    """Makes the pages of single papers; parts that many pages share are made once."""
 
     def __init__(self, source: Source, environment: "Environment", repository: str) -> None:
         self._source = source
@@ -403,25 +457,27 @@ class PaperPages:
         self._tag_row = macros.rows
         self._item = cache(macros.item)  # a few papers of a cell are in many lists
         self._metadata = environment.get_template("metadata.html.jinja")
-        self._known: dict[tuple[str, str, tuple[str, ...]], str] = {}
+        self._rows_by_tag: dict[tuple[str, str, tuple[str, ...]], str] = {}
         pair = source.taxonomy.crosstabs[0] if source.taxonomy.crosstabs else ()
         self._axes = [facet for facet in source.taxonomy.papers if facet.field in pair and facet.kind is Kind.SINGLE]
-        self._related: dict[tuple[tuple[str, str], ...], list[Paper]] = {}
+        self._papers_by_cell: dict[tuple[tuple[str, str], ...], list[Paper]] = {}
         for paper in source.pool.papers:
-            self._related.setdefault(self._cell(paper), []).append(paper)
+            self._papers_by_cell.setdefault(self._cell(paper), []).append(paper)
         self._bibtex = registry.find("bibtex")
         self._json = json.JSONEncoder(ensure_ascii=False)
 
     def page(self, paper: Paper, address: str) -> tuple[str, dict[str, Any], str]:
-        """Return a paper's entry for BibTeX, the values of its page's template, and the elements of its head."""
+        """Return a paper's BibTeX entry, the values for the template of its page, and elements for the page's head."""
         source = self._source
         entry = str(self._bibtex.write((paper,), source.taxonomy, "", source.categories))
         item = csl_item(paper, source.taxonomy)
         head = self._metadata.render(citation=citation(paper, item, address), article=article(paper, item, address))
         cell = self._cell(paper)
-        related = self._related[cell] if cell else []
-        near = [other for other in related[: MOST_RELATED + 1] if other is not paper][:MOST_RELATED]
-        body = f"Record: {paper.key} (data/papers.yaml)\n\nWhat is wrong:\n\nWhat it should say:\n\n"
+        verdicts = source.verdicts_by_record.get(paper.key, ())
+        related = self._papers_by_cell[cell] if cell else []
+        near = [other for other in related[: MAX_RELATED + 1] if other is not paper][:MAX_RELATED]
+        issue = f"Record: {paper.key} (data/papers.yaml)\n\nWhat is wrong:\n\nWhat it should say:\n\n"
+        issue += "Source (address and place):\n"
         values = {
             "paper": paper,
             "authors": [bare_author(author) for author in paper.authors],
@@ -429,42 +485,42 @@ class PaperPages:
             "facts": list(_facts(paper, source.taxonomy)),
             "tags": self._tag_rows(paper),
             "evidence": [(evidence, evidence_about(evidence, source.tag_labels)) for evidence in paper.evidence],
-            "disputes": source.disputes_of.get(paper.key, ()),
-            "claims": [(verdict.claim.id, verdict.claim.claim) for verdict in source.verdicts_of.get(paper.key, ())],
+            "disputes": source.disputes_by_paper.get(paper.key, ()),
+            "claims": [(verdict.claim.id, verdict.claim.claim) for verdict in verdicts],
             "near": join_html(self._item(other.key, other.title) for other in near),
             "related": len(related),
             "cell": (" and ".join(starmap(source.value_label, cell)), papers_address(*cell)),
             "bibtex": entry,
             "csl": self._json.encode([item]),
-            "issue": new_issue(self._repository, f"Fix {paper.key}: ", f"{body}Source (address and place):\n"),
+            "issue": new_issue(self._repository, f"Fix {paper.key}: ", issue),
         }
         return entry, values, join_html([head])
 
     def _cell(self, paper: Paper) -> tuple[tuple[str, str], ...]:
-        """Return the paper's tags on the two axes that the taxonomy crosses first; empty where one does not apply."""
+        """Return the paper's tags on the two axes that the taxonomy crosses first; empty if one does not apply."""
         tags = tuple((facet.field, str(paper.tags.get(facet.field, NOT_APPLICABLE))) for facet in self._axes)
-        return () if NOT_APPLICABLE in dict(tags).values() else tags
+        return () if any(tag == NOT_APPLICABLE for _, tag in tags) else tags
 
     def _tag_rows(self, paper: Paper) -> str:
-        """Return the rows of the paper's tags as HTML, those of a facet made once for each value."""
-        contested = tuple(_contested_of(paper, self._source))
+        """Return the rows of the paper's tags as HTML; papers with the same tag share its row."""
+        contested = tuple(_contested_tags(paper, self._source))
         rows = []
         for facet in self._source.taxonomy.papers:
             tag = paper.tags.get(facet.field)
-            key = (facet.field, f"{tag}", contested)
-            if key not in self._known:
-                values = list(_meanings(facet, tag, contested))
-                self._known[key] = self._tag_row(facet.label, facet.field, values)
-            rows.append(self._known[key])
+            key = (facet.field, str(tag), contested)
+            if key not in self._rows_by_tag:
+                values = list(_tag_values(facet, tag, contested))
+                self._rows_by_tag[key] = self._tag_row(facet.label, facet.field, values)
+            rows.append(self._rows_by_tag[key])
         return join_html(rows)
 
 
-def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield each value of a tag: label, meaning, the address of its papers, and the tag if it is contested."""
-    own = facet.field if facet.field in contested else ""
+def _tag_values(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield each value of a tag: label, meaning, the address of its papers, and the tag's name if it is contested."""
+    contested_name = facet.field if facet.field in contested else ""
     terms = {term.id: term for term in facet.terms}
     if tag is None:
-        yield "Not recorded", "", papers_address((facet.field, "")), own
+        yield "Not recorded", "", papers_address((facet.field, "")), contested_name
     elif isinstance(tag, dict):
         levels = {level.id: level for level in facet.levels}
         for name, level in tag.items():
@@ -472,15 +528,15 @@ def _meanings(facet: Facet, tag: Any, contested: tuple[str, ...]) -> Iterator[tu
             definition = f"{terms[name].definition} {levels[level].definition}"
             yield label, definition, papers_address((name, level)), name if name in contested else ""
         if not tag:
-            yield "None arises", "", "", own
+            yield "None arises", "", "", contested_name
     else:
         for name in tag if isinstance(tag, tuple) else (tag,):
             term = terms.get(name, Term(name, "Not applicable", "The facet does not apply to the record."))
-            yield term_label(term), term.definition, papers_address((facet.field, name)), own
+            yield term_label(term), term.definition, papers_address((facet.field, name)), contested_name
 
 
 def _links(paper: Paper) -> Iterator[tuple[str, str]]:
-    """Yield the labels and addresses of a paper's pages, each address once."""
+    """Yield the labels and addresses of a paper's pages; each address occurs once."""
     labels = {address: re.sub(r"^https?://(www\.)?|/$", "", address) for address in paper.urls}
     if paper.arxiv_id:
         labels[f"https://arxiv.org/abs/{paper.arxiv_id}"] = f"arXiv {paper.arxiv_id}"
@@ -496,16 +552,17 @@ def _links(paper: Paper) -> Iterator[tuple[str, str]]:
 
 
 def new_issue(repository: str, title: str, body: str) -> str:
-    """Return the address of a new issue with a title and a text in place; empty without a repository."""
+    """Return the address of the form for a new issue, with a title and a text filled in; empty without a repository."""
     if not repository:
         return ""
     return f"{repository}/issues/new?title={quote(title, safe='')}&body={quote(body, safe='')}"
 
 
 def _facts(paper: Paper, taxonomy: Taxonomy) -> Iterator[tuple[str, list[tuple[str, str]], list[int]]]:
-    """Yield the facts of a paper beside its tags: a field's label, its texts with addresses, and its evidence."""
-    for field in taxonomy.paper_fields:
-        if field.section is Section.DESCRIPTION and (texts := value_texts(paper.value(field.name))):
+    """Yield the facts of a paper: a field's label, its texts with addresses, and the numbers of its evidence items."""
+    for field in (field for field in taxonomy.paper_fields if field.section is Section.DESCRIPTION):
+        texts = value_texts(paper.value(field.name))
+        if texts:
             if field.kind is FieldKind.FLAG:
                 texts = ("Yes",) if texts == ("true",) else ("No",)
             numbers = [position for position, item in enumerate(paper.evidence, 1) if field.name in item.tags]

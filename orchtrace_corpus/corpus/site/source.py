@@ -19,13 +19,13 @@ from orchtrace_corpus.corpus.render.figures import plan
 
 
 class Place(NamedTuple):
-    """The URLs of a site's folder and of its repository on GitHub, without a slash at the end; empty if unknown."""
+    """The URLs of a site and of its repository on GitHub, without a slash at the end; empty if unknown."""
 
     base_url: str = ""
     repository: str = ""
 
     def address(self, name: str) -> str:
-        """Return the URL of a file of the site; empty if that of the site is unknown."""
+        """Return the URL of a file of the site; empty if the URL of the site is unknown."""
         return f"{self.base_url}/{name}" if self.base_url else ""
 
 
@@ -38,25 +38,24 @@ class Source:
     """A corpus with its other data files; empty values stand for files that it does not have."""
 
     def __init__(self, files: CorpusFiles, pool: Pool) -> None:
-        """Read the data files of a corpus whose records have no errors; others raise `InvalidCorpusError`."""
+        """Read the data files of a corpus; raise `InvalidCorpusError` if they have errors."""
         self.pool = pool
         self.taxonomy = pool.taxonomy
         self.disputes: tuple[Dispute, ...] = files.disputes.require()
         self.scale: Sequence[Observation] = files.scale.require()
         self.codings: Sequence[Coding] = files.codebook.require()
         self.protocol: Protocol | None = files.protocol.require()
-        awaiting = files.candidates
-        self.has_candidates = awaiting.places is not None
-        self.proposed: tuple[Candidate, ...] = select_proposed(awaiting.require())
-        self.candidates: tuple[Candidate, ...] = awaiting.items
+        candidate_file = files.candidates
+        self.has_candidates = candidate_file.places is not None
+        self.proposed: tuple[Candidate, ...] = select_proposed(candidate_file.require())
+        self.candidates: tuple[Candidate, ...] = candidate_file.items
         claim_file = files.claims
         raise_findings("the claims have errors:", claim_file.findings)
-        self.verdicts: tuple[Verdict, ...] = evaluate(
-            claim_file.claims, pool, self.disputes, self.proposed if self.has_candidates else None
-        )
-        self.robust: Mapping[str, Robustness] = {
-            robustness.claim.id: robustness for robustness in stress(claim_file.claims, pool, self.disputes)
-        }
+        candidates = self.proposed if self.has_candidates else None
+        self.verdicts: tuple[Verdict, ...] = evaluate(claim_file.claims, pool, self.disputes, candidates)
+        self.robustness_by_claim: dict[str, Robustness] = {}
+        for robustness in stress(claim_file.claims, pool, self.disputes):
+            self.robustness_by_claim[robustness.claim.id] = robustness
         self.categories = {arxiv_id: metadata.primary_category for arxiv_id, metadata in files.arxiv.items()}
 
     @cached_property
@@ -70,15 +69,15 @@ class Source:
         return contested_tags(self.disputes)
 
     @cached_property
-    def by_sources(self) -> Mapping[str, ReadingVerdict]:
-        """The verdicts by the tags that readers of the sources agree on, by id; empty where they agree on none."""
+    def readings_by_claim(self) -> Mapping[str, ReadingVerdict]:
+        """By claim id, the verdicts with the tags that readers of the sources agree on; empty without such tags."""
         if all(dispute.agreed is None for dispute in self.disputes):
             return {}
         return compare_readings((verdict.claim for verdict in self.verdicts), self.pool, self.disputes)
 
     @cached_property
     def tag_labels(self) -> Mapping[str, str]:
-        """The labels of what evidence and disputes can be about, by name: facts, facets, and terms with levels."""
+        """The labels of what evidence and disputes are about, by name: facts, facets, and terms with levels."""
         labels = {field.name: field_label(field) for field in self.taxonomy.paper_fields if field.is_fact}
         for facet in self.taxonomy.papers:
             labels[facet.field] = facet.label
@@ -100,7 +99,7 @@ class Source:
         return labels
 
     def value_label(self, tag: str, values: str) -> str:
-        """Return the label of a value, or of several joined by `or`; a value without a label is its own."""
+        """Return the label of a value, or of several values joined by `or`; a value without a label is returned."""
         return " or ".join(self.value_labels.get((tag, value), value) for value in values.split(" or "))
 
     def tag_text(self, name: str, tag: Tag) -> str:
@@ -112,40 +111,40 @@ class Source:
         return ", ".join(f"{self.tag_labels[term]}: {self.value_label(term, level)}" for term, level in tag.items())
 
     @cached_property
-    def drawn(self) -> plan.Source:
+    def figure_source(self) -> plan.Source:
         """The data that figures are drawn from."""
         return plan.Source(self.pool, self.summary, self.scale, plan.contested_values(self.pool, self.contested))
 
     @cached_property
-    def keys(self) -> Mapping[str, Paper]:
+    def papers_by_key(self) -> Mapping[str, Paper]:
         """The papers by key."""
         return {paper.key: paper for paper in self.pool.papers}
 
     def record(self, name: str) -> tuple[str, str]:
         """Return the title and the address of a record that a claim counts or could count."""
-        if name in self.keys:
-            return self.keys[name].title, f"papers/{name}.html"
+        if name in self.papers_by_key:
+            return self.papers_by_key[name].title, f"papers/{name}.html"
         if any(name == observation.name for observation in self.scale):
             return name, "scale.html"
         for candidate in self.candidates:
             if candidate.name == name:
                 return candidate.paper.title, f"candidates.html#{name}"
-        title = next((exclusion.title for exclusion in self.pool.exclusions if exclusion.id == name), name)
-        return title, f"screening.html#{name}"
+        titles = {exclusion.id: exclusion.title for exclusion in self.pool.exclusions}
+        return titles.get(name, name), f"screening.html#{name}"
 
     @cached_property
-    def disputes_of(self) -> Mapping[str, Sequence[Dispute]]:
+    def disputes_by_paper(self) -> Mapping[str, Sequence[Dispute]]:
         """The disputes by the key of their paper."""
-        grouped: dict[str, list[Dispute]] = {}
+        disputes: dict[str, list[Dispute]] = {}
         for dispute in self.disputes:
-            grouped.setdefault(dispute.record, []).append(dispute)
-        return grouped
+            disputes.setdefault(dispute.record, []).append(dispute)
+        return disputes
 
     @cached_property
-    def verdicts_of(self) -> Mapping[str, Sequence[Verdict]]:
-        """The claims that count a record, by its key or id."""
-        grouped: dict[str, list[Verdict]] = {}
+    def verdicts_by_record(self) -> Mapping[str, Sequence[Verdict]]:
+        """The verdicts on the claims that count a record, by the record's key or id."""
+        verdicts: dict[str, list[Verdict]] = {}
         for verdict in self.verdicts:
             for name in verdict.rows:
-                grouped.setdefault(name, []).append(verdict)
-        return grouped
+                verdicts.setdefault(name, []).append(verdict)
+        return verdicts
