@@ -1,9 +1,9 @@
 """The bias of a baseline that depends on the turn at which the policy chose to stop.
 
-Let runs of one task have turns 1 to T with rewards r_1 to r_T, R their sum, and let the policy go on after turn t with
-probability p_t. The gradient by the logit of p_t is g_t = E[s_t R] with the score s_t = 1(T > t) - p_t if T >= t,
-else 0. A baseline b that does not depend on the run after turn t does not change the gradient: E[s_t b] = 0. A baseline
-that sums the mean rewards m_u by turn, over the turns of a run, changes it, because it depends on T:
+Let a run of a task have turns 1 to T with rewards r_1 to r_T, whose sum is R. After turn t, the policy goes on with
+probability p_t. The gradient by the logit of p_t is g_t = E[s_t R]; the score s_t is 1(T > t) - p_t if T >= t, else 0.
+A baseline b that does not depend on the run after turn t does not change the gradient: E[s_t b] = 0. A baseline that
+sums the mean rewards m_u by turn, over the turns of a run, changes the gradient, because it depends on T:
 
     E[s_t (m_1 + ... + m_T)] = P(T >= t) p_t (1 - p_t) E[m_(t+1) + ... + m_T | T > t].
 

@@ -41,7 +41,7 @@ _COLLECT_BYTES = 8 * 1024 * 1024
 MAX_CRASHES = 20
 """The number of crashes after which a unit is still tried again."""
 
-_HASH_DIGITS = 24
+_HASH_DIGITS = 24  # of the hash of an answer's id
 
 
 class Job(NamedTuple):

@@ -125,6 +125,7 @@ def _has_several_agents(facts: Facts) -> bool:
 
 
 def _may_have_tainted_effects(facts: Facts) -> bool:
+    """Return True if calls that untrusted content influenced may have had side effects."""
     if not _has_calls(facts):
         return False
     return facts["tainted_effect_share"] is None or facts["tainted_effect_share"] > 0

@@ -203,7 +203,7 @@ class Cost(NamedTuple):
         last_day: The last day of the run; empty if it is unknown.
         unpriced_models: The models of events without a cost.
         unused_models: The models of the price table that the run does not use.
-        source: The publisher of the prices; empty if the user gave a table, or the trace states the costs.
+        source: The package with the prices; empty if the user gave a table, or the trace states the costs.
         by_model: Costs by model, highest first.
         by_tool: Costs by tool, highest first; see `measures.ledger.cost_by_tool`.
         stated: The cost that the log states, if the other costs are computed from prices; None if it states none.

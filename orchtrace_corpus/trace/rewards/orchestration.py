@@ -1,6 +1,6 @@
 """Rewards for orchestration (R7): parallel work, splitting and merging of tasks, cost of the team, and stopping.
 
-A specification calls each function by its name here; `FUNCTIONS` at the end has their formulas and options.
+`FUNCTIONS` at the end has the names by which specifications call these functions, with formulas and options.
 
 The report on PARL (Kimi K2.5, arXiv 2602.02276) names three terms, `r = l1 * r_parallel + l2 * r_finish + r_perf`, and
 counts Critical Steps. It gives no formula of `r_parallel`; `parallel_share` is our substitute.
@@ -19,12 +19,15 @@ from orchtrace_corpus.trace.measures.measure import ANSWER_TYPES, cite
 from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.rewards.terms import FAILED, Function, Score, Team, fraction_of, no_score, sum_of
 
+# Sources of formulas.
 _PARL = "PARL (Kimi K2.5, arXiv 2602.02276)"
 _WORK_SPAN = "work-span model (Brent 1974)"
 _PUPPETEER = "Puppeteer (arXiv 2505.19591), its released code"
+
 _NO_SPAWN = "nothing is spawned"
 
 Options = Mapping[str, Any]
+"""The values of all options of a function, by name."""
 
 
 def team_speed_up(team: Team, options: Options) -> Score:
@@ -121,7 +124,7 @@ def _lives_by_parent(team: Team) -> dict[str, list[_Life]]:
     return lives
 
 
-def completed(team: Team, options: Options) -> Score:  # noqa: ARG001
+def completed_share(team: Team, options: Options) -> Score:  # noqa: ARG001
     """Return the share of spawned subtasks that return without failing; 0 without spawns."""
     if not team.spawns:
         return Score(0.0)
@@ -130,14 +133,14 @@ def completed(team: Team, options: Options) -> Score:  # noqa: ARG001
     return fraction_of(successful, team.spawns)
 
 
-def returned(team: Team, options: Options) -> Score:  # noqa: ARG001
+def returned_share(team: Team, options: Options) -> Score:  # noqa: ARG001
     """Return the share of spawned subtasks that return, failed or not."""
     if not team.spawns:
         return no_score(_NO_SPAWN)
     return fraction_of(team.return_by_spawn, team.spawns)
 
 
-def taken_up(team: Team, options: Options) -> Score:  # noqa: ARG001
+def taken_up_share(team: Team, options: Options) -> Score:  # noqa: ARG001
     """Return the share of spawns whose agent has events."""
     if not team.spawns:
         return no_score(_NO_SPAWN)
@@ -145,16 +148,16 @@ def taken_up(team: Team, options: Options) -> Score:  # noqa: ARG001
     return fraction_of([spawn for spawn in team.spawns if events[spawn].target in acting_agents], team.spawns)
 
 
-def used(team: Team, options: Options) -> Score:  # noqa: ARG001
+def used_share(team: Team, options: Options) -> Score:  # noqa: ARG001
     """Return the share of returns from which edges lead to the run's result."""
     if not team.returns:
         return no_score("nothing is returned")
     return fraction_of([index for index in team.returns if index in team.upstream_of_result], team.returns)
 
 
-def covered(team: Team, options: Options) -> Score:  # noqa: ARG001
+def covered_share(team: Team, options: Options) -> Score:  # noqa: ARG001
     """Return the share of the stated subtasks that a spawn or a message assigns."""
-    subtasks = dict.fromkeys(team.trace.subtasks)
+    subtasks = set(team.trace.subtasks)
     if not subtasks:
         return no_score("the trace states no `subtasks`, so nothing says what the task consists of")
     assigning_events: dict[str, int] = {}  # the first spawn with each subtask, or else the first message
@@ -167,7 +170,7 @@ def covered(team: Team, options: Options) -> Score:  # noqa: ARG001
     return Score(len(assigning_events) / len(subtasks), events=shares)
 
 
-def disjoint(team: Team, options: Options) -> Score:  # noqa: ARG001
+def disjoint_share(team: Team, options: Options) -> Score:  # noqa: ARG001
     """Return the share of tool calls of siblings that no other sibling repeats with the same tool and content."""
     events, parents = team.trace.events, team.view.lifecycle.parents
     calls = [call for call in team.success_by_call if events[call].agent in parents]
@@ -430,16 +433,17 @@ FUNCTIONS = (
     ),
     Function(
         "completed", "R7", "1", _SHARE, "spawns that return without failing / spawns; 0 without spawns", _PARL, {},
-        completed,
+        completed_share,
     ),
     Function("critical_steps", "R7", "step", _COUNT, "sum over stages of (S_main + max_i S_sub,i)", _PARL, {},
              critical_steps),
-    Function("taken_up", "R7", "1", _SHARE, "spawns whose agent acts / spawns", "ours", {}, taken_up),
-    Function("returned", "R7", "1", _SHARE, "spawns that return / spawns", "ours", {}, returned),
-    Function("used", "R7", "1", _SHARE, "returns that led to the result / returns", "ours", {}, used),
-    Function("covered", "R7", "1", _SHARE, "stated subtasks that are assigned / stated subtasks", "ours", {}, covered),
+    Function("taken_up", "R7", "1", _SHARE, "spawns whose agent acts / spawns", "ours", {}, taken_up_share),
+    Function("returned", "R7", "1", _SHARE, "spawns that return / spawns", "ours", {}, returned_share),
+    Function("used", "R7", "1", _SHARE, "returns that led to the result / returns", "ours", {}, used_share),
+    Function("covered", "R7", "1", _SHARE, "stated subtasks that are assigned / stated subtasks", "ours", {},
+             covered_share),
     Function("disjoint", "R7", "1", _SHARE, "siblings' calls that no other makes / siblings' calls", "ours", {},
-             disjoint),
+             disjoint_share),
     Function("merge_over_best", "R7", "reward", _ANY, "mean of (merge - best of its parts)", "ours", {},
              merge_over_best),
     Function("merge_gain", "R7", "reward", _ANY, "mean of (merge - mean of its parts)", "ours", {}, merge_gain),

@@ -1,6 +1,6 @@
 """Rewards for results (R1 to R6): of the team, of agents, roles and steps, of tool calls, and of debates.
 
-A specification calls each function by its name here; `FUNCTIONS` at the end has their formulas and options.
+`FUNCTIONS` at the end has the names by which specifications call these functions, with formulas and options.
 
 Potential-based shaping: F(s, s') = gamma * Phi(s') - Phi(s) (A. Y. Ng, D. Harada and S. Russell, "Policy invariance
 under reward transformations", ICML 1999). Phi is 0 at the end of a run, so the discounted shares of a run sum to
@@ -29,6 +29,7 @@ CHANNELS = {
 """The reward family of each channel in the rewards of a trace."""
 
 Options = Mapping[str, Any]
+"""The values of all options of a function, by name."""
 
 
 def outcome(team: Team, options: Options) -> Score:
