@@ -74,9 +74,9 @@ _MARKERS: Mapping[str, Sequence[str]] = {
         '"parentSessionId"',
     ),  # last: files of other formats have these, too
 }
-"""The markers of each module's format: texts of which most of its files have one in their first bytes.
+"""Texts by module. Most files of a format have one of its texts in their first bytes.
 
-Modules with a marker in a file are asked first if they recognise it, which avoids loading the others."""
+Modules with a text in a file are asked first if they recognise it, which avoids loading the others."""
 _MODULES = {module.rpartition(".")[2]: module for module in _MARKERS}
 
 

@@ -1,7 +1,7 @@
 """Report all errors of a document that is not a valid trace, with their places.
 
 For a text that is not JSON, the first syntax error is reported. For JSON that does not follow the schema, events and
-edges are decoded one by one, and those that cannot be decoded are checked against `schema.json`.
+edges are decoded one by one. If one cannot be decoded, it is checked against `schema.json`.
 """
 
 import json

@@ -38,7 +38,7 @@ _HINTS = (
     "secret_", "pa-", "al-", "ssws ",
     *_HINTS_IN_RUNS,
 )  # fmt: skip
-"""Texts of which each private text has one, in upper or lower case. They are faster to search than `_PRIVATE`."""
+"""Each text that `_PRIVATE` matches contains one of these, in upper or lower case. They are faster to search."""
 _PREFIX_LENGTH = 3
 _HINT_SET = frozenset(_HINTS)
 _SHORT_HINTS = tuple(hint for hint in _HINTS if len(hint) < _PREFIX_LENGTH)

@@ -309,7 +309,7 @@ def topology(parents: Mapping[str, str]) -> Topology:
 
 def parents_first(transcripts: Sequence[Transcript]) -> list[Transcript]:
     """Return the transcripts, each of them after the transcripts of its parent."""
-    children: dict[str, list[Transcript]] = {}  # by parent; under the empty name those without a known parent
+    children: dict[str, list[Transcript]] = {}  # by parent; the empty name stands for an unknown parent
     agents = {transcript.agent for transcript in transcripts}
     for transcript in transcripts:
         parent = transcript.parent if transcript.parent in agents else ""

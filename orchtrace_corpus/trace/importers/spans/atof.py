@@ -54,7 +54,7 @@ class _Event(Struct):
 
 
 class _Scope(Struct):
-    """A scope, of which the beginning, the end or both have been read."""
+    """A scope whose beginning or end has been read."""
 
     span: Span
     root: str = ""  # the id of the outermost scope, if the program names it

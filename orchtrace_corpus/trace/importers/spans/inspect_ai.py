@@ -232,7 +232,7 @@ class _SampleReader:
         return span_id
 
     def _wrappers(self) -> set[str]:
-        """Return the spans of agents that contain only the span of another agent, as those of `collect` do."""
+        """Return the spans of agents that contain only the span of another agent, such as spans of `collect`."""
         contents: dict[str, list[Any]] = {}  # the types of spans, and None for other events, by the span around them
         for event in self._sample.events:
             if event.event == "span_begin":

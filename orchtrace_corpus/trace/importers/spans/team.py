@@ -374,7 +374,7 @@ def find_failures(tree: Tree, roles: SpanRoles, team: Team) -> Failures:
 
 
 def _unshown_failures(failed: set[int], tree: Tree, roles: SpanRoles, team: Team) -> Iterator[int]:
-    """Yield the innermost failed spans whose failure is shown by no event: neither their own, nor the agent's end."""
+    """Yield the innermost failed spans whose failure no event shows: neither their own nor the end of the agent."""
 
     def has_event(index: int) -> bool:
         """Return True if an event shows how a span ended."""
