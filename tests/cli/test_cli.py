@@ -139,7 +139,7 @@ def entering(monkeypatch: pytest.MonkeyPatch, outside: Path, real: Corpus) -> It
 
     titles = ("Ants at Work", "Bees on Strike", "Crows in Council", "Herds without Leaders")
     monkeypatch.setattr(interview, "can_ask", lambda: True)
-    monkeypatch.setattr(Questions, "_line", lambda self, prompt: "" if "[" in prompt else "1")
+    monkeypatch.setattr(Questions, "_read_line", lambda self, prompt: "" if "[" in prompt else "1")
     (outside / "references.bib").write_text(
         "@article{dogs, title={Dogs and Their Data}, author={Doe, Jo}, year=2026, journal={J}, url={https://example.org/dogs}}"
     )
@@ -161,7 +161,7 @@ def screening(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
     shutil.copytree(ROOT / "data", tmp_path / "corpus" / "data")
     monkeypatch.setattr(screen, "can_ask", lambda: True)
-    monkeypatch.setattr(Questions, "_line", lambda self, prompt: "q")
+    monkeypatch.setattr(Questions, "_read_line", lambda self, prompt: "q")
     return tmp_path / "corpus"
 
 

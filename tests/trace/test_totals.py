@@ -407,7 +407,7 @@ def test_a_database_names_the_folder_of_each_session(tmp_path: Path) -> None:
 
     assert row["project"] == "demo"
     view = made(SPENT)
-    assert Folders().of("opencode", [str(broken)], view.trace) == ""
+    assert Folders().find("opencode", [str(broken)], view.trace) == ""
 
 
 def test_all_totals_below_the_home_folder_are_of_all_sessions_there(

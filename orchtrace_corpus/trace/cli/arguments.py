@@ -1,4 +1,4 @@
-"""Arguments and options that the commands about traces share, under one name and one meaning."""
+"""Arguments and options that several commands of `corpus trace` have."""
 
 from typing import Annotated, TypeAlias
 

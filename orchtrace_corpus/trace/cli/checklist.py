@@ -1,4 +1,4 @@
-"""`corpus trace checklist`."""
+"""The command `corpus trace checklist`."""
 
 import os
 from collections.abc import Iterator
@@ -55,21 +55,22 @@ def checklist(
         if not facts:
             raise DataFileError(f"the dataset {quote_path(paths[0])} has no trace")
     else:
-        outcomes = logs.outcomes(outcomes_file)
+        outcomes = logs.load_outcomes(outcomes_file)
+        # None for the tools with side effects: those that the trace names.
         marks = Marks(split_names(untrusted) if untrusted else (), split_names(effectful) if effectful else None)
         runs = with_outcomes(documents_of(session, paths, name), outcomes)
         facts = list(derive_each(session, runs, partial(facts_of, marks)))
         logs.report_unused(session, outcomes)
-    checked = check(facts)
+    items = check(facts)
     if output_format is Format.JSON:
         from orchtrace_corpus.base.text.table import envelope
 
-        session.output.write(envelope("trace-checklist", render.data(checked, len(facts))))
+        session.output.write(envelope("trace-checklist", render.data(items, len(facts))))
         return ExitCode.DONE
     if output_format.is_exact:
-        table = render.exact_table(checked)
+        table = render.exact_table(items)
     else:
-        table = render.table(checked, facts[0]["trace_id"], len(facts))
+        table = render.table(items, facts[0]["trace_id"], len(facts))
     session.show_tables([table], "trace-checklist", output_format)
     return ExitCode.DONE
 

@@ -1,4 +1,4 @@
-"""The request to `corpus trace doctor`, and the figures and totals of runs that are read one after another."""
+"""The options of `corpus trace doctor`, and the figures and totals of runs that are read one after another."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -25,27 +25,28 @@ if TYPE_CHECKING:  # a screen of one run needs no totals
     from orchtrace_corpus.trace.model.trace import Trace
 
 Run: TypeAlias = tuple[TraceView, Origin]
+"""A run, and where it comes from."""
 
 
 class Request(NamedTuple):
-    """The request to `corpus trace doctor`.
+    """The options of `corpus trace doctor`.
 
     Attributes:
         name: The name of the only session to show; empty for all.
-        form: The format of the logs; recognised if empty.
-        price: A function that sets costs; None if no prices are given.
-        limit: The most rows of a table.
+        form: The format of the logs; empty to recognise it.
+        set_costs: A function that sets the costs of a trace; None if no prices are given.
+        limit: The largest number of rows in a table.
         output_format: The output format.
         html: The HTML file to write; empty for none.
-        with_content: Whether contents are shown: in the HTML file, and the first words of runs in lists.
-        groupings: The groupings of totals, if only totals are shown.
+        with_content: True to show contents: all in the HTML file, and the first words of runs in lists.
+        groupings: The groupings of the totals, if only totals are shown; else empty.
         zone: The time zone of days; None for the local one.
         zone_name: The name of the time zone.
     """
 
     name: str = ""
     form: str = ""
-    price: logs.Pricing | None = None
+    set_costs: logs.Pricing | None = None
     limit: int = 15
     output_format: Format = Format.TABLE
     html: str = ""
@@ -61,8 +62,8 @@ class Collected:
     Attributes:
         summaries: The main figures of each run.
         totals: The totals.
-        has_prices: Whether costs are known, or prices are given.
-        prices: The prices that costs were computed with; None if there are none.
+        has_prices: True if costs are known, or prices are given.
+        prices: The prices that costs were computed with; None if no prices are given, or before the first run.
     """
 
     def __init__(self, request: Request) -> None:
@@ -70,7 +71,7 @@ class Collected:
 
         self.summaries: list[Summary] = []
         self.totals: Totals = Totals(request.zone)
-        self.has_prices = request.price is not None
+        self.has_prices = request.set_costs is not None
         self.prices: Prices | None = None
         self._request = request
 
@@ -82,13 +83,15 @@ class Collected:
             summary = summary._replace(first_words=first_words(view.trace))
         self.summaries.append(summary)
         self.totals.add(view, summary, origin.answers)
-        self.has_prices |= summary.cost_usd is not None
-        if self._request.price is not None and self.prices is None:
-            self.prices = (report_of(view.trace) or ImportReport()).prices
+        if summary.cost_usd is not None:
+            self.has_prices = True
+        if self._request.set_costs is not None and self.prices is None:
+            report = report_of(view.trace) or ImportReport()
+            self.prices = report.prices
         return summary
 
     def tables(self, width: int | None) -> "list[Table]":
-        """Return the totals as tables: by the groupings of the request in full, else by the usual ones in part."""
+        """Return the totals as tables: in full by the groupings of the request, or else the usual ones, shortened."""
         from orchtrace_corpus.trace.render import totals as render_totals
 
         request = self._request
@@ -98,15 +101,18 @@ class Collected:
         limit = None if request.groupings else request.limit
         breakdowns = {grouping: self.totals.by(grouping, limit) for grouping in groupings}
         everything = self.totals.all()
-        tables = render_totals.tables(breakdowns, everything, has_prices=self.has_prices, width=width)
-        notes = [*render_totals.notes(breakdowns, everything, len(self.totals), request.zone_name, prices=self.prices)]
-        if request.groupings:  # else it is a note of the list of runs
+        run_count = len(self.totals)
+        notes = [*render_totals.notes(breakdowns, everything, run_count, request.zone_name, prices=self.prices)]
+        if request.groupings:  # without groupings, a list of runs follows, which has this note
             notes += answers_without_ids(self.totals.shared)
-        return [*tables[:-1], tables[-1]._replace(notes=tuple(notes))]
+        tables = render_totals.tables(breakdowns, everything, has_prices=self.has_prices, width=width)
+        *first_tables, last_table = tables
+        return [*first_tables, last_table._replace(notes=tuple(notes))]
 
     def run_table(self, width: int | None) -> "Table":
         """Return a table with a row for each run."""
-        request, projects = self._request, self.totals.projects
+        request = self._request
+        projects = self.totals.projects
         if request.output_format.is_exact:
             return render.exact_overview(self.summaries, projects, with_content=request.with_content)
         return render.overview(
@@ -124,8 +130,8 @@ class Collected:
         from orchtrace_corpus.trace.diagnosis.totals import Grouping
         from orchtrace_corpus.trace.render import totals as render_totals
 
-        usual = (Grouping.DAY, Grouping.MONTH, Grouping.PROJECT, Grouping.MODEL)
-        return render_totals.data(self.totals, self._request.zone_name, self._request.groupings or usual)
+        groupings = self._request.groupings or (Grouping.DAY, Grouping.MONTH, Grouping.PROJECT, Grouping.MODEL)
+        return render_totals.data(self.totals, self._request.zone_name, groupings)
 
     def show_totals(self, session: Session) -> None:
         """Show only the totals."""
@@ -139,30 +145,41 @@ class Collected:
 
 
 class Folders:
-    """Finds the folders in which sessions ran; a log file with many sessions is read once."""
+    """Finds the folders in which sessions ran. A log file with many sessions is read once."""
 
     def __init__(self) -> None:
-        self._by_file: dict[str, Mapping[str, str]] = {}  # for each file, the folders of its sessions
+        self._folders_by_file: dict[str, Mapping[str, str]] = {}  # for each log file, the folders of its sessions
 
-    def of(self, form: str, paths: Sequence[str], trace: "Trace") -> str:
-        """Return the folder in which a session in some log files ran; empty if unknown."""
+    def find(self, form: str, paths: Sequence[str], trace: "Trace") -> str:
+        """Return the folder in which a session ran; empty if unknown.
+
+        Args:
+            form: The format of the log.
+            paths: The paths of the files of the session.
+            trace: The session as a trace.
+        """
         from orchtrace_corpus.trace.importers import homes, importer
         from orchtrace_corpus.trace.importers.core.logs import LogFile
 
+        path = paths[0]
         first_file = _first_file(trace)
-        path = next((path for path in paths if first_file and path.endswith(first_file)), paths[0])
-        read_folders = getattr(importer(form), "folders", None)
+        if first_file:
+            path = next((path for path in paths if path.endswith(first_file)), path)
+        read_folders = getattr(importer(form), "folders", None)  # some formats name the folder in the log
         if read_folders is not None:
-            if path not in self._by_file:
-                self._by_file[path] = read_folders(LogFile(path, os.path.basename(path)))
-            if folder := self._by_file[path].get(trace.trace_id):
+            if path not in self._folders_by_file:
+                self._folders_by_file[path] = read_folders(LogFile(path, os.path.basename(path)))
+            folder = self._folders_by_file[path].get(trace.trace_id)
+            if folder:
                 return homes.project_folder(folder)
         return homes.folder_of(form, path)
 
 
 def _first_file(trace: "Trace") -> str:
-    """Return the log file of the first event; empty if unknown."""
-    source = trace.events[0].source if trace.events else None
+    """Return the log file that has the first event; empty if unknown."""
+    if not trace.events:
+        return ""
+    source = trace.events[0].source
     return source.file if isinstance(source, Source) else ""
 
 
@@ -170,9 +187,9 @@ def run_of_log(imported: "Imported", trace: "Trace", folders: Folders, request: 
     """Return an imported session with its costs and its origin."""
     from orchtrace_corpus.trace.importers import title
 
-    if request.price is not None:
-        request.price(trace)
-    form = title(imported.form).partition(" (")[0]
-    has_prices = request.price is not None or any(event.cost_usd is not None for event in trace.events)
-    folder = folders.of(imported.form, imported.files, trace)
+    if request.set_costs is not None:
+        request.set_costs(trace)
+    form, _, _ = title(imported.form).partition(" (")  # without the explanation in parentheses
+    has_prices = request.set_costs is not None or any(event.cost_usd is not None for event in trace.events)
+    folder = folders.find(imported.form, imported.files, trace)
     return TraceView(trace), Origin(form, _first_file(trace), has_prices, imported.answers, folder)

@@ -1,4 +1,4 @@
-"""`corpus trace credit`."""
+"""The command `corpus trace credit`."""
 
 import sys
 from collections.abc import Sequence
@@ -83,7 +83,7 @@ def credit(
         views = rewarded
     choices = Choices(
         channel=channel,
-        values=_read(values) if values else None,
+        values=_read_values(values) if values else None,
         values_path=STANDARD_INPUT_NAME if values == STANDARD_INPUT else values,
         gamma=gamma,
         lam=lam,
@@ -111,15 +111,18 @@ def credit(
 def rewarded_traces(
     session: Session, paths: Sequence[str], name: str, outcomes_file: str, channel: str
 ) -> tuple[list[TraceView], str]:
-    """Return traces with the outcomes of a file, and the reward channel; outcomes that match no run are reported.
+    """Return traces with the outcomes of a file, and the reward channel.
 
-    Without a channel, it is `team`, or the only one that the traces have, which is reported.
+    Without a channel, it is `team`, or the only one that the traces have. That is reported, as are outcomes that match
+    no run.
     """
-    outcomes = logs.outcomes(outcomes_file)
+    outcomes = logs.load_outcomes(outcomes_file)
     views = [view for _, view in sound_traces(session, documents_of(session, paths, name))]
-    for view in views:
-        if outcomes and (outcome := outcomes.take(view.trace.trace_id)):
-            outcome.apply(view.trace)
+    if outcomes is not None:
+        for view in views:
+            outcome = outcomes.take(view.trace.trace_id)
+            if outcome is not None:
+                outcome.apply(view.trace)
     logs.report_unused(session, outcomes)
     channels = {reward_channel for view in views for reward_channel in view.trace.rewards}
     if outcomes and outcomes.unused and not channels:  # the outcomes are those of other runs
@@ -134,7 +137,8 @@ def rewarded_traces(
     return views, channel
 
 
-def _read(path: str) -> str:
+def _read_values(path: str) -> str:
+    """Return the text of a file of values, or of standard input."""
     try:
         if path == STANDARD_INPUT:
             if sys.stdin is None or sys.stdin.isatty():

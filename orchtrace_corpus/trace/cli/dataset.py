@@ -1,4 +1,4 @@
-"""`corpus trace dataset`: the commands about many traces at once."""
+"""The commands below `corpus trace dataset`, about many traces at once."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -107,15 +107,16 @@ def build(
       corpus trace dataset build /shared/logs -o /shared/dataset --engine spark --master spark://host:7077
     """  # fmt: skip
     session = Session(*ctx.obj)
-    prices = trace_logs.price_table(price_table, is_wanted=is_cost)
+    prices = trace_logs.load_prices(price_table, is_wanted=is_cost)
     spark = _spark(engine, master, spark_conf or ())
     if spark is not None and jobs is not None:
         raise CommandUseError("--jobs is for the local engine", "Spark has --spark-conf spark.executor.cores=N.")
-    done = total = 0
+    done_count = total_count = 0  # of sources
 
-    def report(sources_done: int, sources: int) -> None:
-        nonlocal done, total
-        done, total = sources_done, sources
+    def report(done: int, total: int) -> None:
+        nonlocal done_count, total_count
+        done_count = done
+        total_count = total
         if show is not None:
             show(Progress(done, total))
 
@@ -126,9 +127,8 @@ def build(
                 paths, Folder(output), executor, report, form=form, prices=prices, salt=salt, prune=prune
             )
     except KeyboardInterrupt:
-        session.output.note(
-            f"corpus: {done:,} of {total:,} sources were read; finished units are kept; the same command goes on"
-        )
+        counts = f"{done_count:,} of {total_count:,} sources were read"
+        session.output.note(f"corpus: {counts}; finished units are kept; the same command goes on")
         raise
     for path in paths:
         for note in logs.find(path).skipped:
@@ -136,8 +136,8 @@ def build(
     for line in render.outcome_lines(outcome):
         session.output.note(line)
     if outcome.failures and not outcome.traces:
-        name, why = outcome.failures[0]
-        raise DataFileError(f"no trace could be made of anything; {printable(name)}: {printable(why, limit=300)}")
+        name, reason = outcome.failures[0]
+        raise DataFileError(f"no trace could be made of anything; {printable(name)}: {printable(reason, limit=300)}")
     return ExitCode.FINDINGS if outcome.failures else ExitCode.DONE
 
 
@@ -149,13 +149,15 @@ def _spark(engine: str, master: str, settings: Sequence[str]) -> "Spark | None":
         return None
     if not master:
         raise CommandUseError("--engine spark needs --master URL", "On this machine alone: --master 'local[*]'.")
-    pairs = [setting.partition("=") for setting in settings]
-    for name, sign, _ in pairs:
-        if not (name and sign):
+    values_by_name = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not name or not equals:
             raise CommandUseError(f"--spark-conf wants NAME=VALUE, not {quote(name)}")
+        values_by_name[name] = value
     from orchtrace_corpus.trace.dataset.spark import Spark
 
-    return Spark(master, {name: value for name, _, value in pairs})
+    return Spark(master, values_by_name)
 
 
 def stats(
@@ -185,18 +187,19 @@ def stats(
     dataset_folder = Folder(folder)
     parts = dataset_folder.parts()
     spark = _spark(engine, master, spark_conf or ())
+    groupings = split_names(by) if by else ()
     with spark.open_tables(parts) if spark else open_tables(parts) as tables:
-        described = statistics(tables, split_names(by) if by else ())
+        description = statistics(tables, groupings)
     if dataset_folder.is_unfinished:
         session.output.note(
             "corpus: a build is at work here, or was broken off; these are the traces that it has finished"
         )
-    exact = output_format in (Format.JSON, Format.CSV)
-    shown = [table for table in render.tables(described, exact=exact) if part in ("all", table.name)]
+    all_tables = render.tables(description, exact=output_format.is_exact)
+    wanted = [table for table in all_tables if part in ("all", table.name)]
     width = session.output.width
     if output_format is Format.TABLE and width is not None:
-        shown = [render.narrow(table, width) for table in shown]
-    session.show_tables(shown, "trace-dataset", output_format)
+        wanted = [render.narrow(table, width) for table in wanted]
+    session.show_tables(wanted, "trace-dataset", output_format)
     return ExitCode.DONE
 
 
@@ -225,11 +228,14 @@ def sql(
             for batch in answer.batches:
                 session.output.write(text_table.csv_rows(render.cells(batch, exact=True)))
         elif output_format is Format.JSON:
-            repeated = [name for name in answer.columns if answer.columns.count(name) > 1]
-            if repeated:
-                raise CommandUseError(f"two columns are called {quote(repeated[0])}", "Name them with AS.")
-            values = (map(render.as_json, row) for batch in answer.batches for row in batch)
-            records = [dict(zip(answer.columns, row, strict=True)) for row in values]
+            for name in answer.columns:
+                if answer.columns.count(name) > 1:
+                    raise CommandUseError(f"two columns are called {quote(name)}", "Name them with AS.")
+            records = []
+            for batch in answer.batches:
+                for row in batch:
+                    values = map(render.as_json, row)
+                    records.append(dict(zip(answer.columns, values, strict=True)))
             session.output.write(text_table.envelope("trace-sql", {"rows": records}))
         else:
             rows = []

@@ -1,4 +1,4 @@
-"""`corpus trace doctor`: a screen of one run, the differences of two, totals and a list of many."""
+"""The command `corpus trace doctor`: a screen of one run, the differences of two runs, totals and a list of many."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.arguments import Cost, LogFormat, Page, PriceTable, SessionName
 from orchtrace_corpus.trace.cli.collection import Collected, Folders, Request, Run, run_of_log
-from orchtrace_corpus.trace.cli.loading import Named, choose, deliver, documents_in_files, sound_traces
+from orchtrace_corpus.trace.cli.loading import Candidate, choose_by_name, documents_in_files, sound_traces, write_output
 from orchtrace_corpus.trace.diagnosis import diagnose, first_words, summarize
 from orchtrace_corpus.trace.diagnosis.values import Origin
 from orchtrace_corpus.trace.render import doctor as render
@@ -92,16 +92,16 @@ def doctor(
         raise CommandUseError(f"--html and --format {output_format} contradict each other", "Give one of them.")
     zone, zone_name = _time_zone(timezone)
     request = Request(
-        name,
-        form,
-        logs.pricing(price_table, is_wanted=is_cost),
-        limit,
-        output_format,
-        html,
-        with_content,
-        _groupings(by),
-        zone,
-        zone_name,
+        name=name,
+        form=form,
+        set_costs=logs.load_pricing(price_table, is_wanted=is_cost),
+        limit=limit,
+        output_format=output_format,
+        html=html,
+        with_content=with_content,
+        groupings=_groupings(by),
+        zone=zone,
+        zone_name=zone_name,
     )
     if is_list:
         from orchtrace_corpus.trace.cli import recent
@@ -111,7 +111,7 @@ def doctor(
 
 
 def _groupings(by: str) -> "tuple[Grouping, ...]":
-    """Return the groupings of totals with some names."""
+    """Return the groupings of totals that a comma-separated list names."""
     if not by:
         return ()
     from orchtrace_corpus.trace.diagnosis.totals import Grouping
@@ -125,11 +125,12 @@ def _groupings(by: str) -> "tuple[Grouping, ...]":
 
 
 def _time_zone(name: str) -> "tuple[tzinfo | None, str]":
-    """Return the time zone of a name, None for the local one, and what to call it."""
+    """Return the time zone with a name, or None for the local one if the name is empty; and its name for people."""
     if not name:
         import time
 
-        return None, f"the local time zone ({'/'.join(dict.fromkeys(time.tzname))})"
+        local_names = dict.fromkeys(time.tzname)  # those of winter and summer, often equal
+        return None, f"the local time zone ({'/'.join(local_names)})"
     if name == "UTC":
         from datetime import UTC
 
@@ -145,7 +146,7 @@ def _time_zone(name: str) -> "tuple[tzinfo | None, str]":
 def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
     """Show where the time and the money of runs went, and return the exit code.
 
-    Without paths, it is the newest session of a known program, or the one that the request names.
+    Without paths, it is the session below the home folder that the request names, or the newest one.
     """
     logs.refuse_standard_input(paths)
     if paths:
@@ -153,17 +154,17 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
     else:
         from orchtrace_corpus.trace.cli import recent
 
-        inputs = recent.named(request.name) if request.name else recent.newest(session)
+        inputs = recent.find_by_name(request.name) if request.name else recent.find_newest(session)
     runs = _runs(session, paths, inputs, request)
     if request.name:
-        candidates = (Named(view.trace.trace_id, origin.file, (view, origin)) for view, origin in runs)
-        runs = iter([choose(candidates, request.name)])
+        candidates = (Candidate(view.trace.trace_id, origin.file, (view, origin)) for view, origin in runs)
+        runs = iter([choose_by_name(candidates, request.name)])
     if request.html:
         _write_page(session, runs, request)
     elif request.groupings:
         collected = Collected(request)
-        for run in runs:
-            collected.add(*run)
+        for view, origin in runs:
+            collected.add(view, origin)
         collected.show_totals(session)
     elif request.output_format is Format.JSON:
         _write_data(session, paths, runs, request)
@@ -173,24 +174,39 @@ def show(session: Session, paths: Sequence[str], request: Request) -> ExitCode:
 
 
 def _runs(session: Session, paths: Sequence[str], inputs: logs.Inputs, request: Request) -> Iterator[Run]:
-    """Return the runs of traces and of logs; those of the kind of the first path come first."""
-    folder = os.path.join(paths[0], "") if paths else "\0"
-    log_files = (file.path for log_session in inputs.sessions for file in log_session.files)
-    begins_with_logs = any(file in paths[:1] or file.startswith(folder) for file in log_files)
-    of_traces, of_logs = _runs_of_traces(session, inputs, request), _runs_of_logs(session, inputs, request)
-    runs = chain(of_logs, of_traces) if begins_with_logs else chain(of_traces, of_logs)
+    """Return the runs of traces and of logs, in the order of paths: first logs if the first path is one of logs.
+
+    Raises:
+        DataFileError: There is no run.
+    """
+    runs_of_traces = _runs_of_traces(session, inputs, request)
+    runs_of_logs = _runs_of_logs(session, inputs, request)
+    if paths and _has_log(inputs, paths[0]):
+        runs = chain(runs_of_logs, runs_of_traces)
+    else:
+        runs = chain(runs_of_traces, runs_of_logs)
     first = next(runs, None)
     if first is None:
         raise DataFileError("there is no run that can be read")
     return chain([first], runs)
 
 
+def _has_log(inputs: logs.Inputs, path: str) -> bool:
+    """Return True if a path is a log of the inputs, or a folder with one."""
+    folder = os.path.join(path, "")
+    for log_session in inputs.sessions:
+        for file in log_session.files:
+            if file.path == path or file.path.startswith(folder):
+                return True
+    return False
+
+
 def _runs_of_logs(session: Session, inputs: logs.Inputs, request: Request) -> Iterator[Run]:
     if not inputs.sessions:
         return
     folders = Folders()
-    privacy = logs.privacy(keep_content=request.with_content)
-    for imported, trace in logs.read_sessions(session, inputs.sessions, privacy, is_all=not inputs.traces):
+    privacy = logs.make_privacy(keep_content=request.with_content)
+    for imported, trace in logs.read_sessions(session, inputs.sessions, privacy, is_only_input=not inputs.traces):
         yield run_of_log(imported, trace, folders, request)
 
 
@@ -198,11 +214,11 @@ def _runs_of_traces(session: Session, inputs: logs.Inputs, request: Request) -> 
     if not inputs.traces:
         return
     documents = documents_in_files(session, inputs.traces)
-    for document, view in sound_traces(session, documents, is_all=not inputs.sessions):
-        if request.price is not None:
-            request.price(view.trace)
-            view = TraceView(view.trace)
-        has_prices = request.price is not None or any(event.cost_usd is not None for event in view.trace.events)
+    for document, view in sound_traces(session, documents, is_only_input=not inputs.sessions):
+        if request.set_costs is not None:
+            request.set_costs(view.trace)
+            view = TraceView(view.trace)  # the old view may have kept figures without the costs
+        has_prices = request.set_costs is not None or any(event.cost_usd is not None for event in view.trace.events)
         yield view, Origin(file=document.path, has_prices=has_prices)
 
 
@@ -211,10 +227,10 @@ def _write_page(session: Session, runs: Iterator[Run], request: Request) -> None
     chosen = list(islice(runs, 3))
     if len(chosen) > 2:
         raise CommandUseError("a page shows one run or two, and there are more", "Choose one with --session.")
-    from orchtrace_corpus.trace.page import page  # imports all that draws
+    from orchtrace_corpus.trace.page import page  # imported here, because it imports everything that draws
 
-    text = page([diagnose(*run) for run in chosen], with_content=request.with_content)
-    deliver(session, request.html, text)
+    diagnoses = [diagnose(view, origin) for view, origin in chosen]
+    write_output(session, request.html, page(diagnoses, with_content=request.with_content))
 
 
 def _write_data(session: Session, paths: Sequence[str], runs: Iterator[Run], request: Request) -> None:
@@ -224,60 +240,71 @@ def _write_data(session: Session, paths: Sequence[str], runs: Iterator[Run], req
     """
     from orchtrace_corpus.base.text.table import envelope_parts
 
-    collected, views = Collected(request), list[TraceView]()
+    collected = Collected(request)
+    compared: list[TraceView] = []  # the two runs of two paths; emptied if there are more runs
 
-    def diagnosed() -> Iterator[dict[str, Any]]:
+    def sessions() -> Iterator[dict[str, Any]]:
         for view, origin in runs:
             summary = collected.add(view, origin)
-            views[:] = [*views, view] if len(collected.summaries) <= 2 == len(paths) else []
-            words = {"first_words": summary.first_words or None} if request.with_content else {}
-            yield {**render.as_data(diagnose(view, origin)), **words}
+            if len(paths) == 2 and len(collected.summaries) <= 2:
+                compared.append(view)
+            else:
+                compared.clear()
+            data = render.as_data(diagnose(view, origin))
+            if request.with_content:
+                data["first_words"] = summary.first_words or None
+            yield data
 
-    def further() -> dict[str, object]:
-        sums: dict[str, object] = {"all": render.sums(collected.summaries, collected.totals.shared)}
-        if len(views) == 2:
+    def members_after_sessions() -> dict[str, object]:
+        members: dict[str, object] = {"all": render.sums(collected.summaries, collected.totals.shared)}
+        if len(compared) == 2:
             from orchtrace_corpus.trace.diagnosis.comparison import compare
             from orchtrace_corpus.trace.render.tables import difference_data
 
-            sums["differences"] = difference_data(compare(views[0], views[1]))
-        return {**sums, "totals": collected.data()}
+            members["differences"] = difference_data(compare(compared[0], compared[1]))
+        members["totals"] = collected.data()
+        return members
 
-    for part in envelope_parts("trace-doctor", "sessions", diagnosed(), further):
+    for part in envelope_parts("trace-doctor", "sessions", sessions(), members_after_sessions):
         session.output.write(part)
 
 
 def _show_runs(session: Session, paths: Sequence[str], runs: Iterator[Run], request: Request) -> None:
     """Show one run on a screen, two runs of two paths as a comparison, and any others as totals and a list."""
-    first = list(islice(runs, 3 if len(paths) == 2 else 2))
-    if request.output_format is Format.TABLE and len(first) == 1:
-        _show_screen(session, first[0], request)
+    # One more run than can be shown without a list, to know if there are more.
+    first_runs = list(islice(runs, 3 if len(paths) == 2 else 2))
+    if request.output_format is Format.TABLE and len(first_runs) == 1:
+        _show_screen(session, first_runs[0], request)
         return
-    if request.output_format is Format.TABLE and len(first) == len(paths) == 2:
+    if request.output_format is Format.TABLE and len(first_runs) == len(paths) == 2:
         if request.with_content:
             raise CommandUseError("a comparison shows no content", "Add --html FILE, or leave out --content.")
-        _show_comparison(session, paths, first)
+        _show_comparison(session, paths, first_runs)
         return
     collected = Collected(request)
-    while first:  # frees each run
-        collected.add(*first.pop(0))
-    for run in runs:
-        collected.add(*run)
+    while first_runs:  # `pop`, so that the memory of each run is freed
+        view, origin = first_runs.pop(0)
+        collected.add(view, origin)
+    for view, origin in runs:
+        collected.add(view, origin)
     width = session.output.width
     session.show_tables([*collected.tables(width), collected.run_table(width)], "trace-sessions", request.output_format)
 
 
 def _show_screen(session: Session, run: Run, request: Request) -> None:
+    """Show one run, fitted to the size of the terminal if there is one."""
     size = None
     if session.output.width is not None:
         import shutil
 
         size = session.output.width, shutil.get_terminal_size().lines
-    diagnosis = diagnose(*run)
+    view, origin = run
+    diagnosis = diagnose(view, origin)
     if request.with_content:
-        summary = diagnosis.summary._replace(first_words=first_words(diagnosis.view.trace))
+        summary = diagnosis.summary._replace(first_words=first_words(view.trace))
         diagnosis = diagnosis._replace(summary=summary)
     lines = render.page(diagnosis, size, session.output.glyphs)
-    renamed = session.output.renamed  # so that commands have the name by which the program was started
+    renamed = session.output.renamed  # commands in the text get the name under which the program was started
     session.output.show([tuple(span._replace(text=renamed(span.text)) for span in line) for line in lines])
 
 
@@ -287,13 +314,14 @@ def _show_comparison(session: Session, paths: Sequence[str], runs: Sequence[Run]
     from orchtrace_corpus.trace.render.names import agent_names
     from orchtrace_corpus.trace.render.tables import MAX_DIFFERENCES, difference_table, path_table, verdict
 
-    (before, _), (after, _) = runs
-    summaries = summarize(before), summarize(after)
+    (before, before_origin), (after, after_origin) = runs
+    before_summary = summarize(before)
+    after_summary = summarize(after)
     differences = compare(before, after, (agent_names(before), agent_names(after)))
     sides = (paths[0], before.trace), (paths[1], after.trace)
     table = difference_table(differences, sides, exact=False, most=MAX_DIFFERENCES)
-    if summaries[0].unit == summaries[1].unit:
-        tables = [path_table(*(diagnose(*run) for run in runs)), table]
-    else:
-        tables = [table._replace(title=verdict(*summaries))]
+    if before_summary.unit == after_summary.unit:
+        tables = [path_table(diagnose(before, before_origin), diagnose(after, after_origin)), table]
+    else:  # critical paths in different units of time cannot be compared
+        tables = [table._replace(title=verdict(before_summary, after_summary))]
     session.show_tables(tables, "trace-sessions", Format.TABLE)

@@ -1,4 +1,4 @@
-"""`corpus trace diff` and `export`."""
+"""The commands `corpus trace diff` and `corpus trace export`."""
 
 import os
 from enum import StrEnum
@@ -12,7 +12,7 @@ from orchtrace_corpus.base.findings import quote
 from orchtrace_corpus.base.text import Format
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.arguments import Cost, Files, OutcomesFile, PriceTable, SessionName
-from orchtrace_corpus.trace.cli.loading import deliver, one_trace, refuse_lines
+from orchtrace_corpus.trace.cli.loading import load_one_trace, refuse_json_lines, write_output
 from orchtrace_corpus.trace.diagnosis import diagnose, summarize
 from orchtrace_corpus.trace.diagnosis.comparison import compare
 from orchtrace_corpus.trace.diagnosis.values import Origin
@@ -59,34 +59,39 @@ def diff_traces(
         raise CommandUseError("standard input can be read only once")
     if names and len(names) > 2:
         raise CommandUseError("--session is given more than twice", "Name a session of A, then one of B.")
-    first_name, *second_name = names or ("", "")
-    price = logs.pricing(price_table, is_wanted=is_cost)
-    (_, before), (_, after) = one_trace(session, first, first_name), one_trace(session, second, *second_name)
+    first_name = names[0] if names else ""
+    second_name = names[1] if names and len(names) == 2 else ""
+    set_costs = logs.load_pricing(price_table, is_wanted=is_cost)
+    _, before = load_one_trace(session, first, first_name)
+    _, after = load_one_trace(session, second, second_name)
     traces = before.trace, after.trace
-    if price is not None:
+    if set_costs is not None:
         for trace in traces:
-            price(trace)
-        before, after = map(TraceView, traces)
+            set_costs(trace)
+        # The old views may have kept figures without the costs.
+        before = TraceView(before.trace)
+        after = TraceView(after.trace)
     tasks = [trace.task_id for trace in traces]
-    names_task = any(trace.task_id != trace.trace_id for trace in traces)  # logs name no task, only a session
+    # The trace of a log has the name of the session as its task, because logs name no task.
+    names_task = any(trace.task_id != trace.trace_id for trace in traces)
     if names_task and tasks[0] != tasks[1]:
         session.output.note(f"corpus: these are different tasks, {quote(tasks[0])} and {quote(tasks[1])}")
     differences = compare(before, after, (agent_names(before), agent_names(after)))
     code = ExitCode.FINDINGS if exit_code and differences else ExitCode.DONE
     if html:
-        from orchtrace_corpus.trace.page import page  # imports all that draws
+        from orchtrace_corpus.trace.page import page  # imported here, because it imports everything that draws
 
-        origin = Origin(has_prices=True) if price is not None else None
-        deliver(session, html, page([diagnose(before, origin), diagnose(after, origin)]))
+        origin = Origin(has_prices=True) if set_costs is not None else None
+        write_output(session, html, page([diagnose(before, origin), diagnose(after, origin)]))
         return code
     if not differences and output_format is Format.TABLE:
         session.output.write(SAME if traces[0] == traces[1] else ALIKE)
         return code
-    if output_format.is_exact or output_format is Format.JSON:
+    if output_format.is_exact:
         differences = compare(before, after)  # with the ids of agents
-    most = None if is_all or output_format is not Format.TABLE else MAX_DIFFERENCES
-    runs = list(zip((first, second), traces, strict=True))
-    table = difference_table(differences, runs, exact=output_format.is_exact, most=most)
+    limit = MAX_DIFFERENCES if output_format is Format.TABLE and not is_all else None
+    sides = (first, before.trace), (second, after.trace)
+    table = difference_table(differences, sides, exact=output_format.is_exact, most=limit)
     if output_format is Format.TABLE:
         table = table._replace(title=verdict(summarize(before), summarize(after)))
     session.show_tables([table], "trace-diff", output_format)
@@ -151,29 +156,42 @@ def export(
 
         refuse_together(channel=bool(channel), spec=bool(spec))
         views, channel = rewarded_traces(session, paths, name, outcomes_file, channel)
-        folder = tokens or (paths[0] if os.path.isdir(paths[0]) else os.path.dirname(paths[0]))
-        shape, division = Shape(profile.value), division or Division.TURN
+        folder = tokens
+        if not folder:
+            folder = paths[0] if os.path.isdir(paths[0]) else os.path.dirname(paths[0])
         return training.export(
-            session, views, channel, spec, folder, shape, division, output, without_ids=without_tokens
+            session,
+            views,
+            channel,
+            spec,
+            folder,
+            Shape(profile.value),
+            division or Division.TURN,
+            output,
+            without_ids=without_tokens,
         )
     if division or channel or spec or outcomes_file or tokens or without_tokens:
         hint = "--credit, --channel, --spec, --outcomes, --tokens, --without-tokens: for verl, agent-lightning, skyrl."
         raise CommandUseError(f"the profile {profile} writes no rewards of turns", hint)
     if len(paths) > 1:
         raise CommandUseError(f"the profile {profile} is for one trace, and {len(paths)} are given")
-    refuse_lines(output)
-    document, _ = one_trace(session, paths[0], name)
+    refuse_json_lines(output)
+    document, _ = load_one_trace(session, paths[0], name)
     trace = loads(document.data)
     if profile is Profile.ATIF:
-        from orchtrace_corpus.trace.exporters import atif  # imports the importer, too
+        from orchtrace_corpus.trace.exporters import atif  # imported here, because it imports the importer, too
 
-        deliver(session, output, text(atif.as_atif(trace)))
-        if kept := atif.losses(trace):
-            session.output.note(f"corpus: in extra only, since ATIF has no word for it: {'; '.join(kept)}")
+        write_output(session, output, text(atif.as_atif(trace)))
+        losses_in_atif = atif.losses(trace)
+        if losses_in_atif:
+            session.output.note(f"corpus: in extra only, since ATIF has no word for it: {'; '.join(losses_in_atif)}")
         return ExitCode.DONE
     exported = publish(trace) if profile is Profile.PUBLISHED else trace
-    deliver(session, output, text(exported))
+    write_output(session, output, text(exported))
     if profile is Profile.PUBLISHED:
         left_out = losses(trace, exported)
-        session.output.note(f"corpus: left out: {'; '.join(left_out)}" if left_out else "corpus: nothing was left out")
+        if left_out:
+            session.output.note(f"corpus: left out: {'; '.join(left_out)}")
+        else:
+            session.output.note("corpus: nothing was left out")
     return ExitCode.DONE

@@ -1,4 +1,4 @@
-"""`corpus trace import`."""
+"""The command `corpus trace import`."""
 
 import itertools
 import os
@@ -15,7 +15,7 @@ from orchtrace_corpus.base.files import new_file
 from orchtrace_corpus.base.findings import printable
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.arguments import Cost, LogFormat, OutcomesFile, PriceTable
-from orchtrace_corpus.trace.cli.loading import by_ending, cannot_write, refuse_lines
+from orchtrace_corpus.trace.cli.loading import cannot_write, format_by_ending, refuse_json_lines
 from orchtrace_corpus.trace.importers.core.builder import as_data
 from orchtrace_corpus.trace.model.json_text import one_line, text
 from orchtrace_corpus.trace.model.trace import Trace
@@ -31,7 +31,13 @@ class Form(StrEnum):
     PARQUET = "parquet"
 
 
-_ENDINGS = {"": Form.JSONL, ".jsonl": Form.JSONL, ".ndjson": Form.JSONL, ".json": Form.JSON, ".parquet": Form.PARQUET}
+_FORMS_BY_ENDING = {
+    "": Form.JSONL,
+    ".jsonl": Form.JSONL,
+    ".ndjson": Form.JSONL,
+    ".json": Form.JSON,
+    ".parquet": Form.PARQUET,
+}
 
 
 def import_(
@@ -74,41 +80,44 @@ def import_(
       corpus trace import path/to/logs --to parquet -o tables
     """
     session = Session(*ctx.obj)
-    chosen = to or by_ending(output, _ENDINGS, "traces", "--to")
-    if chosen is Form.PARQUET and not output:
+    output_form = to or format_by_ending(output, _FORMS_BY_ENDING, "traces", "--to")
+    if output_form is Form.PARQUET and not output:
         raise CommandUseError("Parquet is written to a folder", "Name a new one: --to parquet -o FOLDER")
-    if chosen is Form.JSON:
-        refuse_lines(output)
-    price = logs.pricing(price_table, is_wanted=is_cost)
-    outcomes = logs.outcomes(outcomes_file)
+    if output_form is Form.JSON:
+        refuse_json_lines(output)
+    set_costs = logs.load_pricing(price_table, is_wanted=is_cost)
+    outcomes = logs.load_outcomes(outcomes_file)
     if output and os.path.lexists(output):
         raise cannot_write(output, FileExistsError())
     sessions = logs.find_sessions(session, paths, form)
-    tally, refused = Tally(), list[DataFileError]()
+    tally = Tally()
+    errors: list[DataFileError] = []
 
     def traces() -> Iterator[Trace]:
-        is_shown = bool(output) or session.output.width is None  # traces and progress must not share a terminal
-        how = logs.privacy(salt, keep_content=keep_content)
-        for imported, trace in logs.read_sessions(session, sessions, how, is_shown=is_shown):
-            if error := import_error(trace):
-                refused.append(error)
+        writes_to_terminal = not output and session.output.width is not None
+        privacy = logs.make_privacy(salt, keep_content=keep_content)
+        for imported, trace in logs.read_sessions(session, sessions, privacy, shows_progress=not writes_to_terminal):
+            error = import_error(trace)
+            if error is not None:
+                errors.append(error)
                 continue
-            if price is not None:
-                price(trace)
-            if outcomes and (outcome := outcomes.take(trace.trace_id)):
+            if set_costs is not None:
+                set_costs(trace)
+            outcome = outcomes.take(trace.trace_id) if outcomes else None
+            if outcome is not None:
                 outcome.apply(trace)
             tally.add(trace, imported.answers)
             yield trace
 
-    # SIGTERM, too, must leave no half-written file: let it do the same as Ctrl-C.
-    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # SIGTERM is treated like Ctrl-C, so that it, too, leaves no incomplete file.
+    previous_handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        _write(session, chosen, output, traces())
+        _write(session, output_form, output, traces())
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        signal.signal(signal.SIGTERM, previous_handler)
     if session.output.is_closed:
         return ExitCode.DONE
-    for error in refused:
+    for error in errors:
         session.output.tell(f"corpus: left out: {printable(str(error), limit=600)}")
         session.output.is_partial = True
     for line in tally.lines(session.output.stderr_width):
@@ -130,8 +139,8 @@ def _write(session: Session, form: Form, path: str, traces: Iterable[Trace]) -> 
         return
     with _writer(session, path) as write:
         if form is Form.JSON:
-            trace, *more = itertools.islice(traces, 2)
-            if more:
+            trace, *others = itertools.islice(traces, 2)
+            if others:
                 hint = "Write --to jsonl, or name the files of one session."
                 raise CommandUseError("there are several traces, and --to json writes only one", hint)
             write(text(as_data(trace)))

@@ -1,4 +1,4 @@
-"""Reads logs for commands: finds sessions, reads their traces in turn, and reports failures."""
+"""Read logs for commands: find sessions, import one after another as traces, and report failures."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -28,24 +28,25 @@ Pricing: TypeAlias = Callable[["Trace"], None]
 """A function that sets the costs of a trace."""
 
 _MAX_REPORTED = 5
+"""The number of reasons that are reported one by one; further ones are counted."""
 
 
 def read_sessions(
     session: Session,
     log_sessions: Sequence["importers.Session"],
-    how: "Privacy",
+    privacy: "Privacy",
     *,
-    is_shown: bool = True,
-    is_all: bool = True,
+    shows_progress: bool = True,
+    is_only_input: bool = True,
 ) -> Iterator[tuple["importers.Imported", "Trace"]]:
     """Yield each session of some logs with its trace; sessions that cannot be read are reported and skipped.
 
     Args:
-        session: Where reports go.
-        log_sessions: The sessions.
-        how: How contents are pseudonymised.
-        is_shown: Whether a terminal shows the progress.
-        is_all: Whether there is nothing else to read, so that it is an error if no session can be read.
+        session: The session of the command, for reports. The others are sessions of agent programs.
+        log_sessions: The sessions of the logs.
+        privacy: How contents are pseudonymised.
+        shows_progress: True to show the progress on a terminal.
+        is_only_input: True if there is nothing else to read: then it is an error if no session can be read.
     """
     from orchtrace_corpus.base.progress import Progress
     from orchtrace_corpus.trace import importers
@@ -60,46 +61,54 @@ def read_sessions(
                 show(Progress(index, len(log_sessions)))
             yield log_session
 
-    with progress.show_progress(session.output, "sessions") if is_shown else nullcontext() as show:
-        for imported in importers.import_sessions(with_progress(), how):
+    with progress.show_progress(session.output, "sessions") if shows_progress else nullcontext() as show:
+        for imported in importers.import_sessions(with_progress(), privacy):
             if imported.trace is not None:
                 has_any = True
                 yield imported, imported.trace
             elif imported.error is not None:
                 errors.append(imported.error)
-    if errors and not has_any and is_all:
-        is_empty = isinstance(errors[0], EmptyLogError)
-        hint = "Nothing ran in it, or it is a log of another format." if is_empty else errors[0].hint
+    if errors and not has_any and is_only_input:
+        hint = errors[0].hint
+        if isinstance(errors[0], EmptyLogError):
+            hint = "Nothing ran in it, or it is a log of another format."
         raise DataFileError(str(errors[0].args[0]), hint) from errors[0]
-    empty = [str(error.args[0]) for error in errors if isinstance(error, EmptyLogError)]
+    empty: list[str] = []
+    unreadable: list[str] = []
+    for error in errors:
+        reasons = empty if isinstance(error, EmptyLogError) else unreadable
+        reasons.append(str(error.args[0]))
     _report(empty, "skipped, because nothing ran in it", session.output.note)
-    report_left_out(session, [str(error.args[0]) for error in errors if not isinstance(error, EmptyLogError)])
+    report_left_out(session, unreadable)
 
 
 def report_left_out(session: Session, reasons: Sequence[str], noun: str = "session") -> None:
-    """Report which sessions or traces are not in the output: a sentence for each."""
-    session.output.is_partial |= bool(reasons)
+    """Report the sessions or traces that are not in the output, with a reason for each."""
+    if reasons:
+        session.output.is_partial = True
     _report(reasons, "left out", session.output.tell, noun)
 
 
-def _report(reasons: Sequence[str], verb: str, say: Callable[[str], None], noun: str = "session") -> None:
+def _report(reasons: Sequence[str], verb: str, write: Callable[[str], None], noun: str = "session") -> None:
+    """Write a line for each of the first reasons, and one with the number of the others."""
     for reason in reasons[:_MAX_REPORTED]:
-        say(f"corpus: {verb}: {printable(reason, limit=300)}")
-    more = len(reasons) - _MAX_REPORTED
-    if more > 0:
-        say(f"corpus: {verb}: {more:,} more {noun if more == 1 else noun + 's'}")
+        write(f"corpus: {verb}: {printable(reason, limit=300)}")
+    others = len(reasons) - _MAX_REPORTED
+    if others > 0:
+        write(f"corpus: {verb}: {others:,} more {noun if others == 1 else noun + 's'}")
 
 
-def privacy(salt: str = "", *, keep_content: bool = False) -> "Privacy":
-    """Return how contents are pseudonymised; without a salt, with a random one."""
+def make_privacy(salt: str = "", *, keep_content: bool = False) -> "Privacy":
+    """Return how contents are pseudonymised: with a salt, or a random one if it is empty."""
     from orchtrace_corpus.trace.importers.core.privacy import Privacy
 
-    return Privacy(salt.encode("utf-8", "replace") if salt else os.urandom(16), keep_content)
+    salt_bytes = salt.encode("utf-8", "replace") if salt else os.urandom(16)
+    return Privacy(salt_bytes, keep_content)
 
 
-def pricing(path: str, *, is_wanted: bool = False) -> Pricing | None:
-    """Return a function that sets costs by the prices of `price_table`; None without prices."""
-    table = price_table(path, is_wanted=is_wanted)
+def load_pricing(path: str, *, is_wanted: bool = False) -> Pricing | None:
+    """Return a function that sets costs by the prices of `load_prices`; None without prices."""
+    table = load_prices(path, is_wanted=is_wanted)
     if table is None:
         return None
     from orchtrace_corpus.trace.analysis import prices
@@ -107,8 +116,8 @@ def pricing(path: str, *, is_wanted: bool = False) -> Pricing | None:
     return partial(prices.apply, table)
 
 
-def price_table(path: str, *, is_wanted: bool = False) -> "AnyPrices | None":
-    """Return the price table of a file, or the prices of the package genai-prices if these are wanted; else None."""
+def load_prices(path: str, *, is_wanted: bool = False) -> "AnyPrices | None":
+    """Return the price table of a file; or, if costs are wanted, that of the package genai-prices; else None."""
     if path and is_wanted:
         raise CommandUseError("--prices and --cost contradict each other", "Give one of them.")
     if not path and not is_wanted:
@@ -119,13 +128,14 @@ def price_table(path: str, *, is_wanted: bool = False) -> "AnyPrices | None":
     if is_wanted:
         return prices.load_package(today())
     table = prices.load(path)
-    if date.fromisoformat(table.date) > today() + timedelta(days=1):  # in some time zone it may already be tomorrow
-        where, hint = printable(path, limit=300), "Date it by the day on which the prices were looked up."
-        raise DataFileError(f"{where}: the day of the prices, {table.date}, has not come yet", hint)
+    tomorrow = today() + timedelta(days=1)  # in some time zone, it is today
+    if date.fromisoformat(table.date) > tomorrow:
+        message = f"{printable(path, limit=300)}: the day of the prices, {table.date}, has not come yet"
+        raise DataFileError(message, "Date it by the day on which the prices were looked up.")
     return table
 
 
-def outcomes(path: str) -> "Outcomes | None":
+def load_outcomes(path: str) -> "Outcomes | None":
     """Return the outcomes of runs in a file; None without a file."""
     if not path:
         return None
@@ -135,18 +145,21 @@ def outcomes(path: str) -> "Outcomes | None":
 
 
 def report_unused(session: Session, outcomes: "Outcomes | None") -> None:
-    """Report the outcomes that match no run."""
-    unused = outcomes.unused if outcomes else {}
-    for name, outcome in unused.items():
+    """Report the outcomes that match no run, and the names of the runs."""
+    if outcomes is None or not outcomes.unused:
+        return
+    for name, outcome in outcomes.unused.items():
         session.output.tell(f"corpus: {outcome.place}: none of the runs read is called {quote(name)}")
-    if outcomes and unused:
-        session.output.is_partial = True
-        names = first_names_and_more([printable(run) for run in outcomes.runs], 5, ", …")
-        session.output.tell(f"corpus: the runs read are called {names}")
+    session.output.is_partial = True
+    names = first_names_and_more([printable(run) for run in outcomes.runs], 5, ", …")
+    session.output.tell(f"corpus: the runs read are called {names}")
 
 
 def find_sessions(session: Session, paths: Sequence[str], form: str) -> list["importers.Session"]:
-    """Return the sessions in files and folders of logs, of a format if it is given; report files that are no logs."""
+    """Return the sessions in files and folders of logs; report files that are no logs.
+
+    `form` is the format of the logs; an empty text to recognise it.
+    """
     refuse_standard_input(paths)
     from orchtrace_corpus.trace import importers
 
@@ -178,10 +191,11 @@ def _report_skipped(session: Session, notes: Sequence[str], files: Sequence["Log
 
 
 class Inputs(NamedTuple):
-    """The inputs that a user names: trace files and sessions of logs.
+    """The inputs of a command.
 
     Attributes:
-        traces: The trace files; without any log, also files of an unknown kind.
+        traces: The files of traces. If there is no log, also files of an unknown kind, to report what is wrong with
+            them as traces.
         sessions: The sessions of logs.
     """
 
@@ -190,52 +204,65 @@ class Inputs(NamedTuple):
 
 
 def find_inputs(session: Session, paths: Sequence[str], form: str = "", *, is_log: bool = False) -> Inputs:
-    """Return the traces and the sessions of logs in files and folders.
+    """Return the traces and the sessions of logs in files and folders, and report how many files are neither.
 
-    Files that are neither are reported in number. Pipes and devices are never read: see `open_regular`.
+    Pipes and devices are never read: see `open_regular`.
 
     Args:
-        session: Where reports go.
+        session: The session of the command, for reports.
         paths: The files and folders.
-        form: The format of all of them, which then are logs; recognised if empty.
-        is_log: Whether a file of an unknown kind is refused as a log, if there is nothing else. Otherwise it counts
-            as a trace, whose mistakes are shown.
+        form: The format of the logs, if all paths are logs; an empty text to recognise traces and logs.
+        is_log: True to refuse a file of an unknown kind as a log, if there is nothing else. False to return it as a
+            trace, so that its problems are reported.
     """
     traces: list[str] = []
-    other_paths: list[str] = []  # that may hold logs
+    log_paths: list[str] = []
     for path in paths:
-        files: list[str] = []
-        for file in () if form else _possible_traces(path):
-            if not holds_traces(file) and (is_log or os.path.exists(file)):
-                files = []  # any other file makes it a path of logs
-                break
-            files.append(file)
+        files = [] if form else _traces_only(path, is_log=is_log)
         traces += files
         if not files:
-            other_paths.append(path)
-    if not other_paths:
+            log_paths.append(path)
+    if not log_paths:
         return Inputs(traces, [])
     from orchtrace_corpus.trace import importers
     from orchtrace_corpus.trace.importers.core.logs import head
 
-    result = importers.find(other_paths, form)
-    unknown: list[LogFile] = []  # the files whose mistakes as traces are shown
+    result = importers.find(log_paths, form)
+    unknown: list[LogFile] = []  # returned as traces
     if not result.sessions and not (is_log and result.traces):
         unknown = [file for file in result.others if not importers.is_binary(head(file))]
-        if not traces and (is_log or not unknown + result.traces):
-            importers.refuse(other_paths, result)
+        has_traces = bool(traces or unknown or result.traces)
+        if not has_traces or (is_log and not traces):
+            importers.refuse(log_paths, result)
     _report_skipped(session, result.skipped, [file for file in result.others if file not in unknown])
-    files_of_traces = sorted(result.traces + unknown, key=lambda file: file.path)
-    return Inputs([*traces, *(file.path for file in files_of_traces)], result.sessions)
+    traces += sorted(file.path for file in (*result.traces, *unknown))
+    return Inputs(traces, result.sessions)
+
+
+def _traces_only(path: str, *, is_log: bool) -> list[str]:
+    """Return the trace files of a path; empty if there is any other file, because then it is a path of logs."""
+    traces = []
+    for file in _possible_traces(path):
+        # Without `is_log`, a missing file counts as a trace, so that it is reported as one.
+        if not holds_traces(file) and (is_log or os.path.exists(file)):
+            return []
+        traces.append(file)
+    return traces
 
 
 def _possible_traces(path: str) -> Iterator[str]:
-    """Yield a file, or the files in a folder that may hold traces; none if it has only logs with other endings."""
+    """Yield a file, or the files in a folder that may hold traces; none if the folder has only logs, by their endings.
+
+    Raises:
+        DataFileError: The folder has no trace and no log.
+    """
     try:
         yield from trace_files(path)
     except DataFileError as error:
         from orchtrace_corpus.trace.importers.core.logs import SUFFIXES
 
-        if not any(name.endswith(SUFFIXES) for _, _, names in os.walk(path) for name in names):
-            hint = f"Traces and logs end in {', '.join(SUFFIXES)}."
-            raise DataFileError(f"no trace or log in {quote_path(path)}", hint) from error
+        for _, _, names in os.walk(path):
+            if any(name.endswith(SUFFIXES) for name in names):
+                return
+        hint = f"Traces and logs end in {', '.join(SUFFIXES)}."
+        raise DataFileError(f"no trace or log in {quote_path(path)}", hint) from error

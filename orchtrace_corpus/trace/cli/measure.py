@@ -1,4 +1,4 @@
-"""`corpus trace measure` and `label`."""
+"""The commands `corpus trace measure` and `corpus trace label`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -74,7 +74,7 @@ def measure_traces(
     elif profile:
         _show_profiles(session, documents, output_format)
     else:
-        outcomes = logs.outcomes(outcomes_file)
+        outcomes = logs.load_outcomes(outcomes_file)
         marks = Marks(split_names(untrusted) if untrusted else (), split_names(effectful) if effectful else None)
         _show_measures(session, with_outcomes(documents, outcomes), names, marks, output_format)
         logs.report_unused(session, outcomes)
@@ -84,38 +84,45 @@ def measure_traces(
 def _show_measures(
     session: Session, runs: Iterator[RunDocument], names: Sequence[str], marks: Marks, output_format: Format
 ) -> None:
-    first = list(islice(runs, 2))
-    runs = chain(first, runs)
+    """Show the measures of one trace with reasons, or those of several traces, a row for each.
 
-    def each(form: Callable[[TraceView, Mapping[str, Measure]], Form]) -> Iterator[Form]:
-        return derive_each(session, runs, partial(render.measure_and_present, names, form, marks))
+    `names` are the measures to show; empty for all, or for the usual ones in a table on a terminal.
+    """
+    first_runs = list(islice(runs, 2))
+    has_one_run = len(first_runs) == 1
+    runs = chain(first_runs, runs)
+    exact = output_format.is_exact
+    shows_usual = not names and not has_one_run and not exact and session.output.width is not None
+    if shows_usual:
+        names = render.DEFAULT_MEASURES
+
+    def render_each(render_run: Callable[[TraceView, Mapping[str, Measure]], Form]) -> Iterator[Form]:
+        return derive_each(session, runs, partial(render.measure_and_present, names, render_run, marks))
 
     if output_format is Format.JSON:
-        session.output.write(envelope("trace-measures", {"traces": list(each(render.data))}))
+        session.output.write(envelope("trace-measures", {"traces": list(render_each(render.data))}))
         return
-    exact = output_format.is_exact
-    is_narrow = not names and len(first) > 1 and not exact and session.output.width is not None
-    names = render.DEFAULT_MEASURES if is_narrow else names
     columns = render.row_columns(names or tuple(DEFINITIONS), exact=exact)
-    if len(first) == 1:
-        (table,) = each(partial(render.trace_table, exact=exact))
-    elif output_format is Format.CSV:  # lines take less time to send between processes, and less memory, than cells
-        lines = "".join(each(render.csv_line))
+    if has_one_run:
+        (table,) = render_each(partial(render.trace_table, exact=exact))
+    elif output_format is Format.CSV:
+        # Worker processes return lines: they are smaller than cells, and faster to send.
+        lines = "".join(render_each(render.csv_line))
         session.output.write(csv(columns, ()) + lines)
         return
     else:
-        rows = tuple(each(partial(render.trace_row, exact=exact)))
+        rows = tuple(render_each(partial(render.trace_row, exact=exact)))
         notes = []
         if any(None in row for row in rows):
             notes.append("Empty: not known; the table of one trace alone gives the reason.")
-        if is_narrow:
+        if shows_usual:
             notes.append("More measures: --only A,B,...; all: --format csv.")
         table = Table("traces", "", columns, rows, tuple(notes))
     session.show_tables([table], "trace-measures", output_format)
 
 
 def _show_ledgers(session: Session, documents: Iterator[Document], by: str, output_format: Format) -> None:
-    is_for_programs = output_format.is_exact or output_format is Format.JSON
+    is_for_programs = output_format.is_exact
     ledgers = []
     for _, view in sound_traces(session, documents):
         entries = ledger(view.trace, by)
@@ -170,15 +177,15 @@ def label(
     session = Session(*ctx.obj)
     refuse_together(output=bool(output), events=events)
     refuse_together(output=bool(output), format=output_format is not Format.TABLE)
-    loading.refuse_lines(output)
-    document, view = loading.one_trace(session, path, name)
+    loading.refuse_json_lines(output)
+    document, view = loading.load_one_trace(session, path, name)
     labels = label_events(view)
     if output:
         from orchtrace_corpus.trace.model.json_text import loads, text
 
-        loading.deliver(session, output, text(_with_labels(loads(document.data), labels)))
+        loading.write_output(session, output, text(_with_labels(loads(document.data), labels)))
         return ExitCode.DONE
-    names = {} if output_format.is_exact or output_format is Format.JSON else agent_names(view)
+    names = {} if output_format.is_exact else agent_names(view)
     table = labelled_events(view.trace, labels, names) if events else label_summary(view.trace, labels)
     session.show_tables([table], "trace-labels", output_format)
     return ExitCode.DONE

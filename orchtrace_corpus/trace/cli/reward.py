@@ -1,4 +1,4 @@
-"""`corpus trace reward`."""
+"""The command `corpus trace reward`."""
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -66,16 +66,16 @@ def reward(
     specs = [load(name_or_file) for name_or_file in spec] if spec else [spec_of_families(families)]
     if len({each.name for each in specs}) < len(specs):
         raise CommandUseError("two specifications have one name", "Name different ones, or rename a file.")
-    outcomes = logs.outcomes(outcomes_file)
+    outcomes = logs.load_outcomes(outcomes_file)
     runs = with_outcomes(loading.documents_of(session, paths, name), outcomes)
-    first = list(islice(runs, 2))
+    first_runs = list(islice(runs, 2))  # one more than one, to know if there are several
     code = ExitCode.DONE
-    if len(first) == 1:
-        code = _show_one(session, first[0], specs, by, output_format, is_design=bool(spec))
+    if len(first_runs) == 1:
+        code = _show_one(session, first_runs[0], specs, by, output_format, is_design=bool(spec))
     elif by is not By.TERM:
         raise CommandUseError(f"--by {by} shows one run, and these are several", "Name one file, or --session NAME.")
     else:
-        _show_several(session, chain(first, runs), specs, output_format, is_design=bool(spec))
+        _show_several(session, chain(first_runs, runs), specs, output_format, is_design=bool(spec))
     logs.report_unused(session, outcomes)
     return code
 
@@ -83,7 +83,10 @@ def reward(
 def _show_one(
     session: Session, document: RunDocument, specs: Sequence[Spec], by: By, output_format: Format, *, is_design: bool
 ) -> ExitCode:
-    """Show the rewards of one run; if it has none, say why."""
+    """Show the rewards of one run; if it has none, say why.
+
+    `is_design` is True for a design that the user names, and False for the functions of reward families.
+    """
     (run,) = derive_each(session, [document], partial(render.run_rewards, specs, with_names=by is By.AGENT))
     exact = output_format.is_exact
     if output_format is Format.JSON:
@@ -98,7 +101,8 @@ def _show_one(
         else:
             tables = [render.functions_table(specs[0], run, exact=exact)]
         session.show_tables(tables, "trace-rewards", output_format)
-    if refusal := render.refusal(run, is_design=is_design):
+    refusal = render.refusal(run, is_design=is_design)
+    if refusal:
         session.output.tell(f"corpus: no reward: {refusal}")
         return ExitCode.FINDINGS
     return ExitCode.DONE
@@ -119,11 +123,14 @@ def _show_several(
             session.output.write(envelope("trace-rewards-compared", content))
             return
         tables = render.comparison_tables(specs, figures, comparison, exact=exact)
-        session.show_tables(tables[:1] if output_format is Format.CSV else tables, "trace-rewards", output_format)
+        if output_format is Format.CSV:
+            tables = tables[:1]  # that of the runs; the others have other columns
+        session.show_tables(tables, "trace-rewards", output_format)
     elif output_format is Format.JSON:
         rewards = list(derive_each(session, runs, partial(render.run_data, specs, is_design)))
         session.output.write(envelope("trace-rewards", {"traces": rewards}))
-    elif output_format is Format.CSV:  # lines are faster to send from the workers than cells, and smaller
+    elif output_format is Format.CSV:
+        # Worker processes return lines: they are smaller than cells, and faster to send.
         lines = derive_each(session, runs, partial(render.run_csv, specs, is_design))
         session.output.write(csv(render.runs_columns(specs, is_design=is_design), ()) + "".join(lines))
     else:

@@ -1,4 +1,4 @@
-"""`corpus trace validate`."""
+"""The command `corpus trace validate`."""
 
 from typing import Annotated
 
@@ -42,12 +42,13 @@ def validate(
     result = rules.validate(documents_of(session, paths, name))
     session.show_findings(result.findings, output_format, max_findings or None)
     text = f"{summary(result.findings)} in {pluralize(result.traces, 'trace')}"
-    if result.schema_only:
+    if result.schema_only:  # the number of traces that do not follow the schema
         where = "" if result.traces == 1 else f" in {result.schema_only} of them"
-        fixed = "it is" if len(result.findings) == 1 else "these are"
-        text += f"; the rules of the graph are checked{where} once {fixed} fixed"
+        subject = "it is" if len(result.findings) == 1 else "these are"
+        text += f"; the rules of the graph are checked{where} once {subject} fixed"
     session.output.note(text)
     if is_unreadable(result.findings):
         return ExitCode.UNREADABLE
-    fails = has_errors(result.findings) or (strict and result.findings)
-    return ExitCode.FINDINGS if fails else ExitCode.DONE
+    if has_errors(result.findings) or (strict and result.findings):
+        return ExitCode.FINDINGS
+    return ExitCode.DONE

@@ -1,4 +1,4 @@
-"""`corpus trace show`, `replay` and `graph`."""
+"""The commands `corpus trace show`, `corpus trace replay` and `corpus trace graph`."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,7 +14,14 @@ from orchtrace_corpus.base.findings import escape_controls, quote
 from orchtrace_corpus.base.text.table import SCHEMA_VERSION
 from orchtrace_corpus.trace.analysis.replay import State, replay
 from orchtrace_corpus.trace.cli.arguments import Content, File, Files, Page, SessionName
-from orchtrace_corpus.trace.cli.loading import TextOrJson, by_ending, deliver, documents_of, one_trace, sound_traces
+from orchtrace_corpus.trace.cli.loading import (
+    TextOrJson,
+    documents_of,
+    format_by_ending,
+    load_one_trace,
+    sound_traces,
+    write_output,
+)
 from orchtrace_corpus.trace.render import page
 from orchtrace_corpus.trace.render.names import agent_names
 from orchtrace_corpus.trace.view import TraceView
@@ -59,10 +66,12 @@ def show(
             raise CommandUseError(f"--event is of one trace, and there are {len(views)}", "Name one with --session.")
         session.output.show(page.event_page(views[0], event, session.output.width))
         return ExitCode.DONE
-    for index, (_, view) in enumerate(sound_traces(session, documents_of(session, paths, name))):
-        blank = [()] if index else []
-        lines = page.page(view, session.output.width, session.output.glyphs, most_agents=agents)
-        session.output.show([*blank, *lines])
+    is_first = True
+    for _, view in sound_traces(session, documents_of(session, paths, name)):
+        if not is_first:
+            session.output.show([()])  # a blank line
+        session.output.show(page.page(view, session.output.width, session.output.glyphs, most_agents=agents))
+        is_first = False
     return ExitCode.DONE
 
 
@@ -99,23 +108,30 @@ def replay_trace(
     session = Session(*ctx.obj)
     if step not in ("", "last") and not (step.isdecimal() and int(step)):
         raise CommandUseError(f"{quote(step)} is not the number of an event", "Give 1 for the first, or last.")
-    _, view = one_trace(session, path, name)
+    _, view = load_one_trace(session, path, name)
     trace = view.trace
-    states = _until(session, view, until) if until else replay(view)
-    if step:
-        states = iter([_only(states, 0 if step == "last" else int(step))])
+    states = _states_until(session, view, until) if until else replay(view)
+    if step == "last":
+        states = iter([_last_state(states)])
+    elif step:
+        states = iter([_state_after(states, int(step))])
     if output_format is TextOrJson.JSON:
-        head = {"schema": "orchtrace-corpus/trace-replay", "version": SCHEMA_VERSION, "trace_id": trace.trace_id}
-        session.output.write(_line({**head, "unit": trace.clock.unit.value}))
+        head = {
+            "schema": "orchtrace-corpus/trace-replay",
+            "version": SCHEMA_VERSION,
+            "trace_id": trace.trace_id,
+            "unit": trace.clock.unit.value,
+        }
+        session.output.write(_json_line(head))
     else:
         session.output.show(page.replay_heading(session.output.width))
     names = agent_names(view)
     for agent, agent_name in names.items():
-        if agent_name.startswith(f"{agent} ("):  # without the role, which would repeat in every line
+        if agent_name.startswith(f"{agent} ("):  # without the role in parentheses, which would repeat in every line
             names[agent] = agent
     for state in states:
         if output_format is TextOrJson.JSON:
-            session.output.write(_line(page.as_data(state)))
+            session.output.write(_json_line(page.as_data(state)))
         else:
             session.output.show(page.state_lines(state, names, trace.clock.unit, session.output.width))
             if step:
@@ -123,47 +139,57 @@ def replay_trace(
     return ExitCode.DONE
 
 
-def _line(value: object) -> str:
+def _json_line(value: object) -> str:
     import json
 
     return escape_controls(json.dumps(value, ensure_ascii=False)) + "\n"
 
 
-def _until(session: Session, view: TraceView, until: str) -> Iterator[State]:
+def _states_until(session: Session, view: TraceView, until: str) -> Iterator[State]:
     """Return the states up to an event or a time; a text that can be both is the id of an event."""
-    trace, states = view.trace, replay(view)
-    end = None
+    trace = view.trace
+    end_time = None
     with suppress(ValueError):
-        end = float(until)
-    if any(event.id == until for event in trace.events):
-        if end is not None:
-            session.output.note(f"corpus: {quote(until)} is an event's id; for the time, write +{end:g}")
-        last = next(step for step, index in enumerate(view.sequence, 1) if trace.events[index].id == until)
-        return islice(states, last)
-    if end is None:
+        end_time = float(until)
+    for step, index in enumerate(view.sequence, start=1):
+        if trace.events[index].id == until:
+            if end_time is not None:
+                session.output.note(f"corpus: {quote(until)} is an event's id; for the time, write +{end_time:g}")
+            return islice(replay(view), step)
+    if end_time is None:
         raise CommandUseError(f"{quote(until)} is neither a time nor the id of an event")
-    if not 0 <= end < inf:
+    if not 0 <= end_time < inf:
         raise CommandUseError(f"{quote(until)} is not a time: times are numbers of 0 or more")
-    first = min(event.t for event in trace.events)
-    if end < first:
+    first_time = min(event.t for event in trace.events)
+    if end_time < first_time:
         unit = trace.clock.unit
-        raise CommandUseError(f"nothing has happened by {end:g} {unit}: the first event is at {first:g} {unit}")
-    return takewhile(lambda state: state.event.t <= end, states)
+        message = f"nothing has happened by {end_time:g} {unit}: the first event is at {first_time:g} {unit}"
+        raise CommandUseError(message)
+    return takewhile(lambda state: state.event.t <= end_time, replay(view))
 
 
-def _only(states: Iterator[State], step: int) -> State:
-    """Return the state after a step, counted from 1; the last state for 0."""
-    count, state = 0, None
-    for count, state in enumerate(states, 1):
+def _state_after(states: Iterator[State], step: int) -> State:
+    """Return the state after a step, counted from 1."""
+    count = 0
+    for state in states:
+        count += 1
         if count == step:
             return state
-    if step or state is None:
-        raise CommandUseError(f"there is no event {step or 1}: this replay has {count}")
-    return state
+    raise CommandUseError(f"there is no event {step}: this replay has {count}")
 
 
-_MERMAID_EDGES, _MERMAID_TEXT = 500, 50_000
-"""The default limits of Mermaid (its settings maxEdges and maxTextSize)."""
+def _last_state(states: Iterator[State]) -> State:
+    last = None
+    for state in states:
+        last = state
+    if last is None:
+        raise CommandUseError("there is no event 1: this replay has 0")
+    return last
+
+
+_MERMAID_EDGES = 500
+_MERMAID_TEXT = 50_000
+"""The default limits of Mermaid, its settings maxEdges and maxTextSize (in characters)."""
 
 
 class GraphFormat(StrEnum):
@@ -174,7 +200,7 @@ class GraphFormat(StrEnum):
     SVG = "svg"
 
 
-_ENDINGS = {
+_FORMATS_BY_ENDING = {
     "": GraphFormat.MERMAID,
     ".mmd": GraphFormat.MERMAID,
     ".mermaid": GraphFormat.MERMAID,
@@ -205,17 +231,21 @@ def graph_trace(
       corpus trace graph data/traces/swarm.json --format dot
       corpus trace graph data/traces/swarm.json --format svg
     """
-    from orchtrace_corpus.trace.render import graph  # imports all that draws
+    from orchtrace_corpus.trace.render import graph  # imported here, because it imports everything that draws
 
     session = Session(*ctx.obj)
-    output_format = chosen or by_ending(output, _ENDINGS, "graphs", "--format")
-    _, view = one_trace(session, path, name)
+    output_format = chosen or format_by_ending(output, _FORMATS_BY_ENDING, "graphs", "--format")
+    _, view = load_one_trace(session, path, name)
     trace = view.trace
-    draw = {GraphFormat.MERMAID: graph.mermaid, GraphFormat.DOT: graph.dot, GraphFormat.SVG: graph.timeline}
-    drawn = draw[output_format](view)
-    deliver(session, output, drawn)
-    size = f"{len(trace.events):,} events, {len(trace.edges):,} edges, {len(drawn.encode()) / 1e6:.1f} MB"
-    if output_format is GraphFormat.MERMAID and (len(trace.edges) > _MERMAID_EDGES or len(drawn) > _MERMAID_TEXT):
+    if output_format is GraphFormat.MERMAID:
+        text = graph.mermaid(view)
+    elif output_format is GraphFormat.DOT:
+        text = graph.dot(view)
+    else:
+        text = graph.timeline(view)
+    write_output(session, output, text)
+    size = f"{len(trace.events):,} events, {len(trace.edges):,} edges, {len(text.encode()) / 1e6:.1f} MB"
+    if output_format is GraphFormat.MERMAID and (len(trace.edges) > _MERMAID_EDGES or len(text) > _MERMAID_TEXT):
         session.output.note(
             f"corpus: {size}; Mermaid by default draws {_MERMAID_EDGES} edges and "
             f"{_MERMAID_TEXT:,} characters. Raise its maxEdges and maxTextSize, or draw the timeline: --format svg"
