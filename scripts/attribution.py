@@ -10,6 +10,7 @@ this package.
 
 import argparse
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import sqrt
 from pathlib import Path
@@ -36,7 +37,7 @@ RERUNS = 4
 
 
 def read_record(path: Path) -> Case:
-    """A record of Who&When, imported, with its labels taken out of the trace.
+    """Return a record of Who&When as a trace, without the labels in it.
 
     Raises:
         DataFileError: The file holds no record.
@@ -58,27 +59,29 @@ def read_record(path: Path) -> Case:
 
 
 def _plain(name: str) -> str:
-    """A name by which an agent is known again."""
+    """Return a name in a form in which equal agents have equal names."""
     return name.strip().casefold().replace(" ", "_")
 
 
 Suspicion = dict[str, float]
-"""How much each agent, or each step, is suspected; who is not named is not suspected at all."""
+"""How much each agent or event is suspected, by its name; one that is not named is not suspected."""
 Method = Callable[[Case], tuple[Suspicion, Suspicion]]
-"""From a case to the suspicion of agents and of events."""
+"""A function that returns, for a case, the suspicion of agents and of events."""
 
 
 def by_place(case: Case, *, is_last: bool) -> tuple[Suspicion, Suspicion]:
-    """The first or the last to act, and the first or the last step."""
-    events, asked = case.view.trace.events, set(steps(case.view.trace))
-    ordered = [events[number] for number in case.view.sequence if number in asked]
-    one = ordered[-1 if is_last else 0]
-    return {one.agent: 1.0}, {one.id: 1.0}
+    """Suspect the first or the last agent that acts, and the first or the last step."""
+    events = case.view.trace.events
+    step_indices = set(steps(case.view.trace))
+    ordered = [events[index] for index in case.view.sequence if index in step_indices]
+    suspect = ordered[-1] if is_last else ordered[0]
+    return {suspect.agent: 1.0}, {suspect.id: 1.0}
 
 
 def by_credit(case: Case, *, sign: float) -> tuple[Suspicion, Suspicion]:
-    """Who has the most of what led to the result, or the least: Shapley values by the proxy `reach`."""
-    agents, turns = (Reach(case.view, parts(case.view, unit), 1.0).shapley() for unit in ("agent", "turn"))
+    """Suspect the agents with the largest or the smallest part in the result: Shapley values of the proxy `reach`."""
+    agents = Reach(case.view, parts(case.view, "agent"), 1.0).shapley()
+    turns = Reach(case.view, parts(case.view, "turn"), 1.0).shapley()
     return (
         {name: sign * share.credit for name, share in agents.items()},
         {name: sign * share.credit for name, share in turns.items()},
@@ -86,33 +89,33 @@ def by_credit(case: Case, *, sign: float) -> tuple[Suspicion, Suspicion]:
 
 
 def by_diagnosis(case: Case) -> tuple[Suspicion, Suspicion]:
-    """Who is named by most findings and failed events, and which events are."""
-    diagnosis, events = diagnose(case.view), case.view.trace.events
-    agents: Suspicion = {}
-    named: Suspicion = {}
-    for finding in diagnosis.team_findings.findings:
+    """Suspect the agents and events that most findings and failed events name."""
+    events = case.view.trace.events
+    by_agent: defaultdict[str, float] = defaultdict(float)
+    by_event: defaultdict[str, float] = defaultdict(float)
+    for finding in diagnose(case.view).team_findings.findings:
         for agent in finding.agents:
-            agents[agent] = agents.get(agent, 0.0) + 1.0
-        for number in finding.events:
-            named[events[number].id] = named.get(events[number].id, 0.0) + 1.0
+            by_agent[agent] += 1.0
+        for index in finding.events:
+            by_event[events[index].id] += 1.0
     for event in events:
         if event.status == "error":
-            agents[event.agent] = agents.get(event.agent, 0.0) + 1.0
-            named[event.id] = named.get(event.id, 0.0) + 1.0
-    return agents, named
+            by_agent[event.agent] += 1.0
+            by_event[event.id] += 1.0
+    return dict(by_agent), dict(by_event)
 
 
 _PENALTIES = tuple(TermSpec(name, name, -1.0) for name in ("tool_failures", "tool_repeats", "late_steps", "regret"))
 
 
 def by_reward(case: Case) -> tuple[Suspicion, Suspicion]:
-    """Who is paid least for what a trace alone shows: failed and repeated calls, late steps, regret."""
+    """Suspect the agents with the least reward by what a trace shows: failed and repeated calls, late steps, regret."""
     reward = compute(case.view, Spec("faults", _PENALTIES))
     return _negative(reward.by_agent()), _negative(reward.by_event())
 
 
 def by_judged_reward(case: Case) -> tuple[Suspicion, Suspicion]:
-    """The same with the outcomes of agents for agents (R2), and with those of steps for steps (R4)."""
+    """Suspect as `by_reward` does, with further terms: the outcomes of agents (R2), and those of steps (R4)."""
     data = as_data(case.view.trace)
     names = list(dict.fromkeys(event["agent"] for event in data["events"]))
     data["agents"] = [{"id": name, "reward": case.outcomes[name]} for name in names]
@@ -120,35 +123,45 @@ def by_judged_reward(case: Case) -> tuple[Suspicion, Suspicion]:
         if event["id"] in case.outcomes:
             event["reward"] = case.outcomes[event["id"]]
     view = TraceView(parse_trace(json.dumps(data)))
-    of_agents = TermSpec("agents", "agent_outcomes", len(names))  # whose value is a mean
-    agents = compute(view, Spec("agents", (*_PENALTIES, of_agents))).by_agent()
-    events = compute(view, Spec("steps", (*_PENALTIES, TermSpec("steps", "step_outcomes")))).by_event()
+    agent_term = TermSpec("agents", "agent_outcomes", len(names))  # the value is a mean, so the weight is their number
+    step_term = TermSpec("steps", "step_outcomes")
+    agents = compute(view, Spec("agents", (*_PENALTIES, agent_term))).by_agent()
+    events = compute(view, Spec("steps", (*_PENALTIES, step_term))).by_event()
     return _negative(agents), _negative(events)
 
 
-def _negative(paid: Mapping[str, float]) -> Suspicion:
-    return {name: -share for name, share in paid.items() if name != WHOLE}
+def _negative(rewards: Mapping[str, float]) -> Suspicion:
+    """Return the negative of each reward, except that of the whole run."""
+    return {name: -reward for name, reward in rewards.items() if name != WHOLE}
 
 
 def by_reruns(case: Case) -> tuple[Suspicion, Suspicion]:
-    """Who makes the run better by being replaced: difference rewards from runs made again, each outcome noisy.
+    """Suspect the agents whose replacement makes the run better: difference rewards from simulated, noisy reruns.
 
-    This is what credit would be with values from runs; it is no reading of the trace, and says nothing of steps.
+    It shows what credit would be with values from runs. It uses nothing of the trace, and says nothing about steps.
     """
-    draw = Random(f"{case.view.trace.trace_id} again")
+    chance = Random(f"{case.view.trace.trace_id} again")
     names = list(parts(case.view, "agent"))
     everybody = frozenset(names)
 
-    def value(coalition: frozenset[str]) -> float:
-        is_sound = case.agent not in coalition
-        return sum((draw.random() < RELIABLE) == is_sound for _ in range(RERUNS)) / RERUNS
+    def simulate_value(coalition: frozenset[str]) -> float:
+        """Return the share of reruns that succeed; a rerun has the wrong outcome with a small probability."""
+        succeeds = case.agent not in coalition
+        successes = 0
+        for _ in range(RERUNS):
+            is_reliable = chance.random() < RELIABLE
+            if is_reliable == succeeds:
+                successes += 1
+        return successes / RERUNS
 
-    known = {coalition: value(coalition) for coalition in (everybody, *(everybody - {name} for name in names))}
-    found = difference_rewards(names, known.__getitem__)
-    return {name: -share.credit for name, share in found.items()}, {}
+    coalitions = (everybody, *(everybody - {name} for name in names))
+    values = {coalition: simulate_value(coalition) for coalition in coalitions}
+    rewards = difference_rewards(names, values.__getitem__)
+    return {name: -share.credit for name, share in rewards.items()}, {}
 
 
-JUDGED, RERUN = "reward, with a judge", "credit, from reruns"
+JUDGED = "reward, with a judge"
+RERUN = "credit, from reruns"
 METHODS: dict[str, Method] = {
     "first to act": lambda case: by_place(case, is_last=False),
     "last to act": lambda case: by_place(case, is_last=True),
@@ -162,12 +175,12 @@ METHODS: dict[str, Method] = {
 
 
 class Rank(NamedTuple):
-    """Where the one at fault stands.
+    """The rank of the agent or step at fault.
 
     Attributes:
-        first: The chance that it is named first, ties broken by lot.
-        share: Its mean place among all, from 0 (first) to 1 (last); 0.5 is chance.
-        chance: The chance to name it without looking.
+        first: The probability that it ranks first if ties are broken by lot.
+        share: Its mean rank among all, from 0 (first) to 1 (last); 0.5 is chance.
+        chance: The probability that a random order ranks it first.
     """
 
     first: float
@@ -175,84 +188,101 @@ class Rank(NamedTuple):
     chance: float
 
 
-def rank(suspicion: Suspicion, guilty: str, among: Sequence[str]) -> Rank:
-    """Where one stands among some, by suspicion; who has none has 0, and who is not among them is never found."""
-    if guilty not in among:
+def rank(suspicion: Suspicion, guilty: str, candidates: Sequence[str]) -> Rank:
+    """Return the rank of the guilty one among candidates, by suspicion; it is never found if it is no candidate."""
+    if guilty not in candidates:
         return Rank(0.0, 1.0, 0.0)
     own = suspicion.get(guilty, 0.0)
-    values = [suspicion.get(name, 0.0) for name in among]
+    values = [suspicion.get(name, 0.0) for name in candidates]
     tolerance = 1e-12
-    more = sum(value > own + tolerance for value in values)
-    same = sum(abs(value - own) <= tolerance for value in values)
-    share = (more + (same - 1) / 2) / (len(among) - 1) if len(among) > 1 else 0.0
-    return Rank(0.0 if more else 1 / same, share, 1 / len(among))
+    higher_count = len([value for value in values if value > own + tolerance])
+    equal_count = len([value for value in values if abs(value - own) <= tolerance])
+    share = 0.0
+    if len(candidates) > 1:
+        share = (higher_count + (equal_count - 1) / 2) / (len(candidates) - 1)
+    first = 0.0 if higher_count else 1 / equal_count
+    return Rank(first, share, 1 / len(candidates))
 
 
 def ranks(case: Case, method: Method) -> tuple[Rank, Rank]:
-    """Where the agent and the step at fault stand: suspicion of an event is that of the step that led to it."""
-    agents, events = method(case)
-    trace, order = case.view.trace, case.view.sequence
-    asked = set(steps(trace))
-    names = list(dict.fromkeys(trace.events[number].agent for number in order if number in asked))
-    latest: dict[str, str] = {}
-    home: dict[str, str] = {}  # a terminal is no agent: what it prints belongs to the step that called it
-    of_steps: Suspicion = {}
-    for number in order:
-        event = trace.events[number]
-        if number in asked:
-            latest[event.agent] = event.id
-        if event.id in events and event.agent in latest:
-            of_steps[latest[event.agent]] = of_steps.get(latest[event.agent], 0.0) + events[event.id]
-        home[event.id] = latest.get(event.agent, event.id)
-    every = [trace.events[number].id for number in order if number in asked]
-    return rank(agents, case.agent, names), rank(of_steps, home[case.step], every)
+    """Return the ranks of the agent and the step at fault. An event has the suspicion of the step that led to it."""
+    agent_suspicion, event_suspicion = method(case)
+    trace = case.view.trace
+    step_indices = set(steps(trace))
+    agents: dict[str, None] = {}
+    step_ids = []
+    latest_steps: dict[str, str] = {}  # by agent
+    steps_by_event: dict[str, str] = {}  # a terminal is no agent: its output belongs to the step that called it
+    step_suspicion: Suspicion = {}
+    for index in case.view.sequence:
+        event = trace.events[index]
+        if index in step_indices:
+            agents[event.agent] = None
+            step_ids.append(event.id)
+            latest_steps[event.agent] = event.id
+        if event.id in event_suspicion and event.agent in latest_steps:
+            step = latest_steps[event.agent]
+            step_suspicion[step] = step_suspicion.get(step, 0.0) + event_suspicion[event.id]
+        steps_by_event[event.id] = latest_steps.get(event.agent, event.id)
+    agent_rank = rank(agent_suspicion, case.agent, list(agents))
+    return agent_rank, rank(step_suspicion, steps_by_event[case.step], step_ids)
 
 
-def interval(hits: float, number: int) -> tuple[float, float]:
-    """The interval of E. B. Wilson (1927) at 95 % for a share; hits shared by ties count in part."""
-    z, share = 1.959964, hits / number
-    middle = share + z * z / (2 * number)
-    wide = z * sqrt(share * (1 - share) / number + z * z / (4 * number * number))
-    return (middle - wide) / (1 + z * z / number), (middle + wide) / (1 + z * z / number)
+def interval(hits: float, case_count: int) -> tuple[float, float]:
+    """Return the interval of E. B. Wilson (1927) at 95 % for a share; hits that are shared by ties count in part."""
+    z = 1.959964  # the 97.5 % quantile of the normal distribution
+    share = hits / case_count
+    middle = share + z * z / (2 * case_count)
+    half_width = z * sqrt(share * (1 - share) / case_count + z * z / (4 * case_count * case_count))
+    divisor = 1 + z * z / case_count
+    return (middle - half_width) / divisor, (middle + half_width) / divisor
 
 
 def titled(title: str, cases: Sequence[Case], methods: Mapping[str, Method]) -> str:
-    """A table of how often each method names the agent and the step at fault first, beside chance."""
+    """Return a table: how often each method ranks the agent and the step at fault first, and how often chance does."""
     rows: list[tuple[str, ...]] = []
-    for name, method in {"chance": None, **methods}.items():
-        both = [ranks(case, method or (lambda _: ({}, {}))) for case in cases]
+    for name, method in {"chance": _suspect_nobody, **methods}.items():
+        ranks_by_case = [ranks(case, method) for case in cases]
         cells = [name]
-        for of_kind in zip(*both, strict=True):
-            hits = sum(one.first for one in of_kind)
-            low, high = interval(hits, len(cases))
-            shown = f"{hits / len(cases):.1%}"
-            cells.append(shown if method is None else f"{shown} ({low:.1%} to {high:.1%})")
-            cells.append(f"{sum(one.share for one in of_kind) / len(cases):.2f}")
-        rows.append(tuple(cells) if name != RERUN else (*cells[:3], "", ""))
+        for all_ranks in zip(*ranks_by_case, strict=True):  # those of agents, then those of steps
+            hits = sum(each.first for each in all_ranks)
+            share = f"{hits / len(cases):.1%}"
+            if method is not _suspect_nobody:
+                low, high = interval(hits, len(cases))
+                share += f" ({low:.1%} to {high:.1%})"
+            cells.append(share)
+            cells.append(f"{sum(each.share for each in all_ranks) / len(cases):.2f}")
+        if name == RERUN:  # it says nothing about steps
+            cells = [*cells[:3], "", ""]
+        rows.append(tuple(cells))
     columns = ("method", "agent first", "place", "step first", "place of step")
     return f"**{title}**\n\n{markdown(Table('attribution', '', columns, tuple(rows)))}"
 
 
+def _suspect_nobody(_case: Case) -> tuple[Suspicion, Suspicion]:
+    return {}, {}
+
+
 def made_tables() -> str:
-    """The tables of docs/credit.md: for each fault, how often each method finds it."""
-    found = []
+    """Return the tables of docs/credit.md: for each fault, how often each method finds it."""
+    tables = []
     for fault in Fault:
         cases = [made_run(fault, seed) for seed in range(RUNS_PER_FAULT)]
-        found.append(titled(f"{fault.capitalize()}, {len(cases)} runs", cases, METHODS))
-    return "\n".join(found)
+        tables.append(titled(f"{fault.capitalize()}, {len(cases)} runs", cases, METHODS))
+    return "\n".join(tables)
 
 
 def records(folder: Path) -> Iterator[Case]:
-    """The records of a folder and those below it, one in a file; what contradicts itself, or is none, is named."""
+    """Yield the records in a folder and the folders in it, one record a file; report files that are no sound record."""
     for path in sorted(folder.rglob("*.json")):
         try:
             case = read_record(path)
         except (CorpusError, KeyError, TypeError, ValueError) as error:
             print(f"{path}: passed over: {str(error).splitlines()[0]}")
             continue
-        acts = next(event.agent for event in case.view.trace.events if event.id == case.step)
-        if acts != case.agent:
-            print(f"{path}: the step at fault is of {acts}, and the record names {case.agent}")
+        agent = next(event.agent for event in case.view.trace.events if event.id == case.step)
+        if agent != case.agent:
+            print(f"{path}: the step at fault is of {agent}, and the record names {case.agent}")
         yield case
 
 
@@ -260,13 +290,16 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description="How often the agent and the step at fault rank first.")
     parser.add_argument("--records", type=Path, metavar="FOLDER", help="records in the form of Who&When instead")
-    chosen = parser.parse_args()
-    if chosen.records is None:
+    arguments = parser.parse_args()
+    if arguments.records is None:
         print(made_tables())
         return
-    cases = list(records(chosen.records))
-    without = {name: method for name, method in METHODS.items() if name not in (JUDGED, RERUN)}
-    print(titled(f"{len(cases)} records", cases, without) if cases else "There is no record.")
+    cases = list(records(arguments.records))
+    if not cases:
+        print("There is no record.")
+        return
+    methods = {name: method for name, method in METHODS.items() if name not in (JUDGED, RERUN)}
+    print(titled(f"{len(cases)} records", cases, methods))
 
 
 if __name__ == "__main__":

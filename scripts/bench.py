@@ -49,7 +49,7 @@ START_UP_LIMITS = {
 }
 COMPLETION_LIMIT = 12.0
 COMPLETED = ("s", "stats rew", "show pup", "list --where stop=e", "tag pup", "add pup")
-"""Lines behind which TAB is pressed."""
+"""Command lines that are completed."""
 
 TRICKS = """\
 ## Tricks
@@ -68,7 +68,7 @@ Some code is less plain than it could be, since a user would feel the plain form
 | the corpus that a session has read stays until then | 15 M | `corpus/cli/session.py` |
 | annotations take their names without `typing` | 13 M | `base/annotations.py` |
 """
-"""Stands below the measurements: what is there for speed alone, to be counted anew where it changes."""
+"""The section after the measurements: code that is there for speed alone. To be measured again if it changes."""
 
 CHECK_TO_VALIDATE_LIMIT = 2.0
 BUILD_TO_VALIDATE_LIMIT = 3.0
@@ -98,13 +98,14 @@ def main() -> None:
     claims += dataset_claims(large)
     claims += spark_claims(large)
     claims += import_claims(arguments.logs)
-    claims += [] if arguments.without_pages else page_claims(min(arguments.records), CORPUS)
-    claims += [] if arguments.without_pages else run_page_claims()
+    if not arguments.without_pages:
+        claims += page_claims(min(arguments.records), CORPUS)
+        claims += run_page_claims()
     print(report(claims))
 
 
 def start_up_claims(rounds: int) -> list[Claim]:
-    """The commands at the size of the real corpus, against the bare interpreter, measured in turns."""
+    """Return the claims about commands on the real corpus, compared in turns with the bare interpreter's start."""
     invocations = {f"corpus {words}": ((*CORPUS, *words.split()), limit) for words, limit in START_UP_LIMITS.items()}
     limits = {name: limit for name, (_, limit) in invocations.items()}
     limits |= {f"corpus {line}[TAB]": COMPLETION_LIMIT for line in COMPLETED}
@@ -116,25 +117,22 @@ def start_up_claims(rounds: int) -> list[Claim]:
             times[name].append(run(command).seconds)
         for line in COMPLETED:
             words = re.findall("=|[^ =]+", line)
-            asked = {"COMP_WORDS": "\n".join(("corpus", *words)), "COMP_CWORD": str(len(words))}
-            taken = run(CORPUS, _CORPUS_COMPLETE="complete_bash", **asked).seconds
-            times[f"corpus {line}[TAB]"].append(taken)
-    floor = median(bare)
-    return [
-        Claim(
-            f"`{name}` against the bare interpreter",
-            median(taken) / floor,
-            limits[name],
-            f"{1000 * median(taken):.0f} ms against {1000 * floor:.1f} ms, median of {rounds}",
-        )
-        for name, taken in times.items()
-    ]
+            variables = {"COMP_WORDS": "\n".join(("corpus", *words)), "COMP_CWORD": str(len(words))}
+            completion = run(CORPUS, _CORPUS_COMPLETE="complete_bash", **variables)
+            times[f"corpus {line}[TAB]"].append(completion.seconds)
+    bare_seconds = median(bare)
+    claims = []
+    for name, all_seconds in times.items():
+        seconds = median(all_seconds)
+        detail = f"{1000 * seconds:.0f} ms against {1000 * bare_seconds:.1f} ms, median of {rounds}"
+        claims.append(Claim(f"`{name}` against the bare interpreter", seconds / bare_seconds, limits[name], detail))
+    return claims
 
 
 def validation_claims(sizes: Sequence[int]) -> list[Claim]:
-    """Validation of made-up corpora against a bare load, and how its cost grows, in time of the processor.
+    """Return the claims about the validation of made-up corpora: compared with a bare load, and how the cost grows.
 
-    A large corpus takes long, so that a single run meets whatever else the machine does meanwhile.
+    The growth is measured in processor time: a run on a large corpus takes long, and other programs may run meanwhile.
     """
     claims: list[Claim] = []
     smallest = min(run((*CORPUS, "--root", str(ROOT), "check", "data")).cpu_seconds for _ in range(5))
@@ -145,19 +143,22 @@ def validation_claims(sizes: Sequence[int]) -> list[Claim]:
             synthesize.synthesize(root, size)
             if size == min(sizes):
                 claims += whole_corpus_claims(root, size)
-            ours, load = [], []
+            validations = []
+            loads = []
             for _ in range(3 if size <= 20_000 else 1):
-                ours.append(run((*CORPUS, "--root", str(root), "check", "data")))
-                load.append(run((sys.executable, "-c", LOADER, str(root / "data" / "papers.yaml"))))
-            best, loaded = min(ours), min(load)
-            per_record.append((size, (min(validation.cpu_seconds for validation in ours) - smallest) / size))
+                validations.append(run((*CORPUS, "--root", str(root), "check", "data")))
+                loads.append(run((sys.executable, "-c", LOADER, str(root / "data" / "papers.yaml"))))
+            validation = min(validations)
+            load = min(loads)
+            cpu_seconds = min(each.cpu_seconds for each in validations)
+            per_record.append((size, (cpu_seconds - smallest) / size))
             claims.append(
                 Claim(
                     f"`corpus check data`, {size:,} records, against `CSafeLoader` loading them",
-                    best.seconds / loaded.seconds,
+                    validation.seconds / load.seconds,
                     LOADER_LIMIT,
-                    f"{best.seconds:.2f} s and {best.peak_mib:.0f} MiB against "
-                    f"{loaded.seconds:.2f} s and {loaded.peak_mib:.0f} MiB",
+                    f"{validation.seconds:.2f} s and {validation.peak_mib:.0f} MiB against "
+                    f"{load.seconds:.2f} s and {load.peak_mib:.0f} MiB",
                 )
             )
     if len(per_record) > 1:
@@ -174,7 +175,7 @@ def validation_claims(sizes: Sequence[int]) -> list[Claim]:
 
 
 def whole_corpus_claims(root: Path, size: int) -> list[Claim]:
-    """What everything that CI asks costs on a large corpus, and making its list, against validation alone."""
+    """Return the claims about the whole check, the build and the site of a large corpus, compared with validation."""
     (root / "README.md").write_text(
         "# List\n\n<!-- corpus:begin list -->\n<!-- corpus:end list -->\n", encoding="utf-8"
     )
@@ -207,16 +208,15 @@ def whole_corpus_claims(root: Path, size: int) -> list[Claim]:
 
 
 def report(claims: Sequence[Claim]) -> str:
-    """The claims as a Markdown document."""
+    """Return the claims as a Markdown document."""
     machine = (
         f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
     )
     libraries = ", ".join(f"{name} {version(name)}" for name in ("typer", "pyyaml", "msgspec"))
-    rows = [
-        f"| {claim.what} | {claim.measured:.2f} | {claim.limit:.2f} | "
-        f"{'holds' if claim.measured <= claim.limit else '**missed**'} | {claim.detail} |"
-        for claim in claims
-    ]
+    rows = []
+    for claim in claims:
+        verdict = "holds" if claim.measured <= claim.limit else "**missed**"
+        rows.append(f"| {claim.what} | {claim.measured:.2f} | {claim.limit:.2f} | {verdict} | {claim.detail} |")
     return "\n".join(
         (
             "# Performance",

@@ -33,8 +33,10 @@ DATASET = (CORPUS, "trace", "dataset")
 PLAIN = (sys.executable, str(ROOT / "scripts" / "plain_statistics.py"))
 ON_SPARK = ("--engine", "spark", "--master", "local[2]")
 EVENTS_OF_A_TRACE = 20
-MOST_FOR_THE_LOOP = 1_000_000
-_BEYOND = (100_000_000, 1_000_000_000)
+MAX_LOOP_EVENTS = 1_000_000
+"""The largest number of events for the plain Python loop, which would take minutes for more."""
+_EXTRAPOLATED = (100_000_000, 1_000_000_000)
+"""The numbers of events for which the costs are extrapolated."""
 STATS_LIMIT = 0.4
 BUILD_LIMIT = 3.0
 BUILD_TO_JSON_LIMIT = 8.0
@@ -45,11 +47,11 @@ DRIVER_LIMIT = 1.5
 
 
 class Row(NamedTuple):
-    """What was measured of one input; sizes in bytes.
+    """The measurements of one input; sizes in bytes.
 
     Attributes:
-        again: The build once more, with nothing changed.
-        plain: The statistics in a plain Python loop, where that was run.
+        again: The same build once more, with nothing to do.
+        plain: The statistics in a plain Python loop; None if it was not run.
     """
 
     what: str
@@ -85,55 +87,56 @@ def main() -> None:
 
 
 def dataset_claims(events: int) -> Iterator[Claim]:
-    """The claims about datasets, for `bench.py`."""
+    """Yield the claims about datasets, for `bench.py`."""
     with tempfile.TemporaryDirectory() as name:
         log = Path(name) / "traces.jsonl"
         _synthesize(log, EVENTS_OF_A_TRACE, max(events // EVENTS_OF_A_TRACE, 1))
         measure = run((CORPUS, "trace", "measure", str(log), "--format", "csv"))
-        plain, alone = _beside_json(Path(name), log)
+        json_load, single_build = _beside_json(Path(name), log)
         killed = _killed_at_half(Path(name), log)
-        found = _measured("", Path(name), log, rounds=2)
-    if found.plain is None:
+        row = _measured("", Path(name), log, rounds=2)
+    if row.plain is None:
         raise RuntimeError("too many events for a plain loop")
     yield Claim(
-        f"`corpus trace dataset stats`, {found.events:,} events, against a plain Python loop with the same figures",
-        found.stats.seconds / found.plain.seconds,
+        f"`corpus trace dataset stats`, {row.events:,} events, against a plain Python loop with the same figures",
+        row.stats.seconds / row.plain.seconds,
         STATS_LIMIT,
-        _against(found.stats, found.plain),
+        _against(row.stats, row.plain),
     )
     yield Claim(
-        f"`corpus trace dataset build`, {found.events:,} events, against `corpus trace measure` of the same file",
-        found.build.seconds / measure.seconds,
+        f"`corpus trace dataset build`, {row.events:,} events, against `corpus trace measure` of the same file",
+        row.build.seconds / measure.seconds,
         BUILD_LIMIT,
-        _against(found.build, measure),
+        _against(row.build, measure),
     )
     yield Claim(
-        f"`corpus trace dataset build --jobs 1`, {found.events:,} events, against `json.loads` alone on the same lines",
-        alone.seconds / plain.seconds,
+        f"`corpus trace dataset build --jobs 1`, {row.events:,} events, against `json.loads` alone on the same lines",
+        single_build.seconds / json_load.seconds,
         BUILD_TO_JSON_LIMIT,
-        _against(alone, plain),
+        _against(single_build, json_load),
     )
     yield Claim(
-        f"`corpus trace dataset build`, {found.events:,} events, killed at half and run again, against one that is not",
-        killed.seconds / found.build.seconds,
+        f"`corpus trace dataset build`, {row.events:,} events, killed at half and run again, against one that is not",
+        killed.seconds / row.build.seconds,
         KILLED_LIMIT,
-        _against(killed, found.build),
+        _against(killed, row.build),
     )
 
 
 def _beside_json(place: Path, log: Path) -> tuple[Run, Run]:
-    """`json.loads` of the lines of a file, and a build by one process, in turns, the best of three each."""
+    """Return the best of three runs of `json.loads` on the lines of a file, and of a build by one process, in turns."""
     folder = place / "dataset"
-    plain, alone = [], []
+    loads = []
+    builds = []
     for _ in range(3):
-        plain.append(run((sys.executable, "-c", JSON_LINES, str(log))))
-        alone.append(run((*DATASET, "build", str(log), "-o", str(folder), "--jobs", "1")))
+        loads.append(run((sys.executable, "-c", JSON_LINES, str(log))))
+        builds.append(run((*DATASET, "build", str(log), "-o", str(folder), "--jobs", "1")))
         shutil.rmtree(folder)
-    return min(plain), min(alone)
+    return min(loads), min(builds)
 
 
 def _killed_at_half(place: Path, log: Path) -> Run:
-    """A build that is killed, with its workers, after half the time that it takes, and run again: both together."""
+    """Return the cost of a build that is killed with its workers at half of its time, and is then run again."""
     folder = place / "dataset"
     build = (*DATASET, "build", str(log), "-o", str(folder))
     half = run(build).seconds / 2
@@ -148,35 +151,36 @@ def _killed_at_half(place: Path, log: Path) -> Run:
 
 
 def spark_claims(events: int, rounds: int = 3) -> Iterator[Claim]:
-    """The claims about Spark as an engine, for `bench.py`; none where it is not installed."""
+    """Yield the claims about Spark as an engine, for `bench.py`; none if Spark is not installed."""
     if not find_spec("pyspark"):
         return
     with tempfile.TemporaryDirectory() as name:
-        found = _engines(Path(name), events, rounds)
-        alone, killed = _killed_worker(Path(name), Path(name) / "traces.jsonl")
-        few, many = (_driver_mib(Path(name), number) for number in (events, 10 * events))
+        engines = _engines(Path(name), events, rounds)
+        undisturbed, killed = _killed_worker(Path(name), Path(name) / "traces.jsonl")
+        small_mib = _driver_mib(Path(name), events)
+        large_mib = _driver_mib(Path(name), 10 * events)
     yield Claim(
         f"`dataset build --engine spark --master local[2]`, {events:,} events, session start apart, against `--jobs 2`",
-        (found.spark.seconds - found.start.seconds) / found.local.seconds,
+        (engines.spark.seconds - engines.start.seconds) / engines.local.seconds,
         SPARK_LIMIT,
-        f"{_against(found.spark, found.local)}; a session starts in {found.start.seconds:.2f} s",
+        f"{_against(engines.spark, engines.local)}; a session starts in {engines.start.seconds:.2f} s",
     )
     yield Claim(
         f"the same on two workers, {events:,} events, one of them killed at half, against one that is not",
-        killed / alone,
+        killed / undisturbed,
         KILLED_WORKER_LIMIT,
-        f"{killed:.2f} s against {alone:.2f} s",
+        f"{killed:.2f} s against {undisturbed:.2f} s",
     )
     yield Claim(
         f"memory of the driver, {10 * events:,} events, against {events:,}",
-        many / few,
+        large_mib / small_mib,
         DRIVER_LIMIT,
-        f"{many} MiB against {few} MiB, Python and Java together",
+        f"{large_mib} MiB against {small_mib} MiB, Python and Java together",
     )
 
 
 class Engines(NamedTuple):
-    """Both engines on the same traces; `start` is a build of one trace on Spark."""
+    """The runs of both engines on the same traces; `start` is a build of one trace on Spark."""
 
     start: Run
     local: Run
@@ -186,47 +190,52 @@ class Engines(NamedTuple):
 
 
 def _engines(place: Path, events: int, rounds: int) -> Engines:
-    """The same traces built by both engines on the same processors in turn, and described by both.
+    """Build the same traces with both engines on the same processors, in turns, and describe both datasets.
 
     Raises:
         RuntimeError: The files or the figures differ.
     """
-    log, one = place / "traces.jsonl", place / "one.jsonl"
-    _synthesize(one, EVENTS_OF_A_TRACE, 1)
+    log = place / "traces.jsonl"
+    one_trace = place / "one.jsonl"
+    _synthesize(one_trace, EVENTS_OF_A_TRACE, 1)
     _synthesize(log, EVENTS_OF_A_TRACE, max(events // EVENTS_OF_A_TRACE, 1))
-    words = {"local": ("--jobs", "2"), "spark": ON_SPARK}
-    starts, builds = [], dict[str, list[Run]](local=[], spark=[])
+    build_options = {"local": ("--jobs", "2"), "spark": ON_SPARK}
+    starts: list[Run] = []
+    builds: dict[str, list[Run]] = {"local": [], "spark": []}
     for index in range(rounds):
-        starts.append(run((*DATASET, "build", str(one), "-o", str(place / f"one-{index}"), *ON_SPARK)))
-        for engine, options in words.items():
+        starts.append(run((*DATASET, "build", str(one_trace), "-o", str(place / f"one-{index}"), *ON_SPARK)))
+        for engine, options in build_options.items():
             shutil.rmtree(place / engine, ignore_errors=True)
-            builds[engine].append(
-                run((*DATASET, "build", str(log), "-o", str(place / engine), "--salt", "x", *options))
-            )
-    files, figures, described = [], [], []
-    for engine, options in (("local", ()), ("spark", ON_SPARK)):
+            command = (*DATASET, "build", str(log), "-o", str(place / engine), "--salt", "x", *options)
+            builds[engine].append(run(command))
+    files = []
+    figures = []
+    stats = []
+    for engine, engine_options in (("local", ()), ("spark", ON_SPARK)):
         files.append({path.relative_to(place / engine): path.read_bytes() for path in _parts(place / engine)})
-        command = (*DATASET, "stats", str(place / engine), "--format", "json", *options)
-        described.append(run(command))
+        command = (*DATASET, "stats", str(place / engine), "--format", "json", *engine_options)
+        stats.append(run(command))
         figures.append(json.loads(_output(command)))
     if files[0] != files[1] or figures[0] != figures[1]:
         raise RuntimeError("the engines make different files, or find different figures")
-    return Engines(min(starts), min(builds["local"]), min(builds["spark"]), *described)
+    local_stats, spark_stats = stats
+    return Engines(min(starts), min(builds["local"]), min(builds["spark"]), local_stats, spark_stats)
 
 
-def _engines_page(events: int, found: Engines) -> str:
-    rows = [
-        ("build", found.local, found.spark.seconds - found.start.seconds),
-        ("stats", found.local_stats, found.spark_stats.seconds),
-    ]
-    lines = [
-        (what, f"{one.seconds:,.1f} s", f"{other:,.1f} s", f"{other / one.seconds:.2f}") for what, one, other in rows
-    ]
+def _engines_page(events: int, engines: Engines) -> str:
+    """Return the section of docs/scale.md that compares the engines."""
+    lines = []
+    for name, local_seconds, spark_seconds in (
+        ("build", engines.local.seconds, engines.spark.seconds - engines.start.seconds),
+        ("stats", engines.local_stats.seconds, engines.spark_stats.seconds),
+    ):
+        ratio = f"{spark_seconds / local_seconds:.2f}"
+        lines.append((name, f"{local_seconds:,.1f} s", f"{spark_seconds:,.1f} s", ratio))
     return f"""
 ## Two engines
 
 {events:,} events in traces of {EVENTS_OF_A_TRACE}, on the same two processors in turn, the best of several:
-`--jobs 2`, and `--engine spark --master local[2]`. A build of one trace, {found.start.seconds:,.1f} s, is
+`--jobs 2`, and `--engine spark --master local[2]`. A build of one trace, {engines.start.seconds:,.1f} s, is
 subtracted from the build on Spark, as it starts a session. All files are the same byte for byte, and all figures
 of `stats`.
 
@@ -235,12 +244,12 @@ of `stats`.
 
 
 def _killed_worker(place: Path, log: Path) -> tuple[float, float]:
-    """Seconds of a build on two workers, and of one of which a worker is killed after half that time."""
+    """Return the seconds of a build on two workers, and of one in which a worker is killed after half of that time."""
     seconds: list[float] = []
     for index in range(2):
         with spark_cluster.master() as url, ExitStack() as stack:
             nodes = [stack.enter_context(spark_cluster.worker(url, place / f"node-{index}-{n}")) for n in range(2)]
-            settings = [word for one in spark_cluster.LOOPBACK for word in ("--spark-conf", one)]
+            settings = [word for setting in spark_cluster.LOOPBACK for word in ("--spark-conf", setting)]
             words = (*DATASET, "build", str(log), "-o", str(place / f"killed-{index}"), "--engine", "spark")
             begin = time.perf_counter()
             with subprocess.Popen((*words, "--master", url, *settings), stderr=subprocess.DEVNULL) as process:
@@ -268,7 +277,7 @@ sys.exit(code)
 
 
 def _driver_mib(place: Path, events: int) -> int:
-    """The memory of the driver of a build on Spark, in MiB."""
+    """Return the memory of the driver of a build on Spark, in MiB."""
     log, folder = place / "many.jsonl", place / "many"
     _synthesize(log, EVENTS_OF_A_TRACE, events // EVENTS_OF_A_TRACE)
     peak = _output((sys.executable, "-c", PEAKS, *DATASET[1:], "build", str(log), "-o", str(folder), *ON_SPARK))
@@ -334,14 +343,17 @@ def _measured(what: str, place: Path, log: Path, rounds: int = 1) -> Row:
     counted = json.loads(_output((*DATASET, "stats", str(folder), "--format", "json")))
     numbers = {row["what"]: row["number"] for row in counted["overview"]}
     plain = None
-    if numbers["events"] <= MOST_FOR_THE_LOOP + EVENTS_OF_A_TRACE:
+    if numbers["events"] <= MAX_LOOP_EVENTS + EVENTS_OF_A_TRACE:
         plain = min(run((*PLAIN, str(folder))) for _ in range(rounds))
         if json.loads(_output((*PLAIN, str(folder)))) != counted:
             raise RuntimeError("the plain loop finds other figures")
-    found = Row(what, numbers["events"], numbers["traces"], _size(log), _size(folder), build, again, stats, plain)
+    row = Row(what, numbers["events"], numbers["traces"], _size(log), _size(folder), build, again, stats, plain)
     shutil.rmtree(folder)
-    shutil.rmtree(log) if log.is_dir() else log.unlink()
-    return found
+    if log.is_dir():
+        shutil.rmtree(log)
+    else:
+        log.unlink()
+    return row
 
 
 def _output(command: Sequence[str]) -> str:
@@ -349,9 +361,10 @@ def _output(command: Sequence[str]) -> str:
 
 
 def _size(path: Path) -> int:
-    return (
-        sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) if path.is_dir() else path.stat().st_size
-    )
+    """Return the bytes of a file, or of all files in a folder."""
+    if path.is_dir():
+        return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    return path.stat().st_size
 
 
 def _synthesize(path: Path, events: int, traces: int) -> None:
@@ -360,7 +373,7 @@ def _synthesize(path: Path, events: int, traces: int) -> None:
 
 
 def document(many: Sequence[Row], single: Sequence[Row], others: Sequence[Row]) -> str:
-    """What was measured, as docs/scale.md."""
+    """Return the measurements as docs/scale.md."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     machine = (
         f"{platform.python_implementation()} {platform.python_version()}, {cores} processors, {platform.machine()}"
@@ -372,11 +385,11 @@ def document(many: Sequence[Row], single: Sequence[Row], others: Sequence[Row]) 
     per_trace = (last.stats.seconds - first.stats.seconds) / traces
     held = (last.stats.peak_mib - first.stats.peak_mib) / traces
     stored, written = last.tables_size / last.events, last.input_size / last.events
-    reckoned = [
-        ("build", *(_hours(events * per_event) for events in _BEYOND)),
-        ("tables", *(f"{events * stored / 1e9:.1f} GB" for events in _BEYOND)),
-        ("statistics, time", *(_hours(events / EVENTS_OF_A_TRACE * per_trace) for events in _BEYOND)),
-        ("statistics, memory", *(f"{events / EVENTS_OF_A_TRACE * held / 1024:.1f} GiB" for events in _BEYOND)),
+    extrapolated = [
+        ("build", *(_hours(events * per_event) for events in _EXTRAPOLATED)),
+        ("tables", *(f"{events * stored / 1e9:.1f} GB" for events in _EXTRAPOLATED)),
+        ("statistics, time", *(_hours(events / EVENTS_OF_A_TRACE * per_trace) for events in _EXTRAPOLATED)),
+        ("statistics, memory", *(f"{events / EVENTS_OF_A_TRACE * held / 1024:.1f} GiB" for events in _EXTRAPOLATED)),
     ]
     return f"""# Scale
 
@@ -415,7 +428,7 @@ finds all files and looks at their beginnings.
 
 Extrapolated from the figures above for traces of {EVENTS_OF_A_TRACE} events, not measured:
 
-{_lines(("", *(f"10^{len(str(events)) - 1} events" for events in _BEYOND)), reckoned)}
+{_lines(("", *(f"10^{len(str(events)) - 1} events" for events in _EXTRAPOLATED)), extrapolated)}
 
 - Building has no limit but time; Spark spreads it over several machines ([dataset.md](dataset.md#on-a-cluster)).
 - Statistics need the values of all measures of all traces in memory at once. `sql` can ask for one measure

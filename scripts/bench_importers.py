@@ -1,6 +1,6 @@
-"""The speed claims about importing logs; `bench.py` prints them beside the others.
+"""The claims about the speed of importing logs, which `bench.py` prints with all others.
 
-python scripts/bench_importers.py [FORMAT ...]     # these alone
+python scripts/bench_importers.py [FORMAT ...]     # only these claims
 """
 
 import sys
@@ -49,7 +49,7 @@ LOGS = {
     "copilot_cli": "Copilot CLI",
     "kimi_code": "Kimi Code",
 }
-"""The logs that `synthesize_logs.py` makes up, and what they are called."""
+"""The formats that `synthesize_logs.py` writes, with their names for people."""
 
 ROUNDS = 3
 IMPORT_LIMIT = 3.0
@@ -57,33 +57,37 @@ SCREEN_LIMIT = 3.3
 
 
 def import_claims(size: int, forms: Sequence[str] = tuple(LOGS)) -> Iterator[Claim]:
-    """Making traces of made-up logs, in memory, and their screen, against `json.loads` alone over the same lines.
+    """Yield the claims about importing made-up logs and showing them, compared with `json.loads` on the same lines.
 
-    The screen is measured whole, from the start of the process to its end, in time of the processor.
+    Showing logs is measured in processor time, from the start of the process to its end.
 
     Args:
-        size: How many MB (10^6 bytes) of each format, at least.
-        forms: The formats, as `LOGS` names them.
+        size: The least size of the logs of each format, in MB (10^6 bytes).
+        forms: The formats, keys of `LOGS`.
     """
     for form in forms:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name) / "logs"
             run((sys.executable, str(ROOT / "scripts" / "synthesize_logs.py"), form, str(size), str(folder)))
             megabytes = sum(file.stat().st_size for file in folder.rglob("*.json*")) / 1e6
-            ours, plain, commands, screens = [], [], [], []
-            for index in range(ROUNDS):  # in turns, so that a busy moment hits all
-                ours.append(run((sys.executable, "-c", IMPORT, str(folder))))
-                plain.append(run((sys.executable, "-c", JSON_LINES, str(folder))))
+            imports = []
+            json_loads = []
+            commands = []
+            screens = []
+            for index in range(ROUNDS):  # in turns, so that a busy moment of the machine affects all
+                imports.append(run((sys.executable, "-c", IMPORT, str(folder))))
+                json_loads.append(run((sys.executable, "-c", JSON_LINES, str(folder))))
                 commands.append(run((*COMMAND, str(folder), "-o", f"{name}/{index}.jsonl")))
                 screens.append(run((*SCREEN, str(folder))))
-            yield _claim(LOGS[form], megabytes, min(ours), min(plain), min(commands))
-            screen, lines = (min(one.cpu_seconds for one in runs) for runs in (screens, plain))
+            yield _claim(LOGS[form], megabytes, min(imports), min(json_loads), min(commands))
+            screen_seconds = min(screen.cpu_seconds for screen in screens)
+            json_seconds = min(load.cpu_seconds for load in json_loads)
             yield Claim(
                 f"`corpus trace doctor`, {megabytes:.0f} MB of logs, {LOGS[form]}, against `json.loads` alone on the "
                 "same lines, time of the processor",
-                screen / lines,
+                screen_seconds / json_seconds,
                 SCREEN_LIMIT,
-                f"{screen:.2f} s and {min(screens).peak_mib:.0f} MiB against {lines:.2f} s",
+                f"{screen_seconds:.2f} s and {min(screens).peak_mib:.0f} MiB against {json_seconds:.2f} s",
             )
 
 

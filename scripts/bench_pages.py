@@ -58,10 +58,10 @@ return [ours, time(plain)];
 
 
 def page_claims(size: int, corpus: Sequence[str]) -> list[Claim]:
-    """Filtering a made-up corpus in its page, live counts included, against a loop over the same rows.
+    """Return the claim about filtering a made-up corpus in its page with live counts, compared with a plain loop.
 
     Args:
-        size: How many papers it has.
+        size: The number of papers.
         corpus: The command `corpus`.
     """
     with tempfile.TemporaryDirectory() as folder, window() as driver:

@@ -28,11 +28,11 @@ function press() {
 }
 press();
 """
-"""Zooms in and out again step by step, and counts the elements of the timeline after each."""
+"""A script for the page: it zooms in and out again, and counts the elements of the timeline after each step."""
 
 
 def run_page_claims() -> Iterator[Claim]:
-    """All claims about the page of a run.
+    """Yield all claims about the page of a run.
 
     Raises:
         RuntimeError: Chromium or its driver is not installed.
@@ -43,25 +43,22 @@ def run_page_claims() -> Iterator[Claim]:
         for size in (20, EVENTS // 10, EVENTS):
             synthesize_traces.write(folder / f"{size}.json", size)
             seconds[size] = _page_and_figures(folder, size)
-        page, figures = seconds[EVENTS]
+        page_seconds, json_seconds = seconds[EVENTS]
         megabytes = (folder / f"{EVENTS}.html").stat().st_size / 1e6
         yield Claim(
             f"`corpus trace doctor --html`, {EVENTS:,} events, against `--format json` of the same run",
-            page / figures,
+            page_seconds / json_seconds,
             WRITE_LIMIT,
-            f"{page:.2f} s and {megabytes:.1f} MB against {figures:.2f} s",
+            f"{page_seconds:.2f} s and {megabytes:.1f} MB against {json_seconds:.2f} s",
         )
-        costs = [
-            [(seconds[size][which] - seconds[20][which]) / size for size in (EVENTS // 10, EVENTS)] for which in (0, 1)
-        ]
-        growths = [many / few for few, many in costs]
-        shown = [f"{1e6 * many:.1f} µs against {1e6 * few:.1f} µs" for few, many in costs]
+        page_growth, page_detail = _growth({size: page for size, (page, _) in seconds.items()})
+        json_growth, json_detail = _growth({size: figures for size, (_, figures) in seconds.items()})
         yield Claim(
             f"`corpus trace doctor --html`, what an event of {EVENTS:,} costs against one of {EVENTS // 10:,}, "
             "start-up left out, by the same of `--format json`",
-            growths[0] / growths[1],
+            page_growth / json_growth,
             GROWTH_LIMIT,
-            f"{shown[0]}, {growths[0]:.2f} times as much; as JSON {shown[1]}, {growths[1]:.2f} times",
+            f"{page_detail}, {page_growth:.2f} times as much; as JSON {json_detail}, {json_growth:.2f} times",
         )
         counts = _counts(folder / f"{EVENTS}.html")
         yield Claim(
@@ -72,19 +69,32 @@ def run_page_claims() -> Iterator[Claim]:
         )
 
 
+def _growth(seconds_by_size: dict[int, float]) -> tuple[float, str]:
+    """Return the cost of an event in the largest run divided by that in a smaller one, and both costs as a text.
+
+    The seconds for 20 events are left out, as those of the start.
+    """
+    start_up = seconds_by_size[20]
+    small = (seconds_by_size[EVENTS // 10] - start_up) / (EVENTS // 10)
+    large = (seconds_by_size[EVENTS] - start_up) / EVENTS
+    return large / small, f"{1e6 * large:.1f} µs against {1e6 * small:.1f} µs"
+
+
 def _page_and_figures(folder: Path, size: int) -> tuple[float, float]:
-    """The least seconds of three that the page of a trace takes, and its figures as JSON; the two by turns."""
-    trace, page = str(folder / f"{size}.json"), folder / f"{size}.html"
-    taken: list[tuple[float, float]] = []
+    """Return the least seconds of three runs for the page of a trace, and for its figures as JSON, run in turns."""
+    trace = str(folder / f"{size}.json")
+    page = folder / f"{size}.html"
+    page_runs = []
+    json_runs = []
     for _ in range(3):
         page.unlink(missing_ok=True)
-        written = run((*DOCTOR, trace, "--html", str(page))).seconds
-        taken.append((written, run((*DOCTOR, trace, "--format", "json")).seconds))
-    return min(one for one, _ in taken), min(one for _, one in taken)
+        page_runs.append(run((*DOCTOR, trace, "--html", str(page))))
+        json_runs.append(run((*DOCTOR, trace, "--format", "json")))
+    return min(page_runs).seconds, min(json_runs).seconds
 
 
 def _counts(page: Path) -> list[int]:
-    """How many elements the timeline of a page has, at each step of zoom."""
+    """Return the number of elements in the timeline of a page, at each step of zoom."""
     with window() as driver:
         driver.get(page.as_uri())
         return list(driver.execute_async_script(ZOOM))

@@ -4,6 +4,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from measured import Claim, Run, run
 
@@ -78,18 +79,18 @@ length = rustworkx.dag_weighted_longest_path_length(graph, lambda s, t, weight: 
 """
     + WRITE_LENGTH,
 }
-"""Programs that find the longest path with other libraries; they are given events by number, and so are we."""
+"""Programs that find the longest path with other libraries. All programs get the events of the graph by index."""
 
 
 def trace_claims(sizes: tuple[int, int], traces: int, rounds: int, peers: Path) -> Iterator[Claim]:
-    """All claims about traces.
+    """Yield all claims about traces.
 
     Args:
-        sizes: Events of a middling and of a large trace.
-        traces: How many small traces there are in a file of JSON Lines.
-        rounds: Fresh processes for each start-up measurement.
-        peers: The environment that check-jsonschema, networkx and rustworkx are installed in; claims against
-            those that are not there are left out.
+        sizes: The numbers of events in a middling and in a large trace.
+        traces: The number of small traces in a file of JSON Lines.
+        rounds: The number of fresh processes for each measurement of the start.
+        peers: The environment that has check-jsonschema, networkx and rustworkx; comparisons with those that are not
+            installed are left out.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -110,18 +111,18 @@ def _small(folder: Path, rounds: int, peers: Path) -> Iterator[Claim]:
     }
     if checker.exists():
         commands["checker"] = (str(checker), "--schemafile", str(SCHEMA), str(path))
-    times: dict[str, list[float]] = {which: [] for which in commands}
+    times: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(rounds):
-        for which, command in commands.items():
-            times[which].append(run(command).seconds)
-    best = {which: min(taken) for which, taken in times.items()}
-    for which, peer, limit in (
+        for name, command in commands.items():
+            times[name].append(run(command).seconds)
+    best = {name: min(seconds) for name, seconds in times.items()}
+    for name, peer, limit in (
         ("bare", "the bare interpreter", START_UP_LIMIT),
         ("checker", "`check-jsonschema`", CHECKER_LIMIT),
     ):
-        if which in best:
-            detail = f"{1000 * best['ours']:.0f} ms against {1000 * best[which]:.1f} ms, minimum of {rounds}"
-            ratio = best["ours"] / best[which]
+        if name in best:
+            detail = f"{1000 * best['ours']:.0f} ms against {1000 * best[name]:.1f} ms, minimum of {rounds}"
+            ratio = best["ours"] / best[name]
             yield Claim(f"`corpus trace validate`, 20 events, against {peer}", ratio, limit, detail)
     detail = f"{1000 * best['screen']:.0f} ms against {1000 * best['bare']:.1f} ms, minimum of {rounds}"
     ratio = best["screen"] / best["bare"]
@@ -131,26 +132,33 @@ def _small(folder: Path, rounds: int, peers: Path) -> Iterator[Claim]:
 def _large(folder: Path, sizes: tuple[int, int]) -> Iterator[Claim]:
     start_up = _best((*TRACE, "validate", str(folder / "small.json")), 5).seconds
     bare = _best((sys.executable, "-c", "import json"), 5).seconds
-    costs = []
+    # The seconds for each event, in the small trace and then in the large one, without the start of the process.
+    event_costs: dict[str, list[float]] = {"validate": [], "measure": [], "lookup": []}
     for size in sizes:
         path = folder / f"{size}.json"
         _synthesize(path, size)
-        validate, measure = (_best((*TRACE, command, str(path)), 3) for command in ("validate", "measure"))
+        validate = _best((*TRACE, "validate", str(path)), 3)
+        measure = _best((*TRACE, "measure", str(path)), 3)
         lookup = _best((sys.executable, "-c", LOOKUP, str(path)), 3)
-        costs.append([(validate.seconds - start_up) / size, (measure.seconds - start_up) / size,
-                      (lookup.seconds - bare) / size])  # fmt: skip
+        event_costs["validate"].append((validate.seconds - start_up) / size)
+        event_costs["measure"].append((measure.seconds - start_up) / size)
+        event_costs["lookup"].append((lookup.seconds - bare) / size)
         if size == max(sizes):
             plain = _best((sys.executable, "-c", JSON_ONE, str(path)), 3)
             yield from _against_json(f"{size:,} events in one trace", validate, measure, plain, VALIDATE_ONE_LIMIT)
-    growths = [large / small for small, large in zip(*costs, strict=True)]
-    shown = [f"{1e6 * large:.1f} µs against {1e6 * small:.1f} µs" for small, large in zip(*costs, strict=True)]
-    for command, growth, detail in zip(("validate", "measure"), growths, shown, strict=False):
+    growths = {}
+    details = {}
+    for name, (small, large) in event_costs.items():
+        growths[name] = large / small
+        details[name] = f"{1e6 * large:.1f} µs against {1e6 * small:.1f} µs"
+    for command in ("validate", "measure"):
         yield Claim(
             f"`corpus trace {command}`, what an event of {sizes[1]:,} costs against one of {sizes[0]:,}, start-up left "
             "out, by the same of merely looking up both ends of each edge after `json.loads`, collector off",
-            growth / growths[-1],
+            growths[command] / growths["lookup"],
             GROWTH_LIMIT,
-            f"{detail}, {growth:.2f} times as much; merely looking up {shown[-1]}, {growths[-1]:.2f} times",
+            f"{details[command]}, {growths[command]:.2f} times as much; "
+            f"merely looking up {details['lookup']}, {growths['lookup']:.2f} times",
         )
 
 
@@ -173,7 +181,7 @@ def _many(folder: Path, traces: int) -> Iterator[Claim]:
 
 
 def _against_json(what: str, validate: Run, measure: Run, plain: Run, limit: float) -> Iterator[Claim]:
-    """Claims about validating and measuring a file, against `json.loads` alone on the same bytes."""
+    """Yield the claims about validating and measuring a file, compared with `json.loads` alone on the same bytes."""
     base = f"{plain.seconds:.2f} s and {plain.peak_mib:.0f} MiB"
     yield Claim(
         f"`corpus trace validate`, {what}, against `json.loads` alone",
@@ -190,39 +198,50 @@ def _against_json(what: str, validate: Run, measure: Run, plain: Run, limit: flo
 
 
 def _longest_path(folder: Path, size: int, peers: Path) -> Iterator[Claim]:
-    """The critical path of a large trace against other libraries, which must find the same length."""
+    """Yield the claims about the critical path of a large trace, compared with other libraries.
+
+    Raises:
+        RuntimeError: A library finds another length.
+    """
     _synthesize(folder / "graph", size, "--arrays")
     python = str(peers / "bin" / "python")
-    ours = _path_of((sys.executable, "-c", OURS, str(folder / f"{size}.json")), folder)
-    if ours is None:
+    own = _path_cost((sys.executable, "-c", OURS, str(folder / f"{size}.json")), folder)
+    if own is None:
         raise RuntimeError("the critical path was not found")
     for name, program in PEERS.items():
-        theirs = _path_of((python, "-c", program, str(folder / "graph")), folder)
-        if theirs is None:
+        peer = _path_cost((python, "-c", program, str(folder / "graph")), folder)
+        if peer is None:
             continue
-        if abs(theirs[1] - ours[1]) > 1e-6 * ours[1]:
-            raise RuntimeError(f"{name} finds a path of {theirs[1]}, and we one of {ours[1]}")
+        if abs(peer.length - own.length) > 1e-6 * own.length:
+            raise RuntimeError(f"{name} finds a path of {peer.length}, and we one of {own.length}")
         yield Claim(
             f"critical path of {size:,} events, given by number, against {name} on the same graph",
-            ours[0] / theirs[0],
+            own.seconds / peer.seconds,
             PATH_LIMITS[name],
-            f"{ours[0]:.2f} s and {ours[2]:.0f} MiB against {theirs[0]:.2f} s and {theirs[2]:.0f} MiB",
+            f"{own.seconds:.2f} s and {own.peak_mib:.0f} MiB against {peer.seconds:.2f} s and {peer.peak_mib:.0f} MiB",
         )
 
 
-def _path_of(command: tuple[str, ...], folder: Path) -> tuple[float, float, float] | None:
-    """Seconds, length and peak MiB that a program finds the longest path with; None where it cannot run."""
-    found = folder / "path.txt"
-    best: tuple[float, float, float] | None = None
+class _PathCost(NamedTuple):
+    """The cost of finding the longest path of a graph: seconds and peak MiB; and the length of the path."""
+
+    seconds: float
+    length: float
+    peak_mib: float
+
+
+def _path_cost(command: tuple[str, ...], folder: Path) -> _PathCost | None:
+    """Return the cost of a program that finds the longest path, the best of two runs; None if it cannot run."""
+    output = folder / "path.txt"
+    paths = []
     for _ in range(2):
         try:
-            spent = run((*command, str(found)))
+            cost = run((*command, str(output)))
         except (RuntimeError, FileNotFoundError):
             return None
-        seconds, length = map(float, found.read_text(encoding="utf-8").split())
-        if best is None or seconds < best[0]:
-            best = seconds, length, spent.peak_mib
-    return best
+        seconds, length = map(float, output.read_text(encoding="utf-8").split())
+        paths.append(_PathCost(seconds, length, cost.peak_mib))
+    return min(paths)
 
 
 def _synthesize(path: Path, events: int, *options: str) -> None:

@@ -1,4 +1,4 @@
-"""What scripts share that open pages in Chromium: a window that is closed at the end, and nothing but files."""
+"""A window of Chromium for scripts that open pages."""
 
 import shutil
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 
 @contextmanager
 def window(width: int = 1200, height: int = 800) -> Iterator[Any]:
-    """A window of so many CSS pixels, as Selenium's driver.
+    """Yield a window of a size in CSS pixels, as a driver of Selenium.
 
     Raises:
         RuntimeError: Chromium or its driver is not installed.
@@ -16,7 +16,8 @@ def window(width: int = 1200, height: int = 800) -> Iterator[Any]:
     from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.chrome.service import Service
 
-    program, service = (shutil.which(name) for name in ("chromium", "chromedriver"))
+    program = shutil.which("chromium")
+    service = shutil.which("chromedriver")
     if program is None or service is None:
         raise RuntimeError("chromium or chromedriver is not installed")
     options = ChromeOptions()

@@ -22,7 +22,7 @@ NUMERIC_FIELDS = frozenset({"weight", "denominator", "scale", "cap", "discount"}
 
 
 class Citation(NamedTuple):
-    """A place of a design that cites a source.
+    """A place in a design that cites a source.
 
     Attributes:
         place: `term NAME`, `open` or `omitted`.
@@ -98,7 +98,7 @@ def judge(row: Mapping[str, str], spec: Spec) -> str:
 
 
 def main() -> int:
-    """Compare, print a line a row that is wrong or missing (all with --rows), then the totals."""
+    """Compare; print a line for each row that is wrong or missing (with --rows, for each row), then the totals."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("readings", help="the table of readings, as CSV")
     parser.add_argument("--rows", action="store_true", help="print every row")

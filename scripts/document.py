@@ -64,12 +64,12 @@ def tool_documents() -> dict[str, str]:
 
 
 def tool_regions() -> dict[str, dict[str, Callable[[], str]]]:
-    """What goes into the marked regions of documents that are otherwise written by hand: by path, by region."""
+    """Return the functions that make the generated regions of documents, by path and by the name of the region."""
     return {
         "docs/data.md": {
             **{name: partial(_fields, name) for name in _FILES},
-            "evidence": lambda: _fields("papers", "evidence"),
-            "readings": lambda: _fields("candidates", "readings"),
+            "evidence": partial(_fields, "papers", "evidence"),
+            "readings": partial(_fields, "candidates", "readings"),
         },
         "docs/claims.md": {name: partial(_fields, name) for name in ("claims", "disputes")},
         "docs/importers.md": {"ledger": traces.ledger_lines},
@@ -83,7 +83,7 @@ def tool_regions() -> dict[str, dict[str, Callable[[], str]]]:
 
 
 def with_regions(path: str, text: str) -> str:
-    """A document with its marked regions made anew.
+    """Return a document with new contents in its marked regions.
 
     Raises:
         DataFileError: A marker has no partner.
@@ -101,7 +101,7 @@ def command_pages() -> dict[str, str]:
         for name, command in commands.items():
             path = f"{CORPUS} {name}"
             loaded = command.load()
-            if isinstance(loaded, CommandGroup) and len(loaded.commands) > 1:  # in sections: a program of its own
+            if isinstance(loaded, CommandGroup) and len(loaded.commands) > 1:  # a group with headings has its own page
                 index.append(f"| [`{path}`](cli/{name}.md) | {command.help} |")
                 pages[name] = [f"# {path}\n", _NOTE, "", _help(loaded, path), *_subcommands(loaded, path)]
             else:
@@ -132,7 +132,7 @@ def _text(parts: Iterable[str]) -> str:
 
 
 def _fields(file: str, items: str = "") -> str:
-    """A table of the fields of a data file, or of the items of one of its fields; tags are left out."""
+    """Return a table of the fields of a data file, or of the items of one of its fields; tags are left out."""
     templates = json.loads(SCHEMAS.read_text(encoding="utf-8"))
     shared = templates["$defs"]
     schema = templates.get(file) or record_template(file, PAPER_FIELDS)
@@ -141,27 +141,31 @@ def _fields(file: str, items: str = "") -> str:
     rows = ["| field | required | value |", "| --- | --- | --- |"]
     for name, rule in schema["properties"].items():
         if name != "$ref":
-            described = {**shared.get(rule.get("$ref"), {}), **rule}
+            resolved = {**shared.get(rule.get("$ref"), {}), **rule}
             required = "yes" if name in schema["required"] else "no"
-            rows.append(f"| `{name}` | {required} | {described['description']}{_members(described)} |")
+            rows.append(f"| `{name}` | {required} | {resolved['description']}{_members(resolved)} |")
     return "\n".join(rows)
 
 
 def _members(rule: dict[str, Any]) -> str:
-    """The fields of each item of a list, unless they have a table of their own."""
+    """Return the fields of each item of a list, unless they have a table of their own."""
     part = rule.get("items", rule)
     names = part.get("properties", {})
     if len(names) > 7 or not names:
         return ""
-    needed, others = (
-        ", ".join(f"`{name}`" for name in names if (name in part["required"]) is wanted) for wanted in (True, False)
-    )
-    return f" Fields: {needed}{f'; optional: {others}' if others else ''}."
+    required = ", ".join(f"`{name}`" for name in names if name in part["required"])
+    optional = ", ".join(f"`{name}`" for name in names if name not in part["required"])
+    if optional:
+        return f" Fields: {required}; optional: {optional}."
+    return f" Fields: {required}."
 
 
-def _help(found: Any, path: str) -> str:
-    group = found if isinstance(found, CommandGroup) else None
-    text = help_text(command_spec(group.callback if group else found, path), group, HELP_WIDTH)
+def _help(command: Any, path: str) -> str:
+    """Return the help of a command's function, or of a group, as a block of code."""
+    if isinstance(command, CommandGroup):
+        text = help_text(command_spec(command.callback, path), command, HELP_WIDTH)
+    else:
+        text = help_text(command_spec(command, path), None, HELP_WIDTH)
     return f"```text\n{text}```\n"
 
 
@@ -172,14 +176,14 @@ def rule_pages() -> dict[str, str]:
     for letter, section in rules.sections():
         title = f"{letter}: {section.title}"
         index += [f"## {title}\n", "| code | severity | what | fixable |", "| --- | --- | --- | --- |"]
-        explained = [f"# {title}\n", _NOTE, ""]
+        page = [f"# {title}\n", _NOTE, ""]
         for code, rule in RULES.items():
             if code.startswith(letter):
                 fixable = "yes" if explanation(code).fixable else ""
                 index.append(f"| [{code}]({traces.rule_address(rule)}) | {rule.severity} | {rule.title} | {fixable} |")
-                explained.append(_rule(rule))
+                page.append(_rule(rule))
         index.append("")
-        pages[f"docs/{traces.rule_page(letter)}"] = _text(explained)
+        pages[f"docs/{traces.rule_page(letter)}"] = _text(page)
     return {"docs/rules.md": _text(index), **pages}
 
 
@@ -193,7 +197,7 @@ def _rule(rule: Rule) -> str:
 
 
 def main() -> None:
-    """Write what is stale, and name it."""
+    """Write the stale documents, and print their names."""
     wanted = tool_documents()
     for name in tool_regions():
         wanted[name] = with_regions(name, (ROOT / name).read_text(encoding="utf-8"))

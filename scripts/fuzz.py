@@ -316,7 +316,7 @@ def fuzz(target: str, seconds: int, found: Path) -> int:
 
 
 def run_child(target: str, words: list[str]) -> None:
-    """Be the fuzzer of a target."""
+    """Run the fuzzer of a target in this process."""
     import atheris
 
     with atheris.instrument_imports(include=["orchtrace_corpus"]):
@@ -337,7 +337,7 @@ def run_child(target: str, words: list[str]) -> None:
 
 
 def keep(target: str, found: Path) -> None:
-    """Keep a few of the small inputs that a run found: every run of the tests reads them."""
+    """Keep a few of the small inputs that a run has found; every run of the tests reads them."""
     by_size = sorted(found.iterdir(), key=_size_and_name)
     small = [path for path in by_size if path.stat().st_size <= MAX_KEPT_BYTES] or by_size[:MAX_KEPT_FILES]
     (INPUTS / target).mkdir(parents=True, exist_ok=True)
@@ -350,7 +350,7 @@ def _size_and_name(path: Path) -> tuple[int, str]:
 
 
 def main() -> int:
-    """Fuzz the targets that are named, one after another; the exit code is 1 if one crashed."""
+    """Fuzz the named targets, one after another, and return 1 if one crashed, else 0."""
     if sys.argv[1:2] == ["--child"]:
         run_child(sys.argv[2], sys.argv[3:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -1,4 +1,4 @@
-"""Made-up teams at work: a lead that again and again asks workers, which read files and answer."""
+"""Made-up runs of teams: in each round, a lead asks workers, which read files and answer."""
 
 import random
 from datetime import UTC, datetime
@@ -24,15 +24,15 @@ Files = dict[str, list[dict[str, Any]]]
 
 
 class Turn(NamedTuple):
-    """One answer of a model, and what the tool that it called has printed.
+    """An answer of a model, and the output of the tool that it calls.
 
     Attributes:
-        start: When the model began, in seconds since the session began.
-        end: When it had answered.
-        done: When the tool had.
-        text: What the model says.
-        printed: What the tool prints; empty where none was called.
-        usage: Input, output, cached input and reasoning tokens; the input includes the cached.
+        start: When the model begins, in seconds since the session began.
+        end: When the model has answered.
+        done: When the tool has answered.
+        text: The text of the model.
+        printed: The output of the tool; empty if no tool is called.
+        usage: The numbers of input, output, cached input and reasoning tokens; the input includes the cached input.
     """
 
     start: float
@@ -44,7 +44,7 @@ class Turn(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What one worker does: its task and its turns, the last of which is its answer."""
+    """The work of one worker: its task and its turns. The last turn is its answer."""
 
     name: str
     task: str
@@ -52,14 +52,14 @@ class Work(NamedTuple):
 
 
 class Round(NamedTuple):
-    """The lead's answer that asks workers, and what they do."""
+    """An answer of the lead that asks workers, and their work."""
 
     lead: Turn
     works: list[Work]
 
 
 def round_(chance: random.Random, number: int) -> Round:
-    """One round of a session: the lead asks, the workers work side by side."""
+    """Return a round of a session: the lead asks, and the workers work in parallel."""
     start = number * 600.0
     lead = Turn(start, start + 8, start + 8, _text(chance, 600), "", _usage(chance))
     works = []
@@ -77,25 +77,27 @@ def round_(chance: random.Random, number: int) -> Round:
 
 
 def _text(chance: random.Random, length: int) -> str:
-    """A text of half to one and a half times a length."""
-    pieces: list[str] = []
-    wanted, size = chance.randint(length // 2, length * 3 // 2), 0
-    while size < wanted:
-        pieces.append(chance.choice(PIECES))
-        size += len(pieces[-1])
-    return "".join(pieces)
+    """Return a text of half to one and a half times a length."""
+    wanted_length = chance.randint(length // 2, length * 3 // 2)
+    text = ""
+    while len(text) < wanted_length:
+        text += chance.choice(PIECES)
+    return text
 
 
 def _usage(chance: random.Random) -> tuple[int, int, int, int]:
+    """Return random numbers of tokens, as in `Turn.usage`."""
     cached = chance.randint(0, 40_000)
-    return cached + chance.randint(10, 3_000), chance.randint(50, 1_500), cached, chance.randint(0, 50)
+    input_tokens = cached + chance.randint(10, 3_000)
+    output_tokens = chance.randint(50, 1_500)
+    return input_tokens, output_tokens, cached, chance.randint(0, 50)
 
 
 def moment(second: float) -> str:
-    """A moment of a session as logs write it."""
+    """Return a moment of a session as logs write it."""
     return datetime.fromtimestamp(START + second, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def end_of(one: Round) -> float:
-    """When the last worker of a round is done."""
-    return max(work.turns[-1].done for work in one.works)
+def end_of(team_round: Round) -> float:
+    """Return the second at which the last worker of a round is done."""
+    return max(work.turns[-1].done for work in team_round.works)

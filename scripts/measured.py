@@ -1,4 +1,4 @@
-"""What benchmarks share: the cost of a process, and a claim as a ratio."""
+"""Values that all benchmarks use: the cost of a process, and a claim as a ratio."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Run(NamedTuple):
-    """The cost of a process: wall time and time of the processor in seconds, peak memory in MiB."""
+    """The cost of a process: wall-clock time and processor time in seconds, peak memory in MiB."""
 
     seconds: float
     peak_mib: float
@@ -16,7 +16,7 @@ class Run(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A ratio that was measured, and the most that it may be."""
+    """A ratio that was measured, and the largest value that is allowed."""
 
     what: str
     measured: float
@@ -25,18 +25,19 @@ class Claim(NamedTuple):
 
 
 def run(command: Sequence[str], **variables: str) -> Run:
-    """Run a command to its end, output thrown away; `variables` are added to its environment.
+    """Run a command without its output; `variables` are added to its environment.
 
     Raises:
         RuntimeError: The command failed, so its time means nothing.
     """
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | variables
-    begin = time.perf_counter()
-    quiet = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
-    process = os.posix_spawn(command[0], list(command), environment, file_actions=quiet)
+    environment = {**os.environ, **variables}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    start = time.perf_counter()
+    discard_output = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
+    process = os.posix_spawn(command[0], list(command), environment, file_actions=discard_output)
     _, status, usage = os.wait4(process, 0)
-    seconds = time.perf_counter() - begin
+    seconds = time.perf_counter() - start
     if status:
         raise RuntimeError(f"{' '.join(command)} ended with status {status}")
-    peak = usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024 * 1024)
-    return Run(seconds, peak, usage.ru_utime + usage.ru_stime)
+    units_per_mib = 1024 * 1024 if sys.platform == "darwin" else 1024  # macOS counts bytes, Linux kibibytes
+    return Run(seconds, usage.ru_maxrss / units_per_mib, usage.ru_utime + usage.ru_stime)

@@ -1,12 +1,12 @@
-"""Measure how often two branches that each add one paper merge without conflict, with real git and no merge driver.
+"""Measure how often two branches that add one paper each merge without conflict, with git and no merge driver.
 
     python scripts/merge_pairs.py CANDIDATES.csv --pairs 200 --seed 1
 
 The argument is a CSV of candidates: a row for each paper, with `title` and any of `arxiv_id`, `authors` and `urls`
 (several with `;` between them), `year`, `venue`, `summary`, the fields of tags, the terms of fields of levels,
-`evidence_note` and `source`. Tags that a row lacks, or that break a rule, are those of the corpus's first paper: what
-is measured is the merge. Each paper is put into the corpus as `corpus add` does it. Ends with 1 if a merged file has
-an error or is not canonical.
+`evidence_note` and `source`. Only the merge is measured: tags that a row lacks, or that break a rule, are replaced by
+those of the first paper of the corpus. Each paper is added as `corpus add` does it. The exit code is 1 if a merged file
+has an error or is not canonical.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def measure(root: Path, work: Path, rows: Sequence[Mapping[str, str]], pairs: int, seed: int) -> tuple[int, int]:
-    """How many of some random pairs merge without conflict, and how many of the merged files are sound."""
+    """Return how many of some random pairs merge without conflict, and how many of the merged files are sound."""
     shutil.copytree(root / "data", work / "data", ignore=shutil.ignore_patterns("traces", "audits"))
     git(work, "init", "--quiet")
     git(work, "add", "data")
@@ -67,39 +67,45 @@ def measure(root: Path, work: Path, rows: Sequence[Mapping[str, str]], pairs: in
         git(work, "commit", "--quiet", "--all", "--message", "add a paper")
     chance = random.Random(seed)
     clean = sound = 0
-    for one, other in (chance.sample(range(len(rows)), 2) for _ in range(pairs)):
-        git(work, "checkout", "--quiet", "--detach", f"paper-{one}")
-        if git(work, "merge", "--quiet", "--no-edit", f"paper-{other}", check=False):
-            clean += 1
-            files = store.CorpusFiles(str(work))
-            merged, is_canonical = files.loaded, not any(file.is_stale for file in data_documents(files))
-            is_whole = len(merged.papers) == len(loaded.papers) + 2
-            sound += is_canonical and is_whole and not has_errors(rules.check(merged))
-        else:
+    for _ in range(pairs):
+        first, second = chance.sample(range(len(rows)), 2)
+        git(work, "checkout", "--quiet", "--detach", f"paper-{first}")
+        if not git(work, "merge", "--quiet", "--no-edit", f"paper-{second}", check=False):
             git(work, "merge", "--abort")
+            continue
+        clean += 1
+        files = store.CorpusFiles(str(work))
+        merged = files.loaded
+        is_canonical = not any(file.is_stale for file in data_documents(files))
+        has_both = len(merged.papers) == len(loaded.papers) + 2
+        if is_canonical and has_both and not has_errors(rules.check(merged)):
+            sound += 1
     return clean, sound
 
 
 def text_with(work: Path, loaded: Loaded, row: Mapping[str, str]) -> str:
-    """The file of papers with one more.
+    """Return the text of the file of papers with one more paper.
 
     Raises:
         ValueError: The record has errors even with the tags of another.
     """
     pool = pool_of(loaded)
-    for own in (row, {name: row[name] for name in ("title", "authors", "year", "venue", "summary") if name in row}):
-        text = add_records(loaded.paper_places.file, [record(pool, own)], paper_style(pool.taxonomy))
-        found = rules.check(store.CorpusFiles(str(work), {store.PAPERS: text.encode()}).loaded)
-        if not has_errors(found):
+    without_tags = {name: row[name] for name in ("title", "authors", "year", "venue", "summary") if name in row}
+    for values in (row, without_tags):
+        text = add_records(loaded.paper_places.file, [record(pool, values)], paper_style(pool.taxonomy))
+        findings = rules.check(store.CorpusFiles(str(work), {store.PAPERS: text.encode()}).loaded)
+        if not has_errors(findings):
             return text
-    raise ValueError(f"{row['title']}: {next(finding for finding in found if finding.severity == 'error')}")
+    errors = [finding for finding in findings if finding.severity == "error"]
+    raise ValueError(f"{row['title']}: {errors[0]}")
 
 
 def record(pool: Pool, row: Mapping[str, str]) -> dict[str, Value]:
-    """The fields of a new paper."""
+    """Return the fields of a new paper."""
 
-    def parts(name: str, otherwise: str) -> list[str]:
-        return [part.strip() for part in (row.get(name) or otherwise).split(";") if part.strip()]
+    def parts(name: str, default: str) -> list[str]:
+        text = row.get(name) or default
+        return [part.strip() for part in text.split(";") if part.strip()]
 
     title = row["title"].strip()
     key = key_for(Paper(key="", title=title), [paper.key for paper in pool.papers])
@@ -135,14 +141,14 @@ def record(pool: Pool, row: Mapping[str, str]) -> dict[str, Value]:
 
 
 def pool_of(loaded: Loaded) -> Pool:
-    """The records of a corpus whose taxonomy can be read."""
+    """Return the records of a corpus; raise `ValueError` if its taxonomy cannot be read."""
     if loaded.pool is None:
         raise ValueError("the taxonomy has errors; run corpus check data")
     return loaded.pool
 
 
 def git(work: Path, *words: str, check: bool = True) -> bool:
-    """Run git with nobody's settings, and return whether it ended well."""
+    """Run git without the settings of the user, and return True if it succeeds."""
     settings = ("user.name=Nobody", "user.email=nobody@example.org", "commit.gpgsign=false", "gc.auto=0")
     options = [word for setting in settings for word in ("-c", setting)]
     command = ["git", "-C", str(work), *options, *words]

@@ -50,7 +50,7 @@ COMPARISONS: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of one expression.
+    """A change of one expression.
 
     Attributes:
         path: The file, relative to the root.
@@ -237,7 +237,7 @@ def is_killed(mutant: Mutant, tests: Sequence[str], tree: Path) -> bool:
 
 
 def copy_tree(folder: str) -> Path:
-    """Copy what git knows of the working tree."""
+    """Copy the files of the working tree that git tracks."""
     tree = Path(folder, "tree")
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     for name in filter(None, names.decode().split("\0")):

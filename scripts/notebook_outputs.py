@@ -2,8 +2,8 @@
 
     python scripts/notebook_outputs.py
 
-`python scripts/document.py` does so, too. A cell shows what its last expression gives, as Jupyter would: its text, its
-table or its picture. The outputs of a cell with the tag `today` are left out: they change with the data.
+`python scripts/document.py` does so, too. As in Jupyter, a cell shows the value of its last expression: its text, its
+table or its picture. A cell with the tag `today` gets no outputs, because they change with the data.
 """
 
 import ast
@@ -21,11 +21,12 @@ from orchtrace_corpus.base.files import write_atomic
 NOTEBOOK = Path(__file__).parents[1] / "docs" / "notebook.ipynb"
 TODAY = "today"
 """The tag of a cell whose outputs are not kept."""
-_KINDS = {"_repr_html_": "text/html", "_repr_svg_": "image/svg+xml"}
+_MEDIA_TYPES = {"_repr_html_": "text/html", "_repr_svg_": "image/svg+xml"}
+"""The media type of the text that each of Jupyter's methods returns."""
 
 
 def run(text: str, folder: Path) -> str:
-    """A notebook with the outputs of its cells, run one after another in a folder; an error in a cell is raised."""
+    """Run the cells of a notebook one after another in a folder, and return it with their outputs."""
     document = json.loads(text)
     names: dict[str, Any] = {"__name__": "__main__"}
     before = os.getcwd()
@@ -42,20 +43,27 @@ def run(text: str, folder: Path) -> str:
 
 
 def _outputs(source: str, number: int, names: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What a cell prints, then what its last expression gives."""
-    *statements, last = ast.parse(source).body
-    is_shown = isinstance(last, ast.Expr) and not source.rstrip().endswith(";")
-    printed, value = io.StringIO(), None
+    """Yield the text that a cell prints, then the value of its last expression, as outputs of Jupyter."""
+    statements = ast.parse(source).body
+    expression = None
+    if isinstance(statements[-1], ast.Expr) and not source.rstrip().endswith(";"):
+        expression = statements.pop()
+    printed = io.StringIO()
+    value = None
     with contextlib.redirect_stdout(printed):
-        exec(_compiled(ast.Module(statements if is_shown else [*statements, last], []), number, "exec"), names)
-        if isinstance(last, ast.Expr) and is_shown:
-            value = eval(_compiled(ast.Expression(last.value), number, "eval"), names)
+        exec(_compiled(ast.Module(statements, []), number, "exec"), names)
+        if isinstance(expression, ast.Expr):
+            value = eval(_compiled(ast.Expression(expression.value), number, "eval"), names)
     if printed.getvalue():
         yield {"name": "stdout", "output_type": "stream", "text": _lines(printed.getvalue())}
     if value is not None:
-        shown = {kind: _lines(getattr(value, name)()) for name, kind in _KINDS.items() if hasattr(value, name)}
-        plain = {} if "image/svg+xml" in shown else {"text/plain": _lines(repr(value))}
-        yield {"data": {**shown, **plain}, "execution_count": number, "metadata": {}, "output_type": "execute_result"}
+        data = {}
+        for method, media_type in _MEDIA_TYPES.items():
+            if hasattr(value, method):
+                data[media_type] = _lines(getattr(value, method)())
+        if "image/svg+xml" not in data:
+            data["text/plain"] = _lines(repr(value))
+        yield {"data": data, "execution_count": number, "metadata": {}, "output_type": "execute_result"}
 
 
 def _compiled(tree: ast.Module | ast.Expression, number: int, mode: str) -> Any:
@@ -67,7 +75,7 @@ def _lines(text: str) -> list[str]:
 
 
 def written() -> str:
-    """The notebook as it would be written."""
+    """Return the text of the notebook with new outputs."""
     return run(NOTEBOOK.read_text(encoding="utf-8"), NOTEBOOK.parent)
 
 

@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def statistics(folder: str, by: Group) -> Statistics:
-    """The statistics of a dataset, row by row."""
+    """Return the statistics of a dataset, computed row by row."""
     totals: dict[Group, Counter[str]] = {} if by else {(): Counter()}
     ids: set[tuple[Group, str]] = set()
     values: dict[tuple[Group, str, str], Values] = defaultdict(list)
@@ -99,7 +99,7 @@ def statistics(folder: str, by: Group) -> Statistics:
 
 
 def rows(folder: str, name: str) -> Iterator[Mapping[str, Any]]:
-    """The rows of a table, one after another."""
+    """Yield the rows of a table."""
     from pyarrow import parquet
 
     for file in sorted(glob.glob(os.path.join(glob.escape(folder), name, "*.parquet"))):
@@ -109,7 +109,7 @@ def rows(folder: str, name: str) -> Iterator[Mapping[str, Any]]:
 
 
 def distribution(group: Group, measure: str, unit: str, found: Values) -> Distribution:
-    """What `statistics.distributions` gives for one measure of one group."""
+    """Return the row of `statistics.distributions` for one measure of one group."""
     known = sorted(value for value, _, _ in found if value is not None)
     if not known:
         return Distribution(group, measure, unit, 0, len(found), None, None, (None,) * len(QUANTILES), None)
@@ -128,7 +128,7 @@ def distribution(group: Group, measure: str, unit: str, found: Values) -> Distri
 
 
 def outliers(group: Group, measure: str, unit: str, found: Values) -> Iterator[Outlier]:
-    """What `statistics.outliers` gives for one measure of one group."""
+    """Return the rows of `statistics.outliers` for one measure of one group."""
     known = sorted(value for value, _, _ in found if value is not None)
     if len(known) < MIN_VALUES:
         return
@@ -144,7 +144,7 @@ def outliers(group: Group, measure: str, unit: str, found: Values) -> Iterator[O
 
 
 def models(folder: str, groups: Mapping[str, Group], unsure: Set[str]) -> Iterator[ModelUsage]:
-    """What `statistics.models` gives."""
+    """Return the rows of `statistics.models`."""
     found: dict[tuple[Group, str], list[Any]] = defaultdict(lambda: [0, 0, [None] * len(KINDS), [], False, False])
     copies = {(event["trace"], event["number"]) for event in rows(folder, "copies")}
     for event in rows(folder, "events"):
@@ -170,7 +170,7 @@ def models(folder: str, groups: Mapping[str, Group], unsure: Set[str]) -> Iterat
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """The value at a share of the way, interpolated (type 7 of Hyndman and Fan)."""
+    """Return a quantile of sorted values, interpolated (type 7 of Hyndman and Fan)."""
     place = (len(ordered) - 1) * share
     before = floor(place)
     after = min(before + 1, len(ordered) - 1)
@@ -179,7 +179,7 @@ def quantile(ordered: Sequence[float], share: float) -> float:
 
 
 def exact_sum(values: Sequence[float]) -> Fraction | None:
-    """The sum of values to a billionth each; None where one is beyond 10^12."""
+    """Return the sum of values, each rounded to a billionth; None if one is beyond 10^12."""
     if any(abs(value) > 1e12 for value in values):
         return None
     wholes = sum(floor(value) for value in values)
@@ -187,18 +187,18 @@ def exact_sum(values: Sequence[float]) -> Fraction | None:
 
 
 def nearest(value: float) -> int:
-    """The nearest whole number, halves up."""
+    """Return the nearest whole number; halves are rounded up."""
     below = floor(value)
     return below + (value - below >= 0.5)
 
 
 def figure(value: float | Fraction) -> float:
-    """A figure to twelve digits."""
+    """Return a figure rounded to twelve digits."""
     return float(f"{float(value):.12g}")
 
 
 def figured(one: Outlier) -> Outlier:
-    """An outlier with its figures to twelve digits."""
+    """Return an outlier with its figures rounded to twelve digits."""
     return one._replace(value=figure(one.value), ranges=figure(one.ranges))
 
 

@@ -24,7 +24,7 @@ class Fault(StrEnum):
 
 
 class Case(NamedTuple):
-    """A run with its fault.
+    """A run with a planted fault.
 
     Attributes:
         fault: What sort of fault it is.
@@ -42,7 +42,7 @@ class Case(NamedTuple):
 
 
 class _Team:
-    """A made run: a lead, its workers and theirs, each of which thinks, calls tools and returns."""
+    """Makes a run: a lead, its workers and their workers. Each of them thinks, calls tools and returns."""
 
     def __init__(self, draw: Random, fault: Fault) -> None:
         self.draw, self.fault = draw, fault
@@ -67,7 +67,7 @@ class _Team:
         return name
 
     def call(self, agent: str, t: float, after: str, content: str, *, fails: bool = False) -> tuple[str, float]:
-        """A tool call and its result."""
+        """Add a tool call and its result."""
         long, key = 1 + self.draw.random(), f"c{len(self.events)}"
         tool = self.draw.choice(("search", "read", "run")) if content == "" else content.split()[0]
         content = content or f"{tool} {agent} {key}"
@@ -78,7 +78,7 @@ class _Team:
         return self.add("tool_result", agent, t + long, asked, call_id=key, status=ended), t + long
 
     def work(self, agent: str, t: float, after: str, copied: Sequence[str] = ()) -> tuple[str, float]:
-        """What a leaf does: rounds of thinking and calling, and a return."""
+        """Add the work of an agent without workers: rounds of thinking and calling, and a return."""
         rounds = len(copied) or 1 + self.draw.randrange(4)
         wrong = self.draw.randrange(rounds + 1) if self.fault is Fault.WRONG_ANSWER and agent == self.chosen else -1
         for place in range(rounds):
@@ -103,7 +103,7 @@ class _Team:
         return self.draw.choice(known) if known and self.draw.random() < REPEATS else ""
 
     def lead(self, agent: str, t: float, after: str) -> tuple[str, float]:
-        """What an agent with others below does: decisions, spawns, a merge, and a return or the end of the run."""
+        """Add the work of an agent with workers: decisions, spawns, a merge, and a return or the end of the run."""
         team = list(self.tree[agent])
         again = team[0] if self.fault is Fault.DUPLICATE and agent == self.chosen else ""
         if again:
@@ -141,7 +141,7 @@ class _Team:
         return found if self.is_visible else [f"{content.split()[0]} {content} again" for content in found]
 
     def linger(self, agent: str, t: float, after: str) -> tuple[str, float]:
-        """Steps that change nothing any more; or another round, whose merge is worse."""
+        """Add steps that change nothing any more, or another round whose merge is worse."""
         for place in range(1 + self.draw.randrange(4)):
             after = self.add("inference", agent, t, after, long=1)
             self.guilty = self.guilty if place else (agent, after)
@@ -157,7 +157,7 @@ class _Team:
 
 
 def made_run(fault: Fault, seed: int) -> Case:
-    """A run of a made-up team with a planted fault.
+    """Return a run of a made-up team with a planted fault.
 
     A wrong answer comes from a leaf, at any of its thoughts; in one half of the runs a tool has failed before it. A
     duplicate is a subtask that an agent gives to two others, in one half with the very same calls. A late stop is
@@ -175,7 +175,7 @@ def made_run(fault: Fault, seed: int) -> Case:
 
 
 def document(name: str, events: list[dict[str, Any]], edges: list[dict[str, str]]) -> dict[str, Any]:
-    """A trace as JSON has it, with the reward 1."""
+    """Return the trace as JSON, with the reward 1."""
     costs = {"tokens": None, "wall_clock_s": None}
     reasons = {f"costs.{cost}": "Made to plant a fault, or not logged." for cost in costs}
     given = {"trace_id": name, "task_id": name, "events": events, "edges": edges}

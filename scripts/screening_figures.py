@@ -42,7 +42,7 @@ RECALL = 0.95
 
 
 class Measures(NamedTuple):
-    """What an order is worth.
+    """The quality of an order.
 
     Attributes:
         recall: The share of the relevant texts that is seen, by the share of all that is read.
@@ -54,7 +54,7 @@ class Measures(NamedTuple):
 
 
 def measure(relevant: Sequence[bool], parts: Sequence[float] = (0.1, 0.2, 0.5)) -> Measures:
-    """What an order is worth.
+    """Return the quality of an order.
 
     Args:
         relevant: In the order of reading, whether each text is relevant; at least one must be.
@@ -67,7 +67,7 @@ def measure(relevant: Sequence[bool], parts: Sequence[float] = (0.1, 0.2, 0.5)) 
 
 
 def mean(measures: Sequence[Measures]) -> Measures:
-    """The mean of several measures of the same parts."""
+    """Return the mean of several measures of the same parts."""
     parts = measures[0].recall
     recall = {part: sum(one.recall[part] for one in measures) / len(measures) for part in parts}
     return Measures(recall, sum(one.saved for one in measures) / len(measures))
@@ -117,18 +117,18 @@ def search_tables(
 
 
 def shuffled(relevant: Sequence[bool], seed: int) -> Measures:
-    """What random order is worth, in the mean."""
+    """Return the mean quality of random orders."""
     generator = random.Random(seed)
     return mean([measure(generator.sample(list(relevant), len(relevant))) for _ in range(SHUFFLES)])
 
 
 def newest_first(papers: Sequence[tuple[str, bool]]) -> list[bool]:
-    """Whether each paper is relevant, the newest first; without a date last."""
+    """Return True or False for each paper, whether it is relevant: the newest first, those without a date last."""
     return [relevant for _, relevant in sorted(papers, key=lambda pair: pair[0], reverse=True)]
 
 
 def order_rows(name: str, orders: Mapping[str, Measures]) -> list[tuple[Cell, ...]]:
-    """The rows of a table for some orders of one set."""
+    """Return the rows of a table for some orders of one set."""
     return [
         (name, order, *(f"{one.recall[part]:.0%}" for part in (0.1, 0.2, 0.5)), f"{one.saved:.0%}")
         for order, one in orders.items()
@@ -188,7 +188,7 @@ def _moment(name: str | None) -> str:
 
 
 def page() -> str:
-    """The page."""
+    """Return the page."""
     files = store.CorpusFiles(str(ROOT))
     loaded = files.loaded
     assert loaded.pool is not None

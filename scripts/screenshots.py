@@ -23,14 +23,14 @@ RUN = "tests/data/session"
 
 
 class Picture(NamedTuple):
-    """What a picture shows.
+    """The part of a page that a picture shows.
 
     Attributes:
-        page: The page, with what is chosen on it.
-        width: That of the window, in CSS pixels.
-        first: The first element that is seen, as a CSS selector; from the top of the page where there is none.
-        last: The last one; where there is none, as much as fits the window's height.
-        scale: Pixels of the picture for one of CSS.
+        page: The page; its fragment sets the filters.
+        width: The width of the window, in CSS pixels.
+        first: The first element in the picture, as a CSS selector; empty for the top of the page.
+        last: The last element in the picture; empty for as much as fits into the window.
+        scale: The number of pixels in the picture for a CSS pixel.
     """
 
     page: str
@@ -60,12 +60,12 @@ def main() -> None:
         for words in (["site", "-o", f"{folder}/site"], ["trace", "doctor", RUN, "--html", f"{folder}/run.html"]):
             subprocess.run([sys.executable, "-m", "orchtrace_corpus", *words], cwd=ROOT, check=True)
         for name, picture in PICTURES.items():
-            write_atomic(str(ROOT / name), taken(folder, picture))
+            write_atomic(str(ROOT / name), take(folder, picture))
             print(f"wrote {name}")
 
 
-def taken(folder: str, picture: Picture) -> bytes:
-    """A picture as a PNG, of pages in a folder."""
+def take(folder: str, picture: Picture) -> bytes:
+    """Return a picture of a page in a folder, as PNG."""
     with window(picture.width, HEIGHT) as driver:
         driver.get(f"file://{folder}/{picture.page}")
         corners = [0.0, 0.0, picture.width, HEIGHT]

@@ -1,6 +1,6 @@
-"""A cluster of Spark on loopback: a master, its workers, or a Connect server, for tests and benchmarks.
+"""Start a cluster of Spark on this machine, for tests and benchmarks: a master, its workers, or a Connect server.
 
-Needs pyspark and Java. Everything that is started ends with the `with` statement that started it.
+It needs pyspark and Java. Each service ends with its `with` block.
 """
 
 import os
@@ -19,27 +19,32 @@ LOOPBACK = ("spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1",
 
 BRIEF = (
     *("spark.sql.shuffle.partitions=1", "spark.sql.adaptive.enabled=false"),
-    *(f"spark.{one}.extraJavaOptions=-XX:TieredStopAtLevel=1" for one in ("driver", "executor")),
+    *(f"spark.{process}.extraJavaOptions=-XX:TieredStopAtLevel=1" for process in ("driver", "executor")),
 )
-"""Settings for little data, which is neither divided nor planned again, nor worth much compiling."""
+"""Settings for little data: one partition, no adaptive plans, and only fast compilation."""
 
 _START_SECONDS = 120
+"""The time in which a service must start."""
 
 
 @contextmanager
 def java(*words: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A service of Spark."""
-    found = find_spec("pyspark")
-    if found is None or found.origin is None:
+    """Start a service of Spark; it ends with the `with` block."""
+    pyspark = find_spec("pyspark")
+    if pyspark is None or pyspark.origin is None:
         raise RuntimeError("pyspark is not installed")
-    home = Path(found.origin).parent
-    ours = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1"}
+    home = Path(pyspark.origin).parent
+    settings = {
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1",
+    }
     process = subprocess.Popen(
         [str(home / "bin" / "spark-class"), *words],
         start_new_session=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, **ours, **environment},
+        env={**os.environ, **settings, **environment},
     )
     try:
         yield process
@@ -50,7 +55,7 @@ def java(*words: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
 
 @contextmanager
 def master() -> Iterator[str]:
-    """The URL of a standalone master."""
+    """Start a standalone master, and yield its URL."""
     port = _free_port()
     words = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
     with java("org.apache.spark.deploy.master.Master", *words):
@@ -60,7 +65,7 @@ def master() -> Iterator[str]:
 
 @contextmanager
 def connect_server(*conf: str) -> Iterator[str]:
-    """The URL of a Connect server with two cores of this machine, and with more settings."""
+    """Start a Connect server with two cores of this machine and some settings, and yield its URL."""
     port = _free_port()
     settings = (f"spark.connect.grpc.binding.port={port}", "spark.ui.enabled=false", *LOOPBACK, *conf)
     words = [
@@ -73,11 +78,11 @@ def connect_server(*conf: str) -> Iterator[str]:
 
 
 class Node:
-    """A worker of a master, with one executor of one core for each application.
+    """Start a worker of a master. For each application, it starts one executor with one core.
 
     Args:
-        process: The worker.
-        folder: The working folder, which tells its executors from those of others.
+        process: The process of the worker.
+        folder: The working folder of the worker. Its executors are found by their working folders below it.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], folder: Path) -> None:
@@ -85,7 +90,7 @@ class Node:
         self._folder = folder
 
     def kill(self) -> None:
-        """Kill the worker and its executors, as the end of a machine does."""
+        """Kill the worker and its executors, as if their machine failed."""
         self._process.kill()
         for path in Path("/proc").glob("[0-9]*/cwd"):
             try:
@@ -97,23 +102,24 @@ class Node:
 
 @contextmanager
 def worker(master: str, folder: Path, **environment: str) -> Iterator[Node]:
-    """A worker of a master."""
+    """Start a worker of a master."""
     words = ("--host", "127.0.0.1", "--webui-port", "0", "--cores", "1", "--memory", "1g", "--work-dir", str(folder))
     with java("org.apache.spark.deploy.worker.Worker", *words, master, **environment) as process:
         yield Node(process, folder)
 
 
 def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        _, port = listener.getsockname()
+        return int(port)
 
 
 def _wait_for(port: int) -> None:
-    until = time.monotonic() + _START_SECONDS
-    while time.monotonic() < until:
-        with socket.socket() as one:
-            if one.connect_ex(("127.0.0.1", port)) == 0:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        with socket.socket() as client:
+            if client.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.1)
     raise RuntimeError(f"nothing listens at port {port} after {_START_SECONDS} seconds")

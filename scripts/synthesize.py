@@ -1,8 +1,8 @@
-"""Write a corpus of N made-up papers that validates, for speed and scale tests.
+"""Write a valid corpus of N made-up papers, to test speed and scale.
 
     python scripts/synthesize.py 10000 /tmp/corpus-10k
 
-The same N and seed give the same bytes. The taxonomy is that of the corpus beside this script.
+The same N and seed give the same bytes. The taxonomy is that of the corpus in this repository.
 """
 
 import argparse
@@ -48,7 +48,9 @@ def synthesize(folder: Path, count: int, seed: int = 1) -> None:
     (folder / "data" / "exclusions.yaml").write_text("[]\n", encoding="utf-8")
     with (folder / PAPERS).open("w", encoding="utf-8", newline="\n") as file:
         for index, lines in enumerate(_papers(taxonomy, count, random.Random(seed))):
-            file.write("\n" * (index > 0) + "".join(line + "\n" for line in lines))
+            if index:
+                file.write("\n")
+            file.write("".join(f"{line}\n" for line in lines))
 
 
 def _papers(taxonomy: Taxonomy, count: int, chance: random.Random) -> Iterator[list[str]]:
@@ -79,7 +81,7 @@ def _papers(taxonomy: Taxonomy, count: int, chance: random.Random) -> Iterator[l
 
 
 def _tags(taxonomy: Taxonomy, chance: random.Random) -> dict[str, Tag]:
-    """Tags at random, drawn again until they keep the taxonomy's rules."""
+    """Return random tags that keep the rules of the taxonomy; tags that break one are drawn again."""
     attributes = paper_attributes(taxonomy)
     rules = [(_query(rule.when, attributes), _query(rule.require, attributes)) for rule in taxonomy.rules]
     while True:

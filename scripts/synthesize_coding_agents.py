@@ -10,7 +10,7 @@ MODEL = "example-large"
 
 
 def _calls(number: int, one: Round, tool: str) -> list[tuple[str, Work, str, dict[str, Any]]]:
-    """The calls by which the lead asks its workers: the id of each, the worker, the tool, what it is given."""
+    """Return the calls by which the lead asks its workers: the id, the worker, the tool and the arguments of each."""
     return [
         (f"call_{number:04x}{work.name.replace('-', 'x')}", work, tool, {"prompt": work.task, "name": "reader"})
         for work in one.works
@@ -21,7 +21,7 @@ def _calls(number: int, one: Round, tool: str) -> list[tuple[str, Work, str, dic
 
 
 def qwen_code(number: int, rounds: list[Round]) -> Files:
-    """A session and its workers, with what was told to the telemetry of both."""
+    """Return a session and its workers, with their records of telemetry."""
     session = f"{number:08x}-0000-4000-8000-000000000000"
     main = _Chat(session, "")
     files = {f"chats/{session}.jsonl": main.rows}
@@ -46,7 +46,7 @@ def qwen_code(number: int, rounds: list[Round]) -> Files:
 
 
 class _Chat:
-    """A file of Qwen Code in the making."""
+    """Builds a file of Qwen Code."""
 
     def __init__(self, session: str, agent: str) -> None:
         self.rows: list[dict[str, Any]] = []
@@ -88,7 +88,7 @@ class _Chat:
 
 
 def gemini_cli(number: int, rounds: list[Round]) -> Files:
-    """A session, whose messages are written again with their calls, and its workers."""
+    """Return a session and its workers. Messages with calls are written twice: without the calls, and with them."""
     session = f"{number:08x}-0000-4000-8000-000000000000"
     main = [_gemini_header(session, "main"), _gemini("u0", 0, "user", [{"text": TASK}])]
     files = {f"chats/session-{session[:8]}.jsonl": main}
@@ -146,7 +146,7 @@ def _gemini_answer(name: str, turn: Turn, calls: list[dict[str, Any]]) -> list[d
 
 
 def copilot_cli(number: int, rounds: list[Round]) -> Files:
-    """One file of events for the lead and its workers."""
+    """Return one file of events for the lead and its workers."""
     session = f"{number:08x}-0000-4000-8000-000000000000"
     log = _Events()
     log.add(0, "session.start", "", sessionId=session, version=1, producer="copilot-agent", copilotVersion="1.0.102")
@@ -177,7 +177,7 @@ def copilot_cli(number: int, rounds: list[Round]) -> Files:
 
 
 class _Events:
-    """The events of a session of Copilot CLI in the making."""
+    """Builds the events of a session of Copilot CLI."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
@@ -209,7 +209,7 @@ class _Events:
 
 
 def kimi_code(number: int, rounds: list[Round]) -> Files:
-    """A folder with a file of records for each agent."""
+    """Return a file of records for each agent."""
     session = f"session_{number:08x}-0000-4000-8000-000000000000"
     main = _Wire("main", 0, TASK, "user")
     files = {f"{session}/agents/main/wire.jsonl": main.rows}
@@ -236,7 +236,7 @@ def kimi_code(number: int, rounds: list[Round]) -> Files:
 
 
 class _Wire:
-    """The records of an agent of Kimi Code in the making."""
+    """Builds the records of an agent of Kimi Code."""
 
     def __init__(self, agent: str, second: float, task: str, origin: str) -> None:
         self.rows: list[dict[str, Any]] = [{"type": "metadata", "protocol_version": "1.5", "created_at": 0}]

@@ -59,7 +59,7 @@ def write(form: str, folder: Path, least_bytes: int, seed: int = 1) -> None:
 
 
 def claude_code(number: int, rounds: list[Round]) -> Files:
-    """A transcript, and one for each worker beside it."""
+    """Return a transcript of the lead, and one of each worker."""
     session = f"{number:08x}-0000-4000-8000-000000000000"
     main = _Transcript(session, "")
     files = {f"{session}.jsonl": main.rows}
@@ -86,7 +86,7 @@ def claude_code(number: int, rounds: list[Round]) -> Files:
 
 
 def _use(call: str) -> str:
-    """The id of a call: letters and digits, as the service makes it."""
+    """Return the id of a call: letters and digits, like those of the service."""
     return f"toolu_{call.replace('-', 'x')}"
 
 
@@ -101,7 +101,7 @@ def _claude_usage(usage: tuple[int, int, int, int]) -> dict[str, int]:
 
 
 class _Transcript:
-    """A transcript of Claude Code in the making."""
+    """Builds a transcript of Claude Code."""
 
     def __init__(self, session: str, agent: str) -> None:
         self.rows: list[dict[str, Any]] = []
@@ -124,7 +124,7 @@ class _Transcript:
         self.user(second, [block], toolUseResult=result)
 
     def answer(self, turn: Turn, key: str, calls: list[tuple[str, str, dict[str, Any]]]) -> None:
-        """An answer comes in several rows: its text, and each of its calls."""
+        """Add an answer as several rows: one for the text, and one for each call."""
         blocks: list[dict[str, Any]] = [{"type": "text", "text": turn.text}]
         blocks += [{"type": "tool_use", "id": use, "name": tool, "input": given} for tool, use, given in calls]
         for block in blocks:
@@ -152,7 +152,7 @@ class _Transcript:
 
 
 def codex(number: int, rounds: list[Round]) -> Files:
-    """A rollout for the lead, and one for each worker."""
+    """Return a rollout of the lead, and one of each worker."""
     lead = _Rollout(f"{number:08x}-0000-7000-8000-ffffffffffff", 0)
     files = {lead.name: lead.rows}
     lead.event(0, "user_message", message="Review the reader.")
@@ -184,7 +184,7 @@ def codex(number: int, rounds: list[Round]) -> Files:
 
 
 class _Rollout:
-    """A rollout of Codex in the making."""
+    """Builds a rollout of Codex."""
 
     def __init__(self, thread: str, second: float, parent: str = "") -> None:
         self.thread = thread
@@ -208,7 +208,7 @@ class _Rollout:
         self._add(second, "event_msg", type=kind, **payload)
 
     def think(self, turn: Turn) -> None:
-        """Reasoning, which is encrypted, and a text, which is written twice."""
+        """Add reasoning, which is encrypted, and a text, which is written twice."""
         secret = (turn.text.encode().hex() * 4)[:1_200]
         self._add(turn.end, "response_item", type="reasoning", summary=[], content=None, encrypted_content=secret)
         content = [{"type": "output_text", "text": turn.text}]
@@ -223,7 +223,7 @@ class _Rollout:
         self._add(second, "response_item", type="function_call_output", call_id=name, output=text)
 
     def count(self, turn: Turn) -> None:
-        """The counter of tokens, which is written twice."""
+        """Add the counter of tokens, which is written twice."""
         read, written, cached, hidden = turn.usage
         last = [read, cached, written, hidden]
         self._total = [old + new for old, new in zip(self._total, last, strict=True)]
@@ -244,7 +244,7 @@ class _Rollout:
 
 
 def atif(number: int, rounds: list[Round]) -> Files:
-    """A trajectory with those of all workers embedded."""
+    """Return a trajectory with the trajectories of all workers inside."""
     session = f"{number:08x}-0000-4000-8000-000000000000"
     lead = _Trajectory(session, "lead", "user", "Review the reader, and say what is slow.", 0)
     below = []
@@ -277,7 +277,7 @@ def _definition(tool: str) -> dict[str, Any]:
 
 
 class _Trajectory:
-    """A trajectory of ATIF in the making."""
+    """Builds a trajectory of ATIF."""
 
     def __init__(self, session: str, name: str, source: str, task: str, second: float) -> None:
         self._steps: list[dict[str, Any]] = [
@@ -327,7 +327,7 @@ class _Trajectory:
         return step
 
     def _extra(self, key: str, what: str, begin: float, end: float) -> dict[str, Any]:
-        """Who called, and when, by the convention of NVIDIA."""
+        """Return the caller and the times of a step, by the convention of NVIDIA."""
         name = self.document["trajectory_id"]
         return {
             "ancestry": {"function_id": key, "function_name": what, "parent_id": name, "parent_name": name},

@@ -12,7 +12,7 @@ Object = dict[str, Any]
 
 
 def opencode(number: int, rounds: list[Round]) -> Files:
-    """What `opencode export` prints of each session: the lead's, and one for each worker."""
+    """Return the output of `opencode export` for each session: that of the lead, and one for each worker."""
     lead = _Export(f"ses_{number:08x}lead", "build", 0, "")
     lead.message(0, 0, "user", [{"type": "text", "text": TASK}])
     found = [lead]
@@ -54,7 +54,7 @@ def _ms(second: float) -> int:
 
 
 class _Export:
-    """A session of OpenCode in the making."""
+    """Builds a session of OpenCode."""
 
     def __init__(self, name: str, agent: str, second: float, parent: str) -> None:
         self.id, self._agent, self.messages = name, agent, list[Object]()
@@ -93,7 +93,7 @@ class _Export:
 
 
 def inspect_ai(number: int, rounds: list[Round]) -> Files:
-    """A log of one sample, as JSON."""
+    """Return a log of one sample, as JSON."""
     log = _Sample()
     log.span("lead", "", "agent", 0, end_of(rounds[-1]) + 1)
     for one in rounds:
@@ -124,7 +124,7 @@ def inspect_ai(number: int, rounds: list[Round]) -> Files:
 
 
 class _Sample:
-    """The events of a sample in the making."""
+    """Builds the events of a sample."""
 
     def __init__(self) -> None:
         self.events: list[Object] = []
@@ -176,7 +176,7 @@ class _Sample:
 
 
 def autogen(number: int, rounds: list[Round]) -> Files:
-    """What a handler of the event log writes: each message twice, and each call of a model besides."""
+    """Return an event log as a handler writes it: each message twice, and each call of a model."""
     log = _EventLog(number)
     log.say(0, "user", "TextMessage", TASK)
     for one in rounds:
@@ -195,7 +195,7 @@ def autogen(number: int, rounds: list[Round]) -> Files:
 
 
 class _EventLog:
-    """An event log in the making."""
+    """Builds an event log."""
 
     def __init__(self, number: int) -> None:
         self._number, self._count, self.rows = number, 0, list[Object]()

@@ -40,7 +40,7 @@ class _Act(NamedTuple):
 
 
 def _acts(number: int, rounds: list[Round]) -> Iterator[_Act]:
-    """The spans of a session, as they end; those of model calls have all messages that the model was given."""
+    """Yield the spans of a session as they end; spans of model calls have all messages that the model was given."""
     top = f"{number + 1:04x}ffffffffffff"
     for place, one in enumerate(rounds):
         calls = tuple((f"call-{number}-{work.name}", "ask_reader", work.task) for work in one.works)
@@ -109,7 +109,7 @@ def _acts(number: int, rounds: list[Round]) -> Iterator[_Act]:
 
 
 def openai_agents(number: int, rounds: list[Round]) -> Files:
-    """Objects as the SDK's processors get them, one on each line."""
+    """Return the objects that the SDK's processors get, one on each line."""
     trace = f"trace_{number:032x}"
     rows: list[dict[str, Any]] = [{"object": "trace", "id": trace, "workflow_name": "review", "group_id": None}]
     for act in _acts(number, rounds):
@@ -147,12 +147,12 @@ def openai_agents(number: int, rounds: list[Round]) -> Files:
 
 
 def otlp_genai(number: int, rounds: list[Round]) -> Files:
-    """Requests of 16 spans with the attributes of GenAI, contents included."""
+    """Return requests of 16 spans with the attributes of GenAI, contents included."""
     return _requests(number, rounds, _genai)
 
 
 def otlp_openinference(number: int, rounds: list[Round]) -> Files:
-    """Requests of 16 spans with the attributes of OpenInference, whose messages are flattened."""
+    """Return requests of 16 spans with the attributes of OpenInference, in which messages are flattened."""
     return _requests(number, rounds, _openinference)
 
 
@@ -256,7 +256,7 @@ def _openinference(act: _Act) -> dict[str, Any]:
 
 
 def langsmith(number: int, rounds: list[Round]) -> Files:
-    """Runs as a query for them answers, one on each line."""
+    """Return runs as the answer to a query for runs, one on each line."""
     trace = f"{number + 1:04x}ffffffffffff"  # the id of the run at the top
     first = f"20261121T000000000000Z{trace}"
     rows = []

@@ -55,7 +55,7 @@ def write_arrays(path: Path, events: int, seed: int = 1) -> None:
 
 
 def trace(name: str, events: int, chance: random.Random) -> dict[str, Any]:
-    """A run of a lead that again and again spawns workers, waits for all of them, and merges what they return.
+    """Return a run: a lead spawns workers, waits for all of them and merges their results, again and again.
 
     Args:
         name: Its id.
@@ -79,15 +79,15 @@ def trace(name: str, events: int, chance: random.Random) -> dict[str, Any]:
 
 
 class _Draft:
-    """A trace in the making."""
+    """Builds a trace."""
 
     def __init__(self, chance: random.Random) -> None:
         self.events: list[dict[str, Any]] = []
         self._edges: list[dict[str, str]] = []
         self._chance = chance
 
-    def end(self, number: int) -> int:
-        event = self.events[number]
+    def end(self, index: int) -> int:
+        event = self.events[index]
         return int(event.get("t_end", event["t"]))
 
     def add(self, kind: str, agent: str, start: int, duration: int, sources: list[tuple[int, str]], **more: Any) -> int:
@@ -103,7 +103,7 @@ class _Draft:
         return len(self.events) - 1
 
     def worker(self, name: str, before: int, start: int) -> int:
-        """The six events of a worker; the number of its return."""
+        """Add the six events of a worker, and return the index of its return."""
         think, call = self._chance.randint(1, 9), self._chance.randint(1, 9)
         spawn = self.add("spawn", "lead", start, 0, [(before, "causal")], to=name, role="worker")
         thought = self.add("inference", name, start, think, [(spawn, "spawn")], model="small")
@@ -115,7 +115,7 @@ class _Draft:
         return self.add("return", name, start + think + call + 1, 0, [(message, "causal")], to="lead")
 
     def document(self, name: str) -> dict[str, Any]:
-        """The trace, its events by time."""
+        """Return the trace, with its events sorted by time."""
         kinds = [event["type"] for event in self.events]
         spent = sum(sum(event["tokens"].values()) for event in self.events if "tokens" in event)
         return {

@@ -45,7 +45,7 @@ _TYPES = {"string": "text", "number": "number", "integer": "whole number", "bool
 
 
 def fields() -> str:
-    """Every field of the schema, a table for each part of a trace."""
+    """Return every field of the schema, with a table for each part of a trace."""
     parts = schema()["$defs"]
     sections = [_part("The trace", schema(), TRACE_FIELDS)]
     sections += [_part(f"`{name}`", parts[name], published) for name, published in _PARTS.items()]
@@ -64,7 +64,7 @@ def _part(title: str, part: Mapping[str, Any], published: Sequence[str]) -> str:
 
 
 def _value(rule: Mapping[str, Any]) -> str:
-    """What a field may hold, in words."""
+    """Return the values that a field can have, in words."""
     if "$ref" in rule:
         name = rule["$ref"].rpartition("/")[2]
         return f"[`{name}`](#{name})"
@@ -97,7 +97,7 @@ def rule_address(rule: Rule) -> str:
 
 
 def graph_rules() -> str:
-    """The rules that no schema can state."""
+    """Return the rules that no schema can state."""
     rows = [
         (f"[{code}]({rule_address(rule)})", rule.severity.value, rule.title)
         for code, rule in RULES.items()
@@ -107,13 +107,13 @@ def graph_rules() -> str:
 
 
 def label_rules() -> str:
-    """The rules by which events are labelled with sub-decisions."""
+    """Return the rules by which events are labelled with sub-decisions."""
     rows = [(f"`{name}`", f"{CODES[decision]} {decision.value}", text) for name, (decision, text) in LABELS.items()]
     return _table(("rule", "gives", "fires when"), rows)
 
 
 def measures() -> str:
-    """Every measure: unit, meaning, formula, source."""
+    """Return every measure: its unit, meaning, formula and source."""
     rows = [
         (f"`{one.name}`", one.unit, (one.compute.__doc__ or "").partition("\n")[0], one.formula, one.source)
         for one in DEFINITIONS.values()
@@ -122,7 +122,7 @@ def measures() -> str:
 
 
 def credit_units() -> str:
-    """Which methods give credit to which units."""
+    """Return a table of the units that each method can give credit to."""
     rows = [(f"`{unit}`", *("yes" if unit in units else "" for units in UNITS.values())) for unit in CREDIT_UNITS]
     return _table(("unit", *(f"`{method.value}`" for method in UNITS)), rows)
 
@@ -137,7 +137,7 @@ def checklist() -> str:
 
 
 def reward_functions() -> str:
-    """The functions that a reward may have as terms: family, range, formula, source and options."""
+    """Return the functions that can be terms of a reward: their family, range, formula, source and options."""
     rows = []
     for one in FUNCTIONS.values():
         least, most = (f"{bound:g}" if abs(bound) < inf else "" for bound in one.bounds)
@@ -185,7 +185,7 @@ def ledger_lines() -> str:
 
 
 def dataset_columns() -> str:
-    """The columns of every table of a dataset."""
+    """Return the columns of every table of a dataset."""
     sections = [
         f"### {name}\n\n"
         + _table(

@@ -13,14 +13,14 @@ from sdk_logs import Step, Truth
 
 
 def sent(graph: Any, given: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
-    """What LangSmith's client sends while a graph runs, to a server on this machine."""
+    """Run a graph, and yield the requests that LangSmith's client sends to a server on this machine."""
     from langchain_core.tracers.langchain import LangChainTracer
     from langsmith import Client
 
     bodies: list[bytes] = []
 
     class Ingest(BaseHTTPRequestHandler):
-        """Keeps what is sent to it."""
+        """A server that keeps the requests that it receives."""
 
         def do_POST(self) -> None:
             bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
@@ -49,7 +49,7 @@ def sent(graph: Any, given: dict[str, Any], name: str) -> Iterator[dict[str, Any
 
 
 def _without_machine(request: dict[str, Any]) -> dict[str, Any]:
-    """A request without the machine that it comes from: its runtime, and the paths in its tracebacks."""
+    """Return a request without traces of the machine: without its runtime, and without paths in tracebacks."""
     for run in (*request.get("post", ()), *request.get("patch", ())):
         extra = run.get("extra") or {}
         runtime = extra.get("runtime") or {}
@@ -67,7 +67,7 @@ def _without_machine(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def merged(requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The runs of requests, what is sent later over what was sent before, in the order of their ends."""
+    """Return the runs in requests, in the order of their ends; values that are sent later replace earlier ones."""
     runs: dict[str, dict[str, Any]] = {}
     for request in requests:
         for part in (*request.get("post", ()), *request.get("patch", ())):
@@ -76,7 +76,7 @@ def merged(requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def scenarios() -> dict[str, tuple[Callable[[Truth], Any], dict[str, Any]]]:
-    """The graphs, each with what it is given, by name."""
+    """Return the graphs with their inputs, by name."""
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage
     from langchain_core.outputs import ChatGeneration, ChatResult
@@ -86,7 +86,7 @@ def scenarios() -> dict[str, tuple[Callable[[Truth], Any], dict[str, Any]]]:
     from langgraph.types import Command, Send
 
     class Scripted(BaseChatModel):  # type: ignore[misc]
-        """Answers by a script."""
+        """A model that gives scripted answers."""
 
         agent: str
         truth: Any
@@ -132,7 +132,7 @@ def scenarios() -> dict[str, tuple[Callable[[Truth], Any], dict[str, Any]]]:
     look_up_tool, broken_tool = tool(look_up), tool(break_down)
 
     class State(TypedDict):
-        """What the nodes of a graph share."""
+        """The state that the nodes of a graph share."""
 
         topic: str
         out: Annotated[list[str], operator.add]

@@ -11,7 +11,7 @@ from sdk_logs.otlp import request
 
 
 def run(name: str, scenario: Callable[[Truth], Any], truth: Truth) -> tuple[list[Any], list[Any]]:
-    """What the SDK exports of a scenario, and what OpenInference makes of it at the same time."""
+    """Run a scenario; return the export of the SDK, and the requests of OpenInference for the same run."""
     from agents import add_trace_processor, set_trace_processors, trace
     from agents.tracing import TracingProcessor
     from openinference.instrumentation.openai_agents import OpenAIAgentsInstrumentor
@@ -20,7 +20,7 @@ def run(name: str, scenario: Callable[[Truth], Any], truth: Truth) -> tuple[list
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
     class Keep(TracingProcessor):  # type: ignore[misc]
-        """Keeps what is exported, in the order in which spans end."""
+        """An exporter that keeps what it gets, in the order in which spans end."""
 
         items: list[Any]
 
@@ -64,7 +64,7 @@ def run(name: str, scenario: Callable[[Truth], Any], truth: Truth) -> tuple[list
 
 
 def scenarios() -> dict[str, Callable[[Truth], Any]]:
-    """The runs of the OpenAI Agents SDK, by name."""
+    """Return the scenarios of the OpenAI Agents SDK, by name."""
     from agents import Agent, GuardrailFunctionOutput, InputGuardrail, Runner, function_tool
     from agents.exceptions import AgentsException, InputGuardrailTripwireTriggered
     from agents.items import ModelResponse
@@ -75,7 +75,7 @@ def scenarios() -> dict[str, Callable[[Truth], Any]]:
     from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails, ResponseUsage
 
     class Scripted(Model):  # type: ignore[misc]
-        """Answers by a script; ids of calls count up."""
+        """A model that gives scripted answers; the ids of its calls count up."""
 
         def __init__(self, agent: str, truth: Truth, *steps: Step, responses: bool = False) -> None:
             self._agent, self._truth, self._steps = agent, truth, iter(steps)

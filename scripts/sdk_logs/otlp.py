@@ -6,7 +6,7 @@ from typing import Any
 
 
 def request(spans: Sequence[Any]) -> dict[str, Any]:
-    """Spans as Protobuf JSON: base64 ids, kinds and status codes by name; without the machine they come from."""
+    """Return spans as Protobuf JSON: ids in base64, kinds and status codes by name; without traces of the machine."""
     from google.protobuf.json_format import MessageToDict
     from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
@@ -19,7 +19,7 @@ def request(spans: Sequence[Any]) -> dict[str, Any]:
 
 
 def with_hex_ids(request: dict[str, Any]) -> dict[str, Any]:
-    """A request as OTLP/JSON has it: ids in hex, kinds and status codes as numbers."""
+    """Return a request as OTLP/JSON: ids in hexadecimal, kinds and status codes as numbers."""
     from base64 import b64decode
 
     codes = {"STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2}
@@ -36,7 +36,7 @@ def with_hex_ids(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def genai_request(exported: Sequence[Any]) -> dict[str, Any]:
-    """The spans of an SDK's export as OpenTelemetry spans with GenAI attributes, in Protobuf JSON.
+    """Return the spans of an SDK's export as OpenTelemetry spans with GenAI attributes, in Protobuf JSON.
 
     An agent's span carries the usage of all below it, as many programs write it. There are no conventions for
     guardrails; a handoff carries the attributes that are proposed.
