@@ -1,8 +1,8 @@
-"""The statistics of a dataset in a plain Python loop, without an engine: to check the engine's, and to race it.
+"""Compute the statistics of a dataset in a plain Python loop, to check the figures and the speed of the engines.
 
     python scripts/plain_statistics.py DIR [--by system,topology]
 
-Prints what `corpus trace dataset stats DIR --format json` prints.
+The output is that of `corpus trace dataset stats DIR --format json`.
 """
 
 import argparse
@@ -32,10 +32,13 @@ from orchtrace_corpus.trace.dataset.statistics import (
 from orchtrace_corpus.trace.measures.ledger import KINDS
 from orchtrace_corpus.trace.render import dataset as render
 
-ASKED = ("inference", "orchestrator_decision", "aggregate")
-UNITS = {**EXTRA, **{name: one.unit for name, one in COMPUTED.items()}}
+MODEL_EVENTS = ("inference", "orchestrator_decision", "aggregate")
+"""The types of events in which a model answers."""
+UNITS = {**EXTRA, **{name: measure.unit for name, measure in COMPUTED.items()}}
 Values = list[tuple[Any, str, str]]
+"""For each trace: the value of a measure, the number of the trace in the dataset, and its id."""
 Group = tuple[str, ...]
+"""The values of the columns by which traces are divided."""
 
 
 def main() -> None:
@@ -45,56 +48,62 @@ def main() -> None:
     parser.add_argument("--by", default="", help="columns of traces, with commas between them")
     arguments = parser.parse_args()
     by = tuple(dict.fromkeys(arguments.by.split(","))) if arguments.by else ()
-    print(
-        table.render(render.tables(statistics(arguments.folder, by), exact=True), "trace-dataset", Format.JSON), end=""
-    )
+    tables = render.tables(statistics(arguments.folder, by), exact=True)
+    print(table.render(tables, "trace-dataset", Format.JSON), end="")
 
 
 def statistics(folder: str, by: Group) -> Statistics:
     """Return the statistics of a dataset, computed row by row."""
     totals: dict[Group, Counter[str]] = {} if by else {(): Counter()}
-    ids: set[tuple[Group, str]] = set()
-    values: dict[tuple[Group, str, str], Values] = defaultdict(list)
-    covered: dict[tuple[Group, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+    trace_ids: set[tuple[Group, str]] = set()
+    values: dict[tuple[Group, str, str], Values] = defaultdict(list)  # by group, measure and unit
+    # For each group and decision: the traces, the traces with the decision, and the events with it.
+    coverage: dict[tuple[Group, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     groups: dict[str, Group] = {}
-    unsure: set[str] = set()
+    without_total: set[str] = set()  # the traces whose number of tokens is not known
     for trace in rows(folder, "traces"):
         group = tuple(trace[name] or "" for name in by)
         groups[trace["trace"]] = group
-        unsure |= {trace["trace"]} if trace["tokens"] is None else set()
-        counted = totals.setdefault(group, Counter())
-        counted["traces"] += 1
-        counted["trace_ids"] += (group, trace["trace_id"]) not in ids
-        ids.add((group, trace["trace_id"]))
+        if trace["tokens"] is None:
+            without_total.add(trace["trace"])
+        counts = totals.setdefault(group, Counter())
+        counts["traces"] += 1
+        if (group, trace["trace_id"]) not in trace_ids:
+            trace_ids.add((group, trace["trace_id"]))
+            counts["trace_ids"] += 1
         for name in Overview._fields[3:]:
-            counted[name] += trace[{"events": "event_count", "edges": "edge_count"}.get(name, name)] or 0
+            column = {"events": "event_count", "edges": "edge_count"}.get(name, name)
+            counts[name] += trace[column] or 0
         for name, unit in UNITS.items():
-            shown = "step" if unit == "s" and trace["clock_unit"] == "step" else unit
-            values[group, name, shown].append((trace[name], trace["trace"], trace["trace_id"]))
+            trace_unit = "step" if unit == "s" and trace["clock_unit"] == "step" else unit
+            values[group, name, trace_unit].append((trace[name], trace["trace"], trace["trace_id"]))
         for decision, column in DECISIONS.items():
-            counts = covered[group, str(decision)]
-            counts[0] += 1
-            counts[1] += trace[column] > 0
-            counts[2] += trace[column]
-    described = [distribution(*key, found) for key, found in values.items()]
-    far = [outlier for key, found in values.items() for outlier in outliers(*key, found)]
-    names, decisions = list(UNITS), [str(decision) for decision in DECISIONS]
+            decision_counts = coverage[group, str(decision)]
+            decision_counts[0] += 1
+            if trace[column] > 0:
+                decision_counts[1] += 1
+            decision_counts[2] += trace[column]
+    overviews = []
+    for group, counts in sorted(totals.items()):
+        overviews.append(Overview(group, *(counts[name] for name in Overview._fields[1:])))
+    measures = list(UNITS)
+    distributions = [distribution(group, name, unit, found) for (group, name, unit), found in values.items()]
+    distributions.sort(key=lambda row: (row.group, measures.index(row.measure), row.unit))
+    all_outliers = [
+        outlier for (group, name, unit), found in values.items() for outlier in outliers(group, name, unit, found)
+    ]
+    all_outliers.sort(key=lambda outlier: (-abs(outlier.ranges), outlier.measure, outlier.trace))
+    coverages = []
+    for group in sorted({group for group, _ in coverage}):
+        coverages += [Coverage(group, decision, *coverage[group, str(decision)]) for decision in DECISIONS]
     return Statistics(
         by,
-        [Overview(group, *map(counted.__getitem__, Overview._fields[1:])) for group, counted in sorted(totals.items())],
-        sorted(described, key=lambda one: (one.group, names.index(one.measure), one.unit)),
-        [
-            Coverage(group, next(one for one in DECISIONS if one == decision), *counts)
-            for (group, decision), counts in sorted(
-                covered.items(), key=lambda pair: (pair[0][0], decisions.index(pair[0][1]))
-            )
-        ],
-        sorted(models(folder, groups, unsure), key=lambda one: (one.group, -one.total, one.model)),
-        len(far),
-        [
-            figured(one)
-            for one in sorted(far, key=lambda one: (-abs(one.ranges), one.measure, one.trace))[:MAX_OUTLIERS]
-        ],
+        overviews,
+        distributions,
+        coverages,
+        sorted(models(folder, groups, without_total), key=lambda row: (row.group, -row.total, row.model)),
+        len(all_outliers),
+        [rounded(outlier) for outlier in all_outliers[:MAX_OUTLIERS]],
     )
 
 
@@ -132,50 +141,84 @@ def outliers(group: Group, measure: str, unit: str, found: Values) -> Iterator[O
     known = sorted(value for value, _, _ in found if value is not None)
     if len(known) < MIN_VALUES:
         return
-    lower, upper = quantile(known, 0.25), quantile(known, 0.75)
+    lower = quantile(known, 0.25)
+    upper = quantile(known, 0.75)
     if not upper > lower:
         return
     for value, trace, trace_id in found:
-        if value is not None:
-            beyond = value - upper if value > upper else value - lower if value < lower else 0.0
-            ranges = beyond / (upper - lower)
-            if abs(ranges) > FENCE:
-                yield Outlier(group, measure, unit, value, ranges, trace, trace_id)
+        if value is None:
+            continue
+        distance = 0.0
+        if value > upper:
+            distance = value - upper
+        elif value < lower:
+            distance = value - lower
+        ranges = distance / (upper - lower)  # in interquartile ranges
+        if abs(ranges) > FENCE:
+            yield Outlier(group, measure, unit, value, ranges, trace, trace_id)
 
 
-def models(folder: str, groups: Mapping[str, Group], unsure: Set[str]) -> Iterator[ModelUsage]:
-    """Return the rows of `statistics.models`."""
-    found: dict[tuple[Group, str], list[Any]] = defaultdict(lambda: [0, 0, [None] * len(KINDS), [], False, False])
+class _Usage:
+    """The sums over the events of one model in one group."""
+
+    def __init__(self) -> None:
+        self.with_tokens = 0
+        self.without_tokens = 0
+        self.tokens: list[int | None] = [None] * len(KINDS)
+        self.costs: list[float] = []
+        self.tokens_are_least = False  # True if some tokens are not known
+        self.cost_is_least = False
+
+
+def models(folder: str, groups: Mapping[str, Group], without_total: Set[str]) -> Iterator[ModelUsage]:
+    """Yield the rows of `statistics.models`; `without_total` are the traces whose number of tokens is not known."""
+    usages: dict[tuple[Group, str], _Usage] = defaultdict(_Usage)
     copies = {(event["trace"], event["number"]) for event in rows(folder, "copies")}
     for event in rows(folder, "events"):
-        if (event["trace"], event["number"]) in copies:
+        if event["copied_context"] or (event["trace"], event["number"]) in copies:
             continue
         tokens = [event[f"{kind}_tokens"] for kind in KINDS]
         has_tokens = any(token is not None for token in tokens)
-        lacks = not has_tokens and event["type"] in ASKED
-        if event["copied_context"] or not (has_tokens or lacks or event["cost_usd"] is not None):
+        lacks_tokens = not has_tokens and event["type"] in MODEL_EVENTS
+        if not has_tokens and not lacks_tokens and event["cost_usd"] is None:
             continue
-        entry = found[groups[event["trace"]], event["model"] or ""]
-        entry[0] += has_tokens
-        entry[1] += lacks
-        entry[2] = [old if new is None else (old or 0) + new for old, new in zip(entry[2], tokens, strict=True)]
+        usage = usages[groups[event["trace"]], event["model"] or ""]
+        if has_tokens:
+            usage.with_tokens += 1
+        if lacks_tokens:
+            usage.without_tokens += 1
+        for index, count in enumerate(tokens):
+            if count is not None:
+                usage.tokens[index] = (usage.tokens[index] or 0) + count
         if event["cost_usd"] is not None:
-            entry[3].append(event["cost_usd"])
-        entry[4] |= event["trace"] in unsure
-        entry[5] |= event["trace"] in unsure or (has_tokens and event["cost_usd"] is None)
-    for (group, model), (events, without, tokens, costs, at_least, costs_more) in found.items():
-        total = exact_sum(costs) if costs else None
+            usage.costs.append(event["cost_usd"])
+        elif has_tokens:
+            usage.cost_is_least = True
+        if event["trace"] in without_total:
+            usage.tokens_are_least = True
+            usage.cost_is_least = True
+    for (group, model), usage in usages.items():
+        total = exact_sum(usage.costs) if usage.costs else None
         cost = None if total is None else figure(total)
-        yield ModelUsage(group, model, events, without, tuple(tokens), cost, at_least, cost is not None and costs_more)
+        yield ModelUsage(
+            group,
+            model,
+            usage.with_tokens,
+            usage.without_tokens,
+            tuple(usage.tokens),
+            cost,
+            usage.tokens_are_least,
+            cost is not None and usage.cost_is_least,
+        )
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
     """Return a quantile of sorted values, interpolated (type 7 of Hyndman and Fan)."""
-    place = (len(ordered) - 1) * share
-    before = floor(place)
+    position = (len(ordered) - 1) * share
+    before = floor(position)
     after = min(before + 1, len(ordered) - 1)
-    part = place - before
-    return ordered[before] * (1 - part) + ordered[after] * part
+    weight = position - before
+    return ordered[before] * (1 - weight) + ordered[after] * weight
 
 
 def exact_sum(values: Sequence[float]) -> Fraction | None:
@@ -189,7 +232,7 @@ def exact_sum(values: Sequence[float]) -> Fraction | None:
 def nearest(value: float) -> int:
     """Return the nearest whole number; halves are rounded up."""
     below = floor(value)
-    return below + (value - below >= 0.5)
+    return below + 1 if value - below >= 0.5 else below
 
 
 def figure(value: float | Fraction) -> float:
@@ -197,9 +240,9 @@ def figure(value: float | Fraction) -> float:
     return float(f"{float(value):.12g}")
 
 
-def figured(one: Outlier) -> Outlier:
+def rounded(outlier: Outlier) -> Outlier:
     """Return an outlier with its figures rounded to twelve digits."""
-    return one._replace(value=figure(one.value), ranges=figure(one.ranges))
+    return outlier._replace(value=figure(outlier.value), ranges=figure(outlier.ranges))
 
 
 if __name__ == "__main__":

@@ -45,8 +45,8 @@ class Measures(NamedTuple):
     """The quality of an order.
 
     Attributes:
-        recall: The share of the relevant texts that is seen, by the share of all that is read.
-        saved: WSS@95, from -0.05 to 0.95.
+        recall: The share of the relevant texts that is found, by the share of all texts that is read.
+        saved: WSS@95, the work saved over random reading at a recall of 95 %; from -0.05 to 0.95.
     """
 
     recall: Mapping[float, float]
@@ -57,53 +57,63 @@ def measure(relevant: Sequence[bool], parts: Sequence[float] = (0.1, 0.2, 0.5)) 
     """Return the quality of an order.
 
     Args:
-        relevant: In the order of reading, whether each text is relevant; at least one must be.
-        parts: The shares of all texts after which recall is taken, rounded up to whole texts.
+        relevant: For each text, in the order of reading, True if it is relevant; at least one must be.
+        parts: The shares of all texts after which recall is measured, rounded up to whole texts.
     """
-    size, wanted = len(relevant), sum(relevant)
-    recall = {part: sum(relevant[: ceil(part * size)]) / wanted for part in parts}
-    read = next(count for count in range(1, size + 1) if sum(relevant[:count]) >= RECALL * wanted)
-    return Measures(recall, (size - read) / size - (1 - RECALL))
+    size = len(relevant)
+    relevant_count = sum(relevant)
+    recall = {part: sum(relevant[: ceil(part * size)]) / relevant_count for part in parts}
+    read_count = next(count for count in range(1, size + 1) if sum(relevant[:count]) >= RECALL * relevant_count)
+    return Measures(recall, (size - read_count) / size - (1 - RECALL))
 
 
 def mean(measures: Sequence[Measures]) -> Measures:
     """Return the mean of several measures of the same parts."""
-    parts = measures[0].recall
-    recall = {part: sum(one.recall[part] for one in measures) / len(measures) for part in parts}
-    return Measures(recall, sum(one.saved for one in measures) / len(measures))
+    recall = {}
+    for part in measures[0].recall:
+        recall[part] = sum(each.recall[part] for each in measures) / len(measures)
+    return Measures(recall, sum(each.saved for each in measures) / len(measures))
 
 
-def folds(included: Sequence[bool], number: int, seed: int) -> Iterator[list[int]]:
-    """Divide texts into parts with the same share of included ones, by chance that a seed decides."""
+def folds(included: Sequence[bool], count: int, seed: int) -> Iterator[list[int]]:
+    """Divide texts at random into parts with the same share of included ones, and yield the indices of each part."""
     generator = random.Random(seed)
-    parts: list[list[int]] = [[] for _ in range(number)]
+    parts: list[list[int]] = [[] for _ in range(count)]
     for kind in (True, False):
-        members = [place for place, one in enumerate(included) if one is kind]
+        members = [index for index, is_included in enumerate(included) if is_included is kind]
         generator.shuffle(members)
-        for at, place in enumerate(members):
-            parts[at % number].append(place)
-    yield from (sorted(part) for part in parts)
+        for position, index in enumerate(members):
+            parts[position % count].append(index)
+    for part in parts:
+        yield sorted(part)
 
 
 def search_tables(
     queries: Mapping[str, str], hidden: Sequence[Paper], candidates: Sequence[Candidate], made: Sequence[Metadata]
 ) -> tuple[str, list[str]]:
-    """The table of what each query has of each set of papers, and the titles of the hidden ones that none has."""
+    """Return a table of the papers of each set that each query finds, and the titles of the hidden ones not found."""
     sets = (
         [served(paper) for paper in hidden],
         [served(candidate.paper) for candidate in candidates if candidate.paper.arxiv_id],
         list(made),
     )
+    by_hand_ids = {paper.arxiv_id for paper in sets[1]}
     rows: list[tuple[Cell, ...]] = []
-    every: list[set[str]] = [set(), set(), set()]
+    all_found: list[set[str]] = [set(), set(), set()]  # by any query, for each set
     for name, query in queries.items():
         matches = arxiv_query.parse(query)
         found = [{paper.arxiv_id for paper in papers if matches(paper)} for papers in sets]
-        own = {one.paper.arxiv_id for one in candidates if one.screening.get("query_family") == name}
-        own &= {paper.arxiv_id for paper in sets[1]}
-        rows.append((name, len(found[0]), len(own), len(own & found[1]), len(found[1]), len(found[2])))
-        every = [seen | new for seen, new in zip(every, found, strict=True)]
-    rows.append(("any of them", len(every[0]), len(sets[1]), len(every[1]), len(every[1]), len(every[2])))
+        of_query = set()  # the papers that were found by hand under the name of the query
+        for candidate in candidates:
+            if candidate.screening.get("query_family") == name and candidate.paper.arxiv_id in by_hand_ids:
+                of_query.add(candidate.paper.arxiv_id)
+        hidden_found, by_hand_found, made_found = found
+        counts = (len(of_query), len(of_query & by_hand_found), len(by_hand_found), len(made_found))
+        rows.append((name, len(hidden_found), *counts))
+        for ids, new_ids in zip(all_found, found, strict=True):
+            ids |= new_ids
+    by_hand_count = len(all_found[1])
+    rows.append(("any of them", len(all_found[0]), len(sets[1]), by_hand_count, by_hand_count, len(all_found[2])))
     columns = (
         "query",
         f"finds, of {len(sets[0])} hidden",
@@ -112,7 +122,7 @@ def search_tables(
         f"finds, of all {len(sets[1])} found by hand",
         f"finds, of {len(made)} made",
     )
-    missed = [paper.title for paper in sets[0] if paper.arxiv_id not in every[0]]
+    missed = [paper.title for paper in sets[0] if paper.arxiv_id not in all_found[0]]
     return markdown(Table("", "", columns, tuple(rows))), missed
 
 
@@ -129,62 +139,76 @@ def newest_first(papers: Sequence[tuple[str, bool]]) -> list[bool]:
 
 def order_rows(name: str, orders: Mapping[str, Measures]) -> list[tuple[Cell, ...]]:
     """Return the rows of a table for some orders of one set."""
-    return [
-        (name, order, *(f"{one.recall[part]:.0%}" for part in (0.1, 0.2, 0.5)), f"{one.saved:.0%}")
-        for order, one in orders.items()
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for order, measures in orders.items():
+        recalls = [f"{measures.recall[part]:.0%}" for part in (0.1, 0.2, 0.5)]
+        rows.append((name, order, *recalls, f"{measures.saved:.0%}"))
+    return rows
 
 
 def decided_orders(pool: Pool) -> tuple[dict[str, Measures], int]:
-    """Orders of decided records, each part of ten placed by a classifier that has seen the other nine, five times."""
+    """Return the quality of orders of the decided records, and the number of these records.
+
+    For the likely order, the records are divided into ten parts. A classifier that has learnt from nine scores the
+    tenth. The quality is the mean of five divisions.
+    """
     texts, included = training_texts(pool, {})
-    moments = [_moment(paper.arxiv_id) for paper in pool.papers]
-    moments += [_moment(exclusion.identifier) for exclusion in pool.exclusions if not exclusion.promoted_to]
-    runs = []
+    dates = [_sortable_date(paper.arxiv_id) for paper in pool.papers]
+    dates += [_sortable_date(exclusion.identifier) for exclusion in pool.exclusions if not exclusion.promoted_to]
+    measures = []
     for seed in range(5):
         scores = [0.0] * len(texts)
         for part in folds(included, 10, seed):
-            rest = [place for place in range(len(texts)) if place not in part]
-            places = rank([texts[at] for at in rest], [included[at] for at in rest], [texts[at] for at in part])
-            for at, place in zip(part, places, strict=True):
-                scores[at] = place.score
-        ordered = sorted(range(len(texts)), key=lambda at: -scores[at])
-        runs.append(measure([included[at] for at in ordered]))
-    dated = newest_first(list(zip(moments, included, strict=True)))
-    return {"likely": mean(runs), "date": measure(dated), "random": shuffled(included, 1)}, len(texts)
+            rest = [index for index in range(len(texts)) if index not in part]
+            rest_texts = [texts[index] for index in rest]
+            rest_included = [included[index] for index in rest]
+            places = rank(rest_texts, rest_included, [texts[index] for index in part])
+            for index, place in zip(part, places, strict=True):
+                scores[index] = place.score
+        measures.append(measure(_by_score(included, scores)))
+    by_date = newest_first(list(zip(dates, included, strict=True)))
+    return {"likely": mean(measures), "date": measure(by_date), "random": shuffled(included, 1)}, len(texts)
+
+
+def _by_score(relevant: Sequence[bool], scores: Sequence[float]) -> list[bool]:
+    """Return whether each text is relevant, those with the highest scores first."""
+    order = sorted(range(len(scores)), key=lambda index: scores[index], reverse=True)
+    return [relevant[index] for index in order]
 
 
 def candidate_orders(pool: Pool, candidates: Sequence[Candidate]) -> dict[str, Measures]:
-    """Orders of the candidates that readers have proposed a decision for, by a classifier of the decided records."""
+    """Return the quality of orders of candidates for which readers have proposed a decision.
+
+    For the likely order, a classifier has learnt from the decided records.
+    """
     texts, included = training_texts(pool, {})
     relevant = [candidate.proposal is Decision.INCLUDE for candidate in candidates]
-    places = rank(texts, included, [text_of(one.paper, {}) for one in candidates])
-    ordered = sorted(range(len(places)), key=lambda at: -places[at].score)
-    dated = newest_first(
-        [(_moment(one.paper.arxiv_id), wanted) for one, wanted in zip(candidates, relevant, strict=True)]
-    )
-    likely = measure([relevant[at] for at in ordered])
-    return {"likely": likely, "date": measure(dated), "random": shuffled(relevant, 2)}
+    places = rank(texts, included, [text_of(candidate.paper, {}) for candidate in candidates])
+    dates = [_sortable_date(candidate.paper.arxiv_id) for candidate in candidates]
+    by_date = newest_first(list(zip(dates, relevant, strict=True)))
+    likely = measure(_by_score(relevant, [place.score for place in places]))
+    return {"likely": likely, "date": measure(by_date), "random": shuffled(relevant, 2)}
 
 
 def mixed_orders(pool: Pool, hidden: Sequence[Paper], made: Sequence[Metadata]) -> dict[str, Measures]:
-    """Orders of the hidden papers among the made ones, by a classifier that has seen neither."""
-    keys = {paper.key for paper in hidden}
-    texts, included = training_texts(pool._replace(papers=tuple(p for p in pool.papers if p.key not in keys)), {})
-    items = [(served(paper), True) for paper in hidden] + [(paper, False) for paper in made]
-    places = rank(texts, included, [paper.title for paper, _ in items])
-    ordered = sorted(range(len(items)), key=lambda at: -places[at].score)
-    relevant = [one for _, one in items]
-    dated = newest_first([(paper.published, one) for paper, one in items])
+    """Return the quality of orders of the hidden papers among the made ones, by a classifier that has seen neither."""
+    hidden_keys = {paper.key for paper in hidden}
+    others = tuple(paper for paper in pool.papers if paper.key not in hidden_keys)
+    texts, included = training_texts(pool._replace(papers=others), {})
+    papers = [*map(served, hidden), *made]
+    relevant = [True] * len(hidden) + [False] * len(made)
+    places = rank(texts, included, [paper.title for paper in papers])
+    by_date = newest_first(list(zip([paper.published for paper in papers], relevant, strict=True)))
     return {
-        "likely": measure([relevant[at] for at in ordered]),
-        "date": measure(dated),
+        "likely": measure(_by_score(relevant, [place.score for place in places])),
+        "date": measure(by_date),
         "random": shuffled(relevant, 3),
     }
 
 
-def _moment(name: str | None) -> str:
-    return (name or "").removeprefix("arXiv:")
+def _sortable_date(arxiv_id: str | None) -> str:
+    """Return an arXiv id, which begins with year and month, without a prefix; empty if there is none."""
+    return (arxiv_id or "").removeprefix("arXiv:")
 
 
 def page() -> str:

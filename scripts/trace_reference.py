@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from orchtrace_corpus.base.findings import RULES, SECTIONS, Rule
+from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.base.text.regions import anchor
 from orchtrace_corpus.trace.analysis.labels import RULES as LABELS
 from orchtrace_corpus.trace.credit.assign import UNITS
@@ -53,12 +54,15 @@ def fields() -> str:
 
 
 def _part(title: str, part: Mapping[str, Any], published: Sequence[str]) -> str:
+    """Return a table of the fields of one part; `published` are those that the published schema has, too."""
     rows = []
     for field, rule in part["properties"].items():
-        is_required, is_published = ("yes" if field in some else "" for some in (part.get("required", ()), published))
-        referred = schema()["$defs"].get(rule.get("$ref", "").rpartition("/")[2], {})
+        required = "yes" if field in part.get("required", ()) else ""
+        in_published = "yes" if field in published else ""
+        _, _, referred_name = rule.get("$ref", "").rpartition("/")
+        referred = schema()["$defs"].get(referred_name, {})
         meaning = rule.get("description") or referred["description"]
-        rows.append((f"`{field}`", is_required, _value(rule), is_published, meaning))
+        rows.append((f"`{field}`", required, _value(rule), in_published, meaning))
     head = f"### {title}\n\n{part['description']}\n\n"
     return head + _table(("field", "required", "value", "published", "meaning"), rows)
 
@@ -72,17 +76,18 @@ def _value(rule: Mapping[str, Any]) -> str:
         return ", ".join(f"`{word}`" for word in rule["enum"])
     kinds = [rule["type"]] if isinstance(rule["type"], str) else rule["type"]
     if kinds == ["array"]:
-        return f"list of {_value(rule['items'])}{', not empty' if rule.get('minItems') else ''}"
+        text = f"list of {_value(rule['items'])}"
+        return f"{text}, not empty" if rule.get("minItems") else text
     if kinds == ["object"]:
-        of = rule.get("additionalProperties")
-        return f"object of {_value(of)}" if isinstance(of, dict) else "object"
+        values = rule.get("additionalProperties")
+        return f"object of {_value(values)}" if isinstance(values, dict) else "object"
     text = " or ".join(_TYPES[kind] for kind in kinds)
     if rule.get("minLength"):
         text += ", not empty"
     if "minimum" in rule:
-        most = rule.get("maximum")
-        bound = f" to {most}" if most is not None and most < 2**53 - 1 else " on"
-        text += f", from {rule['minimum']}{bound}"
+        maximum = rule.get("maximum")
+        has_maximum = maximum is not None and maximum < 2**53 - 1  # the largest integer that JSON readers keep exact
+        text += f", from {rule['minimum']} to {maximum}" if has_maximum else f", from {rule['minimum']} on"
     return text
 
 
@@ -114,10 +119,10 @@ def label_rules() -> str:
 
 def measures() -> str:
     """Return every measure: its unit, meaning, formula and source."""
-    rows = [
-        (f"`{one.name}`", one.unit, (one.compute.__doc__ or "").partition("\n")[0], one.formula, one.source)
-        for one in DEFINITIONS.values()
-    ]
+    rows = []
+    for definition in DEFINITIONS.values():
+        meaning, _, _ = (definition.compute.__doc__ or "").partition("\n")
+        rows.append((f"`{definition.name}`", definition.unit, meaning, definition.formula, definition.source))
     return _table(("measure", "unit", "meaning", "formula", "source"), rows)
 
 
@@ -128,7 +133,7 @@ def credit_units() -> str:
 
 
 def checklist() -> str:
-    """The items of the reporting checklist: what each rests on, and what to log for it."""
+    """Return the items of the reporting checklist: the columns or facts behind each, and what to log for it."""
     rows = []
     for item in ITEMS:
         columns = ", ".join(f"`{name}`" for name in item.columns)
@@ -139,11 +144,13 @@ def checklist() -> str:
 def reward_functions() -> str:
     """Return the functions that can be terms of a reward: their family, range, formula, source and options."""
     rows = []
-    for one in FUNCTIONS.values():
-        least, most = (f"{bound:g}" if abs(bound) < inf else "" for bound in one.bounds)
-        source = "" if one.source in ("ours", "the trace") else f" ({one.source})"
-        options = ", ".join(f"`{name}`" for name in one.options)
-        rows.append((f"`{one.name}`", one.family, f"{least}..{most}", one.unit, f"{one.formula}{source}", options))
+    for function in FUNCTIONS.values():
+        least, most = (f"{bound:g}" if abs(bound) < inf else "" for bound in function.bounds)
+        formula = function.formula
+        if function.source not in ("ours", "the trace"):
+            formula += f" ({function.source})"
+        options = ", ".join(f"`{name}`" for name in function.options)
+        rows.append((f"`{function.name}`", function.family, f"{least}..{most}", function.unit, formula, options))
     return _table(("function", "family", "range", "unit", "formula", "options"), rows)
 
 
@@ -152,50 +159,47 @@ def _gated(gates: Sequence[str]) -> str:
 
 
 def reward_designs() -> str:
-    """The published designs: their terms, how many points are open or omitted, and what holds them to released code."""
+    """Return the published designs: their terms, the numbers of open and omitted points, and their test vectors."""
     rows = []
     for name in published():
         spec = load(name)
         parts = [f"{term.weight:g} `{term.function}`{_gated(term.gates)}" for term in spec.terms]
         points = [*spec.open, *(point for term in spec.terms for point in term.open)]
-        checked = f"{len(spec.vectors)} test vectors" if len(spec.vectors) != 1 else "1 test vector"
-        rows.append(
-            (
-                f"`{name}`",
-                ", ".join(parts),
-                str(len(points)),
-                str(len(spec.omitted)),
-                checked if spec.vectors else "none",
-            )
-        )
+        checked = pluralize(len(spec.vectors), "test vector") if spec.vectors else "none"
+        rows.append((f"`{name}`", ", ".join(parts), str(len(points)), str(len(spec.omitted)), checked))
     return _table(("design", "weight and function of each term", "open", "omitted", "held to released code by"), rows)
 
 
 def ledger_lines() -> str:
     """Return every line of the token ledger with the importers that write it: a format, a family of formats, or any."""
     folder = Path(importers_file).parent
-    writers: dict[str, set[str]] = {}
+    writers_by_line: dict[str, set[str]] = {}
     for file in folder.rglob("*.py"):
         parts = file.relative_to(folder).with_suffix("").parts
-        writer = next((part for part in parts if part in FORMATS), "any" if parts[0] == "core" else parts[0])
+        writer = "any" if parts[0] == "core" else parts[0]
+        writer = next((part for part in parts if part in FORMATS), writer)
         for name in re.findall(r"LedgerLine\.([A-Z_]+)", file.read_text(encoding="utf-8")):
-            writers.setdefault(name, set()).add(writer)
-    rows = [(str(line), ", ".join(f"`{one}`" for one in sorted(writers.get(line.name, ())))) for line in LedgerLine]
+            writers_by_line.setdefault(name, set()).add(writer)
+    rows = []
+    for line in LedgerLine:
+        writers = sorted(writers_by_line.get(line.name, ()))
+        rows.append((str(line), ", ".join(f"`{writer}`" for writer in writers)))
     return _table(("line of the ledger", "importers"), sorted(rows))
 
 
 def dataset_columns() -> str:
     """Return the columns of every table of a dataset."""
-    sections = [
-        f"### {name}\n\n"
-        + _table(
-            ("column", "type", "meaning"), [(f"`{column.name}`", column.type, column.meaning) for column in columns]
-        )
-        for name, columns in TABLES.items()
-    ]
+    sections = []
+    for name, columns in TABLES.items():
+        rows = [(f"`{column.name}`", column.type, column.meaning) for column in columns]
+        sections.append(f"### {name}\n\n{_table(('column', 'type', 'meaning'), rows)}")
     return "\n\n".join(sections)
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+    """Return a table in Markdown."""
+    lines = []
+    for cells in (columns, ["---"] * len(columns), *rows):
+        escaped = [cell.replace("|", "\\|") for cell in cells]
+        lines.append(f"| {' | '.join(escaped)} |")
+    return "\n".join(lines)
