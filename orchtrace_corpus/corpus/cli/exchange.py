@@ -231,7 +231,7 @@ def import_(
     records = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
     candidates = RecordIndex(candidate.paper for candidate in corpus.candidates.items)
     keys = {key for paper in corpus.pool.papers for key in (paper.key, paper.cite_key)}
-    remarks: dict[int, str] = {}  # by line of the item; the same as those of `corpus add`
+    remarks: dict[int, str] = {}  # on new papers, by line; `corpus add` makes the same remarks
     for item in items:
         if item.values.get("key") in keys:
             continue
@@ -320,7 +320,7 @@ def _write_difference(session: CorpusSession, output_format: DiffFormat, documen
         case DiffFormat.MARKDOWN:
             session.output.write(comment(document))
         case DiffFormat.JSON:
-            session.output.write(envelope("diff", document))  # that of docs/schema/diff.schema.json
+            session.output.write(envelope("diff", document))  # described by docs/schema/diff.schema.json
         case _:
             assert_never(output_format)
 

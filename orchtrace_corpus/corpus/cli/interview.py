@@ -81,7 +81,7 @@ class Questions:
         self._output = output
         self._taxonomy = taxonomy
         self.answers: dict[str, list[tuple[str, str]]] = {}
-        self._answers_so_far: list[str] | None = None  # those that `b` can take back; None if there is no way back
+        self._answers_so_far: list[str] | None = None  # the answers that `b` can take back; None without a way back
         self._answers_to_repeat: list[str] = []  # the answers to the next questions, which are not asked
 
     def ask_with_way_back(self, ask: Callable[[], Answer]) -> Answer:

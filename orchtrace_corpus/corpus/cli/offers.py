@@ -94,7 +94,7 @@ def _names(place: Place, *files: str) -> Offers:
 
 
 def _attributes(place: Place, *, is_filter: bool = False) -> Mapping[str, Any]:
-    """Return the fields of papers and exclusions by name; for a filter, only those of the records that it is about."""
+    """Return the fields of papers and exclusions by name; for a filter, of either, depending on --exclusions."""
     from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, paper_attributes
     from orchtrace_corpus.corpus.model import store
 

@@ -59,7 +59,7 @@ def list_records(
     "--columns all" shows every field. JSON without --columns contains whole records. A comma separates
     alternatives; quote a value that contains one. Tags used in filters are shown as columns; with a filter on tags,
     those that are contested are marked. The field "contested" names the contested tags. A filter on "contested"
-    with --reading sources shows what readers of the sources agree on beside what was published.
+    with --reading sources shows the tags on which readers of the sources agree, and what was published.
 
     \b
     Examples:
@@ -90,9 +90,13 @@ def list_records(
         is_narrow = output_format is Format.TABLE and (session.output.width or _WIDE) < _WIDE
         if not is_narrow or not any(condition.attribute.terms for condition in query.filters):
             names += (axis.field for axis in taxonomy.axes if axis.kind != "levels")
+    # Fields with terms, and the survey's own fields, become columns if a filter is on them.
     survey_fields = {field.name for field in taxonomy.fields}
     filtered_attributes = [condition.attribute for condition in query.filters]
-    filtered = [found.name for found in filtered_attributes if found.terms or found.name in survey_fields]
+    filtered = [
+        attribute.name for attribute in filtered_attributes if attribute.terms or attribute.name in survey_fields
+    ]
+    # A filter on `contested` compares the tags of the sources with the published ones, also in columns.
     shows_changes = reading is ReadingName.SOURCES and CONTESTED in filtered
     if shows_changes:
         for condition in query.filters:
@@ -130,7 +134,8 @@ def list_records(
             changed = tag_changes(as_published, session.files.disputes.require())
             table = with_published(table, [record.name for record in records], changed)
         session.show_tables(captioned([table._replace(wrapped="reason")], query, caption), "list", output_format)
-        if output_format is Format.TABLE and len(shown) * 6 > (session.output.width or len(shown) * 6):
+        min_width = len(shown) * 6  # narrower columns cannot be read
+        if output_format is Format.TABLE and min_width > (session.output.width or min_width):
             session.output.note(f"corpus: {len(shown)} columns are too many for this terminal; use --format csv")
     left_out = f", {len(records)} shown" if len(records) < total else ""
     shown_total = pluralize(total, "exclusion") if exclusions else taxonomy.noun.counted(total)

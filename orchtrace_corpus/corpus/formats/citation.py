@@ -285,7 +285,7 @@ def month_of(entry: Mapping[str, str]) -> int:
 
 
 class EntryDetails(NamedTuple):
-    """What a citation in CSL or RIS states beside the fields of a record.
+    """The parts of a CSL or RIS citation for which a record has no field; they go to its field `bibtex`.
 
     Attributes:
         kind: The kind of publication; None if the type is unknown.

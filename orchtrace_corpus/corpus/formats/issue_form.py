@@ -114,10 +114,10 @@ def questions(taxonomy: Taxonomy) -> tuple[Question, ...]:
         elif field.section is not Section.HEAD and field.question:
             form_questions.append(_field_question(field, noun))
     labels = [" ".join(question.label.casefold().split()) for question in form_questions]
-    return tuple(
-        question._replace(label=f"{question.label} ({question.name})") if labels.count(label) > 1 else question
-        for question, label in zip(form_questions, labels, strict=True)
-    )
+    for index, question in enumerate(form_questions):
+        if labels.count(labels[index]) > 1:
+            form_questions[index] = question._replace(label=f"{question.label} ({question.name})")
+    return tuple(form_questions)
 
 
 def read(body: str, taxonomy: Taxonomy) -> Form:
@@ -214,7 +214,7 @@ _MARKDOWN_LINK = r"(!?)\[([^\[\]]*)\]\(([^()]*(?:\([^()]*\)[^()]*)*)\)"
 
 
 def _tag(question: Question, facet: Facet, answer: str) -> Tag:
-    """Return the tag for an answer. People can edit it, so names of terms are accepted beside the options."""
+    """Return the tag for an answer: an option, or since people can edit the answer, names or ids of terms."""
     options = question.options
     if question.term is not None:
         level = options[answer] if answer in options else read_level(facet, answer)

@@ -228,9 +228,9 @@ def _scalar(field: RecordField | None, cell: str) -> Value:
 
 
 def _rows(
-    text: str, known: Mapping[str, object], key: str, problems: list[Problem]
+    text: str, columns: Mapping[str, object], key_column: str, problems: list[Problem]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the line and the cells by column of each row after the header; `key` is the column of the key."""
+    """Yield the line, and the cells by column, of each row after the header. The header needs `key_column`."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     header: list[str] = []
     line = 1
@@ -240,7 +240,7 @@ def _rows(
             line = reader.line_num + 1  # where the next row begins: a cell can hold line breaks
             if not header:
                 header = row
-                problems += [Problem(start, message) for message in _header_problems(header, known, key)]
+                problems += [Problem(start, message) for message in _header_problems(header, columns, key_column)]
                 if problems:
                     return
             elif row not in ([], [""]):
@@ -255,12 +255,12 @@ def _rows(
         problems.append(Problem(1, "the file is empty; it needs a line with the names of its columns"))
 
 
-def _header_problems(header: Sequence[str], columns: Mapping[str, object], key: str) -> Iterator[str]:
+def _header_problems(header: Sequence[str], columns: Mapping[str, object], key_column: str) -> Iterator[str]:
     if len(header) == 1 and ";" in header[0]:
         yield "the columns are separated by semicolons; save the table with commas"
         return
-    if key not in header:
-        yield f"there is no column {quote(key)}, which says which record a row is about"
+    if key_column not in header:
+        yield f"there is no column {quote(key_column)}, which says which record a row is about"
     for name in dict.fromkeys(header):
         if header.count(name) > 1:
             yield f"column {quote(name)} is there {header.count(name)} times; keep one"

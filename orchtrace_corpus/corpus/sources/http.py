@@ -294,7 +294,7 @@ class Exchange(ABC, Generic[Answer]):
         Raises:
             BusyError: The service is busy or breaks off, or another process is asking; there might be an answer later.
             TooLongError: The address or the answer is too long.
-            UpstreamError: The service cannot be reached, refuses us, or answers with something else.
+            UpstreamError: The service cannot be reached, refuses to answer, or answers with something else.
         """
         retry_counts: Counter[type[UpstreamError]] = Counter()
         clock = self._limiter.clock

@@ -21,14 +21,14 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 
 
 class Service(NamedTuple):
-    """A service that is asked over HTTP.
+    """A web service.
 
     Attributes:
-        url: Its address.
-        name: Its name in messages.
-        folder: The name of its folder and lock in the cache.
+        url: The URL that requests begin with.
+        name: The name in messages.
+        folder: The name of the service's folder and lock in the cache.
         spacing_seconds: The shortest time between two requests.
-        hosts: The hosts to which it may redirect, besides its own.
+        hosts: The hosts to which the service may redirect, besides its own.
     """
 
     url: str

@@ -86,7 +86,7 @@ class OpenAlex:
         Papers are skipped if they have neither an arXiv id nor a DOI, or if OpenAlex does not know them.
 
         Raises:
-            UpstreamError: The service cannot be reached, refuses us, or has no time; answers so far are stored.
+            UpstreamError: The service cannot be reached, refuses to answer, or has no time; answers so far are stored.
             CacheError: The cache cannot be written.
         """
         works: dict[str, Mapping[str, Any]] = {}

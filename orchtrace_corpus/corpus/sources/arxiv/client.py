@@ -234,7 +234,7 @@ class Client:
             progress: Called after each change, and each second during a wait.
 
         Raises:
-            UpstreamError: The service cannot be reached, refuses us, or redirects to another host.
+            UpstreamError: The service cannot be reached, refuses to answer, or redirects to another host.
             CacheError: The cache cannot be written.
         """
         forms = {spelling: request_form(spelling) for spelling in ids}
@@ -288,7 +288,7 @@ class Client:
             progress: Called as in `fetch`, with counts of queries.
 
         Raises:
-            UpstreamError: The service cannot be reached, refuses us, or redirects to another host.
+            UpstreamError: The service cannot be reached, refuses to answer, or redirects to another host.
             CacheError: The cache cannot be written.
         """
         pages = limiter.AnswerFolder(os.path.join(self._cache.folder, "searches"), self._clock.wall)

@@ -87,7 +87,7 @@ class Searcher:
         """Answer queries, one after the other. If the service stays busy for one, all later ones fail, too.
 
         Raises:
-            UpstreamError: The service cannot be reached, or refuses us.
+            UpstreamError: The service cannot be reached, or refuses to answer.
             CacheError: The cache cannot be written.
         """
         found: dict[str, Results] = {}
