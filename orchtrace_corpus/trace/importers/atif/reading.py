@@ -24,8 +24,7 @@ from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.terms import Status
 from orchtrace_corpus.trace.model.trace import TokenRefs
 
-ABSENT = Raw(b"null")
-"""The value of an undecoded member that is absent."""
+ABSENT = Raw(b"null")  # the value of an undecoded member that is absent
 
 
 class _Invocation(Struct, gc=False):

@@ -17,9 +17,7 @@ from orchtrace_corpus.trace.model.events import total
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind
 
-KEY = "orchtrace"
-"""The key in `extra` of the fields that ATIF does not have."""
-
+KEY = "orchtrace"  # the key in `extra` of the fields that ATIF does not have
 _HASH = "sha256:"
 
 

@@ -28,8 +28,7 @@ _HUMAN_ROLE = '"role": "human"'
 _TITLE_PURPOSE = re.compile(r"\s*\((?:-> ?([^()]{1,100})|[^()]{1,100})\)\s*$")
 _PEOPLE = frozenset(("human", "user_proxy", "User"))
 _TERMINALS = frozenset(("computer_terminal", "computerterminal"))
-MISTAKE = "mistake"
-"""The error of a step that a label calls the decisive mistake."""
+MISTAKE = "mistake"  # the error of a step that a label calls the decisive mistake
 
 
 def recognises(beginning: logs.Head) -> bool:

@@ -95,8 +95,7 @@ def details_of(row: Row) -> Details | None:
     return details
 
 
-FORBIDDEN = "forbidden"
-"""The error of a call that a rule does not allow."""
+FORBIDDEN = "forbidden"  # the error of a call that a rule does not allow
 
 # the beginnings of texts, by which their author or their meaning is known
 _PROGRAM_TEXTS = (
@@ -472,8 +471,7 @@ STATUS_OF_END = {
 POLLING_TOOLS = frozenset(("BashOutput", "TaskOutput", "AgentOutputTool"))
 """The tools that ask for the output of a task."""
 
-STOPPING_TOOLS = frozenset(("KillBash", "KillShell", "TaskStop"))
-"""The tools that stop a task."""
+STOPPING_TOOLS = frozenset(("KillBash", "KillShell", "TaskStop"))  # the tools that stop a task
 
 
 class TaskSign(Struct):
@@ -566,8 +564,7 @@ _WARM_UP = "Warmup"
 _HOOK_FEEDBACK = "Stop hook feedback"  # begins the text of a hook that makes a finished agent go on
 _NO_MODEL = "<synthetic>"  # the model of answers that the program itself has written
 
-MIN_ID_LENGTH = 20
-"""People make up shorter ids; the ids of the service have 28 characters, the ids of rows 36."""
+MIN_ID_LENGTH = 20  # people make up shorter ids; the ids of the service have 28 characters, the ids of rows 36
 
 
 class Entry(Struct, gc=False):
@@ -580,12 +577,8 @@ class Entry(Struct, gc=False):
     place: Place
 
 
-MAIN = "main"
-"""The agent that the user talks to."""
-
-LEAD = "team-lead"
-"""The name of that agent among teammates."""
-
+MAIN = "main"  # the agent that the user talks to
+LEAD = "team-lead"  # the name of that agent among teammates
 _STOPPING_SECONDS = 10.0  # the longest time that stopping a command at its limit takes
 _PROGRESS_SECONDS = 2.0  # the inaccuracy of progress, which counts whole seconds
 _PROGRAM_ROWS = frozenset(

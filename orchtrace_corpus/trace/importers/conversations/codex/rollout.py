@@ -44,8 +44,7 @@ _SAME_TOTAL = LedgerLine.SAME_TOTAL  # looking up enum members is slow on Python
 _BY_TOTAL = TokenBasis.CUMULATIVE_DELTA, LedgerLine.TOTAL_DIFFERENCE
 _BY_LAST_ANSWER = TokenBasis.REPORTED, LedgerLine.LAST_ANSWER
 
-Amounts = tuple[int, ...]
-"""Token counts in the order of `_USAGE_MEMBERS`; the input includes cache reads."""
+Amounts = tuple[int, ...]  # token counts in the order of `_USAGE_MEMBERS`; the input includes cache reads
 
 
 class Count(Struct, gc=False):
@@ -265,12 +264,8 @@ def _insert_missing(merged: Sequence[CopyRow], copy_rows: Sequence[CopyRow], rep
     return result
 
 
-LEAD_NAME = "main"
-"""The name of the agent that people talk to."""
-
-LEAD_PATH = "/root"
-"""The path of that agent; the paths of all others begin with it."""
-
+LEAD_NAME = "main"  # the name of the agent that people talk to
+LEAD_PATH = "/root"  # the path of that agent; the paths of all others begin with it
 _BURST_SECONDS = 1.0  # totals at most so far apart are copies: no model answers so fast
 _EARLIER_SECONDS = 1.0  # a row so much older than the thread is a copy
 _COPYING_SECONDS = 10.0  # the longest time in which history is copied, if it is given new times

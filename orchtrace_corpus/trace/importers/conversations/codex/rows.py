@@ -223,9 +223,7 @@ def notified_endings(text: str) -> Iterator[tuple[str, Status, str]]:
         yield from ended_agents({agent_named(details): details.get("status")})
 
 
-FORBIDDEN = "forbidden"
-"""The error of a call that a rule or guardian does not allow."""
-
+FORBIDDEN = "forbidden"  # the error of a call that a rule or guardian does not allow
 _EXIT_CODE = "exit_code"
 _TOOL_ERROR = "tool_error"
 _MAX_HEADER = 400  # characters
