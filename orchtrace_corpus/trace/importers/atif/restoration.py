@@ -63,7 +63,8 @@ def fields_of_step(step: Mapping[str, Any], agent: Any) -> dict[str, Any]:
         "cache_write": cache_write,
         "reasoning": extra.get("reasoning_tokens"),
     }
-    if tokens := {kind: count for kind, count in counts.items() if count is not None}:
+    tokens = {kind: count for kind, count in counts.items() if count is not None}
+    if tokens:
         fields["tokens"] = tokens
     return fields
 

@@ -544,7 +544,8 @@ def end_background_calls(launches: Iterable[tuple[str, str, steps.ToolCall]], si
                 more["unfinished"] = True
                 more["t_end"] = max([launched, *(sign.step.time for sign in call_signs)])
                 continue
-            more["t_end"], more["status"] = max(launched, ends[0].step.time), ends[0].end
+            more["t_end"] = max(launched, ends[0].step.time)
+            more["status"] = ends[0].end
             if ends[0].end is Status.ERROR:
                 more["error_type"] = "failed"
 

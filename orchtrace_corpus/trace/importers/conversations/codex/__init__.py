@@ -74,7 +74,9 @@ class Links:
         key = self._find(name)
         if not key:
             key = self._keys[name] = f"{name} (stranger)"
-            short_name = LEAD_NAME if name == LEAD_PATH else rows.path_leaf(name) or "(unknown)"
+            short_name = rows.path_leaf(name) or "(unknown)"
+            if name == LEAD_PATH:
+                short_name = LEAD_NAME
             self._run.agent(key, short_name)
         return key
 
@@ -98,7 +100,9 @@ class Links:
             self._run.spawn(meta.id, parent.meta.id, spawn.call, waits=False)
         for rollout in self._rollouts:
             refused = rollout.refused_calls()
-            threads = {start.call_id: thread for thread, start in reversed(rollout.started.items())}
+            threads = {
+                start.call_id: thread for thread, start in reversed(rollout.started.items())
+            }  # by call, the first
             for spawn in rollout.spawns:
                 result = spawn.call.answer
                 if id(spawn) in self._used_spawns:
