@@ -230,11 +230,11 @@ class _Finder:
             return set()
         starts = self._times.starts
         answers = set()
-        for message in messages:
-            events_of_sender = self._times.indices_by_agent[self._events[message].agent]
-            first_position = bisect_left(events_of_sender, starts[message], key=starts.__getitem__)
+        for sent in messages:
+            events_of_sender = self._times.indices_by_agent[self._events[sent].agent]
+            first_position = bisect_left(events_of_sender, starts[sent], key=starts.__getitem__)
             for index in islice(events_of_sender, first_position, None):
-                if index != message and self._events[index].type in WORKING:  # the sender's next step
+                if index != sent and self._events[index].type in WORKING:  # the sender's next step
                     if index in open_calls:
                         answers.add(index)
                     break
