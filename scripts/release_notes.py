@@ -29,7 +29,7 @@ def changelog_section(changelog: str, version: str) -> str:
 
 
 def problems(root: Path, tag: str) -> list[str]:
-    """Return what keeps a tag from being released, each with the file to fix."""
+    """Return the reasons why a tag cannot be released, each with the file to fix."""
     version = tag.removeprefix("v")
     if not re.fullmatch(r"v\d+\.\d+\.\d+((a|b|rc)\d+)?", tag):
         return [f"{tag} is not a tag of a release, such as v0.1.0"]
@@ -49,7 +49,7 @@ def problems(root: Path, tag: str) -> list[str]:
 
 
 def main() -> int:
-    """Print the section, or what is wrong on stderr."""
+    """Print the section, or on stderr the reasons why the tag cannot be released."""
     if len(sys.argv) != 2:
         print("usage: release_notes.py TAG", file=sys.stderr)
         return 2

@@ -1,11 +1,13 @@
-"""Renews the shapes of keys that importers cut out of names, from the rules of Betterleaks.
+"""Update the shapes of secret keys that importers remove from names, from the rules of Betterleaks.
 
     python scripts/secret_shapes.py VERSION [FILE]
 
 VERSION is a tag of https://github.com/betterleaks/betterleaks, the successor of gitleaks by the same author, under the
-MIT licence; FILE its config/betterleaks.toml, which is fetched if none is named. Rules stay that know a key by a mark:
-letters that it begins with, or the name of its service before it. Left out are those of what is no secret, such as the
-id of a client, those that read a whole file, and those whose mark every hash could hold.
+MIT licence. FILE is its config/betterleaks.toml, which is fetched if it is not given.
+
+A rule is kept if it recognises a key by a mark: letters that the key begins with, or the name of its service before it.
+Rules are left out if they find what is no secret, such as the id of a client; if they read a whole file; or if every
+hash could contain their mark.
 """
 
 import json
@@ -13,7 +15,6 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +42,19 @@ ENDS = (
     r"(?:[^A-Za-z0-9_-]|$)",
     r"\b",
 )
-"""How rules ask for the end of a key. Names go on behind a key, as `.jsonl` does."""
+"""The ends of rules, which require that a key ends there. They are removed, since names continue, as with `.jsonl`."""
 
 CLASS = r"(\[\^?\]?(?:\\.|[^\]\\])*\])"
 NOT_SECRET = re.compile(
     r"-(?:id|url|host|name|public-key)(?:\.\d)?$|^generic|^jwt|^private-key$|^artifactory-jfrog-url"
 )
-"""Rules of what may be known, and those that `privacy.py` has in a form for names."""
+"""The ids of rules for what is no secret, and of rules that `privacy.py` has in a form for names."""
 
 READS_MORE = re.compile(r"\.\*|\[\\s\\S|\(\?s|\[\^[^\]]+\][+*]|\(\?:\.\|")
-"""Parts of rules that look through a file."""
+"""Parts of rules that search a whole file."""
 
 NAMED = "(?:=|>|:{1,3}=|"
-"""How rules go on behind the name of a service."""
+"""The part of a rule that follows the name of a service."""
 
 
 def main(arguments: list[str]) -> int:
@@ -65,9 +66,9 @@ def main(arguments: list[str]) -> int:
         import requests
 
         address = f"{REPOSITORY.replace('github.com', 'raw.githubusercontent.com')}/{version}/config/betterleaks.toml"
-        answer = requests.get(address, timeout=60)
-        answer.raise_for_status()
-        text = answer.text
+        response = requests.get(address, timeout=60)
+        response.raise_for_status()
+        text = response.text
     shapes = sorted(shapes_of(tomllib.loads(text)["rules"]), key=lambda shape: str(shape["id"]))
     about = {
         "source": f"{REPOSITORY}/blob/{version}/config/betterleaks.toml",
@@ -82,46 +83,69 @@ def main(arguments: list[str]) -> int:
 
 
 def shapes_of(rules: Iterable[dict[str, Any]]) -> Iterator[dict[str, object]]:
-    """Yield the rules that know a key by its mark, each as a pattern of Python, with the marks in lower case."""
+    """Yield the rules that recognise a key by its mark, each as a pattern of Python, with the marks in lower case."""
     for rule in rules:
         pattern, marks = rule.get("regex"), rule.get("keywords", [])
-        if not pattern or rule.get("skipReport") or NOT_SECRET.search(rule["id"]) or READS_MORE.search(pattern):
+        if not pattern or rule.get("skipReport"):
             continue
-        if all(len(mark) >= 3 and not re.fullmatch("[0-9a-f]+|[a-z0-9]{3}", mark) for mark in marks):
-            converted = python_pattern(pattern)
-            shape = {"id": rule["id"], "marks": marks, "pattern": converted}
-            shape |= {"is_loose": True} if re.search(r"\[[^\]]*(?:\\w|_|\\-|-\])", converted) else {}
-            yield shape | ({"is_named": True} if NAMED in converted else {})
+        if NOT_SECRET.search(rule["id"]) or READS_MORE.search(pattern):
+            continue
+        if any(len(mark) < 3 or re.fullmatch("[0-9a-f]+|[a-z0-9]{3}", mark) for mark in marks):
+            continue  # a hash could contain the mark
+        converted = python_pattern(pattern)
+        shape: dict[str, object] = {"id": rule["id"], "marks": marks, "pattern": converted}
+        if re.search(r"\[[^\]]*(?:\\w|_|\\-|-\])", converted):  # a key may contain `_` or `-`, as words in names do
+            shape["is_loose"] = True
+        if NAMED in converted:
+            shape["is_named"] = True
+        yield shape
 
 
 def python_pattern(pattern: str) -> str:
-    """Return a pattern of Go's RE2 as one of Python, without groups, for a key in the middle of a name."""
-    while end := next((end for end in ENDS if pattern.endswith(end)), ""):
-        pattern = pattern.removesuffix(end)
+    """Return a pattern of Go's RE2 as a pattern of Python, without groups, for a key in the middle of a name."""
+    ends = [end for end in ENDS if pattern.endswith(end)]
+    while ends:
+        pattern = pattern.removesuffix(ends[0])
+        ends = [end for end in ENDS if pattern.endswith(end)]
     for old, new in (("[[:alnum:]]", "[A-Za-z0-9]"), (r"\z", r"\Z")):
         pattern = pattern.replace(old, new)
     pattern = re.sub(r"^((?:\(\?i:)?)\\b", r"\1(?<![A-Za-z])", with_scoped_flags(pattern))
     parts = re.split(CLASS, pattern)
-    groups = (re.sub(r"\(\?P<\w+>|(?<!\\)\((?!\?)", "(?:", part) for part in parts[::2])
-    return "".join(part for pair in zip_longest(groups, parts[1::2], fillvalue="") for part in pair)
+    for place in range(0, len(parts), 2):  # those between are classes of characters, in which `(` is no group
+        parts[place] = re.sub(r"\(\?P<\w+>|(?<!\\)\((?!\?)", "(?:", parts[place])
+    return "".join(parts)
 
 
 def with_scoped_flags(pattern: str) -> str:
-    """Return a pattern in which each `(?i)` is a group up to the end of the one around it; RE2 has them anywhere."""
-    at = pattern.rfind("(?i)")
-    while at >= 0:
-        depth, end = 0, at + 4
-        while end < len(pattern) and depth >= 0:
-            if pattern[end] == "\\":
-                end += 1
-            elif pattern[end] == "[":
-                end = re.compile(CLASS).match(pattern, end).end() - 1  # type: ignore[union-attr]
-            depth += {"(": 1, ")": -1}.get(pattern[end], 0)
-            end += 1
-        end -= depth < 0
-        pattern = f"{pattern[:at]}(?i:{pattern[at + 4 : end]}){pattern[end:]}"
-        at = pattern.rfind("(?i)")
+    """Return a pattern in which each flag `(?i)` is replaced by a group with the flag.
+
+    In RE2, the flag may be anywhere in a group, and holds up to the end of the group; Python does not allow that.
+    """
+    start = pattern.rfind("(?i)")
+    while start >= 0:
+        end = _end_of_group(pattern, start + len("(?i)"))
+        pattern = f"{pattern[:start]}(?i:{pattern[start + len('(?i)') : end]}){pattern[end:]}"
+        start = pattern.rfind("(?i)")
     return pattern
+
+
+def _end_of_group(pattern: str, start: int) -> int:
+    """Return the place of the parenthesis that closes the group around a place, or the end of the pattern."""
+    depth = 0
+    place = start
+    while place < len(pattern):
+        if pattern[place] == "\\":
+            place += 1  # the character after it is no parenthesis
+        elif pattern[place] == "[":
+            place = re.compile(CLASS).match(pattern, place).end() - 1  # type: ignore[union-attr]
+        elif pattern[place] == "(":
+            depth += 1
+        elif pattern[place] == ")":
+            if depth == 0:
+                return place
+            depth -= 1
+        place += 1
+    return place
 
 
 if __name__ == "__main__":

@@ -452,7 +452,7 @@ class _Subtree(NamedTuple):
     def plus(self, other: "_Subtree") -> "_Subtree":
         """Return the sums over both."""
         return _Subtree(
-            self.worked + other.worked,
+            float(self.worked + other.worked),
             self.tokens if other.tokens is None else (self.tokens or 0.0) + other.tokens,
             self.cost if other.cost is None else (self.cost or 0.0) + other.cost,
             self.is_least or other.is_least,

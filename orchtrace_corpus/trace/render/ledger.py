@@ -60,8 +60,12 @@ def lines(ledger: Sequence[Row], shares: Mapping[str, Sequence[Row]], room: int)
     `shares` has the rows of agents, models or sessions by the heading of the group. If the lines are too narrow for a
     table, its rows are returned as sentences.
     """
-    groups = {f"{outcome[:1].upper()}{outcome[1:]}": rows for outcome, rows in _group_by_outcome(ledger).items()}
-    groups |= {heading: _largest(rows) for heading, rows in shares.items() if rows}
+    groups: dict[str, list[Row]] = {}  # by heading
+    for outcome, outcome_rows in _group_by_outcome(ledger).items():
+        groups[outcome[:1].upper() + outcome[1:]] = outcome_rows
+    for heading, share_rows in shares.items():
+        if share_rows:
+            groups[heading] = _largest(share_rows)
     all_rows = [row for rows in groups.values() for row in rows]
     if not all_rows:
         return []
@@ -72,8 +76,10 @@ def lines(ledger: Sequence[Row], shares: Mapping[str, Sequence[Row]], room: int)
             widths[column] = max(len(column), *(len(row[column]) for row in cells)) + 2
     figures_width = sum(widths.values())
     if figures_width > room:
-        sentences = [sentence for heading, rows in groups.items() for sentence in _sentences(heading, rows, room)]
-        return [_TITLE, *sentences]
+        text = [_TITLE]
+        for heading, rows in groups.items():
+            text += _sentences(heading, rows, room)
+        return text
     longest = max(display_width(row.name) for row in all_rows) + len(_INDENT)
     name_width = min(room - figures_width, longest, _MAX_NAME)
     are_names_beside = name_width >= min(longest, _MIN_NAME)  # else names are above the figures

@@ -98,6 +98,7 @@ class Sentences:
         return text
 
     def _activity(self, activity: Activity, tool: str) -> str:
+        """Return an activity in words: the name of the tool if a tool was at work."""
         if activity in TOOL_ACTIVITIES:
             return _tool(tool)
         if activity is Activity.OPEN_MODEL:
@@ -118,27 +119,29 @@ class Sentences:
         """Return a sentence on who spawned whom."""
         if len(self._run.team) < 2:
             return "One agent; nobody was spawned."
-        spawned, unspawned = self._run.children, self._run.lone_agents
-        parts = [f"{self._name(parent)} spawned {self._group(children)}" for parent, children in spawned[:3]]
-        if len(spawned) > 3:
-            parts.append(f"{unbroken_count(len(spawned) - 3, 'more agent')} spawned others")
-        if unspawned and not spawned:
+        families, lone_agents = self._run.children, self._run.lone_agents
+        parts = [f"{self._name(parent)} spawned {self._list(children)}" for parent, children in families[:3]]
+        if len(families) > 3:
+            parts.append(f"{unbroken_count(len(families) - 3, 'more agent')} spawned others")
+        if lone_agents and not families:
             parts.append("nobody spawned another")
-        elif unspawned:
-            parts.append(f"unknown who spawned {self._group(unspawned)}")
+        elif lone_agents:
+            parts.append(f"unknown who spawned {self._list(lone_agents)}")
         return f"{'; '.join(parts)}."
 
-    def _group(self, agents: Sequence[AgentSpan]) -> str:
+    def _list(self, agents: Sequence[AgentSpan]) -> str:
         """Return the names of agents or, for many agents of few roles, the count of each role."""
         names = [self._name(agent.agent) for agent in agents]
         if len(agents) <= _MAX_SHARES:
             return ", ".join(names)
-        roles = Counter(agent.role for agent in agents)
-        if len(roles) > _MAX_SHARES:
+        counts_by_role = Counter(agent.role for agent in agents)
+        if len(counts_by_role) > _MAX_SHARES:
             return first_names_and_more(names, _MAX_SHARES - 1, _AND_MORE)
-        return ", ".join(
-            unbroken(f"{count:,} x {printable(role or 'agent', limit=30)}") for role, count in roles.items()
-        )
+        parts = []
+        for role, count in counts_by_role.items():
+            name = printable(role or "agent", limit=30)
+            parts.append(unbroken(f"{count:,} x {name}"))
+        return ", ".join(parts)
 
     def _parallel(self) -> Iterator[tuple[str, str]]:
         """Yield a sentence on how much ran at the same time; with open calls, its figures are ranges."""
@@ -153,13 +156,13 @@ class Sentences:
             least, most = sorted((if_working, if_waiting))
             return format_range(f"{least:.0%}", f"{most:.0%}")
 
-        least = "at least " if self._run.path.unknown else ""
+        at_least = "at least " if self._run.path.unknown else ""
         kinds = f"models {self._range(waiting.worked - waiting.tools, working.worked - working.tools)}"
         if working.tools:
             kinds += f", tools {self._range(waiting.tools, working.tools)}"
         if working.assumed:
             kinds += f"; {self._time(working.assumed)} of it assumed"
-        work = f"Work: {least}{self._range(waiting.worked, working.worked)} ({kinds})"
+        work = f"Work: {at_least}{self._range(waiting.worked, working.worked)} ({kinds})"
         alone = share(working.single_share, waiting.single_share)
         idle = ""
         if max(working.idle_share, waiting.idle_share) >= 0.005:
@@ -169,9 +172,10 @@ class Sentences:
             return
         together = share(working.parallel_share, waiting.parallel_share)
         elapsed = self._run.summary.elapsed
-        speed_up = format_range(f"{waiting.worked / elapsed:.3g}", f"{working.worked / elapsed:.3g}")
+        ratios = format_range(f"{waiting.worked / elapsed:.3g}", f"{working.worked / elapsed:.3g}")
+        speed_up = unbroken(f"speed-up {at_least}{ratios}")
         several = f"several at once {together} of the time (at most {working.max_concurrency})"
-        yield "Parallel", f"{several}, one alone {alone}{idle}. {work}; {unbroken(f'speed-up {least}{speed_up}')}."
+        yield "Parallel", f"{several}, one alone {alone}{idle}. {work}; {speed_up}."
 
     def _range(self, least: float, most: float) -> str:
         return format_range(self._time(least), self._time(most))
@@ -206,6 +210,7 @@ class Sentences:
         yield from self._turns()
 
     def _open_calls(self) -> Iterator[tuple[str, str]]:
+        """Yield a sentence on the calls that perhaps waited, and a sentence on those whose end is unknown."""
         view = self._run.view
         longest_first = sorted(view.open_calls, key=lambda call: -view.timing.works[call.event])
         waiting = [self._waiting_call(call) for call in longest_first if call.cause is not Cause.UNFINISHED]
@@ -226,7 +231,8 @@ class Sentences:
         if call.cause is Cause.ANSWER and isinstance(event.tokens, Tokens) and event.tokens.output is not None:
             time += f" (for {unbroken_count(int(event.tokens.output), 'token')})"
         activity = Activity.MODEL.value if call.cause is Cause.ANSWER else _tool(event.tool)
-        return f"{unbroken(f'{activity} of {self._name(event.agent)}')} {unbroken(time)}"
+        act = f"{activity} of {self._name(event.agent)}"
+        return f"{unbroken(act)} {unbroken(time)}"
 
     def _unfinished_call(self, call: OpenCall) -> str:
         """Return a call with its time as a range: until it was last seen, or until the end of the log."""
@@ -251,12 +257,12 @@ class Sentences:
             turns = [wait for wait in self._run.view.timing.stated.waits if wait.turn.excludes is excluded]
             if not turns:
                 continue
-            seconds = self._time(sum(wait.seconds for wait in turns))
+            time = unbroken(f"{self._time(sum(wait.seconds for wait in turns))} {words}")
             calls = [call for wait in turns for call in wait.calls]
             calls.sort(key=lambda call: -call.most)
             texts = [f"{self._call(call.event)} {unbroken(self._range(call.least, call.most))}" for call in calls]
             source = f"time between the rows less the stated duration of {unbroken_count(len(turns), 'turn')}"
-            text = f"{unbroken(f'{seconds} {words}')} ({source})"
+            text = f"{time} ({source})"
             if texts:
                 text += f": {_first_calls(texts)}"
             yield "Turns", f"{text}."
@@ -324,16 +330,19 @@ class Sentences:
         notes = [f"{unbroken('Not certain:')} {printable(doubt, limit=200)}." for doubt in tokens.unsure]
         unknown = reason
         if not unknown:
-            missing = [(unbroken(f"{count:,} x"), record) for record, count in tokens.missing.items()]
-            unknown = ", ".join(f"{times} {printable(record, limit=120)}" for times, record in missing)
+            missing = []
+            for record, count in tokens.missing.items():
+                times = unbroken(f"{count:,} x")
+                missing.append(f"{times} {printable(record, limit=120)}")
+            unknown = ", ".join(missing)
         if unknown:
             if tokens.max_hidden:
                 unknown += f" (at most {tokens.max_hidden:,.15g} tokens)"
             notes.append(f"{unbroken('Not known:')} {unknown}.")
         records, amount = tokens.repeated
         if amount:
-            repeats = f"{unbroken(f'{amount:,.15g} tokens')} of {unbroken_count(records, 'record')}"
-            notes.append(f"{unbroken('Ignored as duplicates:')} {repeats}.")
+            duplicates = unbroken(f"{amount:,.15g} tokens") + f" of {unbroken_count(records, 'record')}"
+            notes.append(f"{unbroken('Ignored as duplicates:')} {duplicates}.")
         if notes:
             yield "", " ".join(notes)
 

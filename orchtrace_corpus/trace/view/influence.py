@@ -118,7 +118,7 @@ def influence(trace: Trace, graph: Graph, sequence: list[int], further_sources: 
     sources = untrusted_events(events).union(further_sources)
     gates = frozenset(index for index, event in enumerate(events) if event.type in _GATE_TYPES)
     by_edges = frozenset(_distances(sources, outgoing, gates))
-    links = [list(targets) for targets in outgoing]
+    links = [list(targets) for targets in outgoing]  # the edges, and from each event to the next of its agent
     last_events: dict[str, int] = {}  # of each agent so far
     for index in sequence:
         if index in gates:
@@ -178,9 +178,9 @@ def records_approvals(trace: Trace) -> bool:
 
 
 def _distances(sources: Iterable[int], links: list[list[int]], gates: frozenset[int]) -> dict[int, int]:
-    """Return, for each event that links reach from the sources, the fewest links; no way leads through a gate.
+    """Return, for each event that links reach from a source, the fewest links from a source; a source has 0.
 
-    The sources are included, with distance 0.
+    Gates are not reached, and no way leads through them.
     """
     distances = dict.fromkeys(sources, 0)
     queue = deque(distances)

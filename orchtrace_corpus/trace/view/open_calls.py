@@ -63,7 +63,10 @@ _COMMANDS_AND_SEARCHES = frozenset(
 
 
 class Cause(StrEnum):
-    """The reason why a call counts as open."""
+    """The reason why a call counts as open.
+
+    It took long, it asked a person, it is an answer of a model that took long, or its end is not in the log.
+    """
 
     LONG = "long"
     ASKED = "asked"
