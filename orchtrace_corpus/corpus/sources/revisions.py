@@ -223,13 +223,13 @@ def _git(folder: str, *words: str, stdin: str = "") -> bytes:
     """Return the output of a git command; raise `DataFileError` if it fails."""
     process = _run_git(folder, *words, stdin=stdin)
     if process.returncode:
-        message = process.stderr.decode("utf-8", "replace").strip()
-        if "not a git repository" in message:
+        stderr_text = process.stderr.decode("utf-8", "replace").strip()
+        if "not a git repository" in stderr_text:
             raise DataFileError(f"{quote(folder or '.')} is in no git repository", _COMPARE_FOLDERS)
-        if "promisor" in message:
+        if "promisor" in stderr_text:
             hint = f"Bring it with: git fetch --refetch {_remote(folder)}"
             raise DataFileError("this partial clone lacks a part of the revision", hint)
-        raise DataFileError(f"git {words[0]}: {printable(message, limit=300)}")
+        raise DataFileError(f"git {words[0]}: {printable(stderr_text, limit=300)}")
     return process.stdout
 
 
