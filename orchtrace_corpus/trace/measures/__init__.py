@@ -1,1 +1,1 @@
-"""Measures of a trace: `definitions` lists all of them, the other modules each compute those of one subject."""
+"""Measures of a trace: `definitions` lists all measures, and each other module computes the measures of one subject."""

@@ -53,7 +53,7 @@ def measure(trace: Trace | TraceView, names: Iterable[str] = ()) -> dict[str, Me
 
     Args:
         trace: A trace in which the graph rules find no error.
-        names: The names of the measures to compute; all of them if empty.
+        names: The names of the measures to compute; all measures if empty.
 
     Raises:
         CycleError: The edges form a cycle.

@@ -131,7 +131,7 @@ class Definition(NamedTuple):
         formula: The formula, in one line.
         source: The publication of the formula; `ours` if this project defined it.
         compute: Computes the measure of a run.
-        is_bounded: Whether the measure may have a lower bound when it is unknown.
+        is_bounded: True if the measure may have a lower bound when it is unknown.
     """
 
     name: str

@@ -218,7 +218,7 @@ def ignored_refusals(run: Run) -> Measure:
 def privilege_crossings(run: Run) -> Measure:
     """The number of content edges between tainted events to an agent with tools that the sender does not have.
 
-    The tools of an agent are those with side effects that it called.
+    The tools of an agent are the tools with side effects that it called.
     """
     if unknown := _unknown_if_unmarked(run):
         return unknown

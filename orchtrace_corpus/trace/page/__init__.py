@@ -329,7 +329,7 @@ def _lane_heights(run: RunPage) -> str:
 
 
 def _difference_table(differences: Sequence[Difference], runs: Sequence[RunPage]) -> Table:
-    """Return the table of differences of two runs, without those for which a page has no room."""
+    """Return the table of the largest differences of two runs."""
     rows = tuple(
         (
             printable(_label(difference)),

@@ -156,7 +156,7 @@ def agent_groups(agents: Sequence[AgentSpan], people: Collection[str]) -> list[i
 
 
 def axis_breaks(runs: Sequence[Mapping[str, Any]]) -> list[list[float]]:
-    """Return the parts of the time to leave out of the axis: those in which all runs have nothing but open calls.
+    """Return the parts of the time to leave out of the axis, in which all runs have nothing but open calls.
 
     Each part has its begin, its end, and its width on the axis, all as times. If too much time would remain, no part is
     left out.

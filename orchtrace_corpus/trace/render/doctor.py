@@ -102,7 +102,7 @@ def page(diagnosis: Diagnosis, size: tuple[int, int] | None, glyphs: Glyphs = UN
 
 
 def _most_important(diagnosis: Diagnosis, max_agents: int) -> list[AgentSpan]:
-    """Return the agents to show: those on the critical path, then those with most tokens, each with its ancestors."""
+    """Return the most important agents: on the critical path, then with most tokens; each with its ancestors."""
     agents, chain = diagnosis.view.agents, diagnosis.path.chain
     if len(agents) <= max_agents:
         return agents
@@ -135,7 +135,7 @@ def _most_important(diagnosis: Diagnosis, max_agents: int) -> list[AgentSpan]:
 def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
     """Return the figures of a run for programs, in the units of the trace.
 
-    Unknown figures are null. If `at_least` is true, the figure beside it is only a lower bound.
+    Unknown figures are null. If `at_least` is true, the figures of the same object are only lower bounds.
     """
     view, summary, path = diagnosis.view, diagnosis.summary, diagnosis.path
     events, works, chain = view.trace.events, view.timing.works, path.chain

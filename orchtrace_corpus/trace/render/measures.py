@@ -30,7 +30,7 @@ _ORIGIN = ("task_id", "system", "format", "file")
 NOT_ALL = "The log does not record all tokens of the run."
 _FIGURES = ("events", *KINDS, "total", "without_tokens", "cost_usd")
 _SPAWNED_FIGURES = ("spawned_tokens", "spawned_cost_usd")
-"""The columns of a ledger; those of spawned agents are only in a ledger by tool."""
+"""The columns of a ledger; the columns of spawned agents are only in a ledger by tool."""
 
 _BY_TOOL = "An answer is divided equally among the tools that it calls; spawned: what agents spent that a tool spawned."
 _COUNTED = "Reasoning is a part of output. Copied context is not counted."
@@ -56,7 +56,7 @@ def measure_and_present(
     Worker processes call this function; they do not import Typer.
 
     Args:
-        names: The names of the measures; all of them if empty.
+        names: The names of the measures; all measures if empty.
         present: Returns the result for a trace and its measures.
         marks: The marks of content as untrusted that the user gives.
         outcome: The outcome that the user gives; None if the trace's own counts.
@@ -126,7 +126,7 @@ def trace_row(view: TraceView, measures: Mapping[str, Measure], *, exact: bool) 
 
 
 def row_columns(names: Sequence[str], *, exact: bool) -> tuple[str, ...]:
-    """Return the columns of `trace_row`; for programs, also those of lower bounds, and of the origin of the trace."""
+    """Return the columns of `trace_row`; for programs, with lower bounds and the origin of the trace."""
     columns = ("trace", *names)
     if exact:
         bounds = [f"{name}_at_least" for name in BOUNDED if name in names]

@@ -105,9 +105,9 @@ def exact_list(rows: Sequence[ListedSession], projects: Mapping[str, str], *, wi
     return Table("sessions", "", columns, tuple(all_cells))
 
 
-def program(form: str) -> str:
+def program(log_format: str) -> str:
     """Return the name of the program that writes a log format."""
-    title = FORMATS[form].partition(" (")[0]  # such as `Claude Code transcripts`
+    title = FORMATS[log_format].partition(" (")[0]  # such as `Claude Code transcripts`
     return title.rpartition(" ")[0]
 
 

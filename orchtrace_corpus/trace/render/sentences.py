@@ -210,7 +210,7 @@ class Sentences:
         yield from self._turns()
 
     def _open_calls(self) -> Iterator[tuple[str, str]]:
-        """Yield a sentence on the calls that perhaps waited, and a sentence on those whose end is unknown."""
+        """Yield a sentence on the calls that perhaps waited, and a sentence on the calls whose end is unknown."""
         view = self._run.view
         longest_first = sorted(view.open_calls, key=lambda call: -view.timing.works[call.event])
         waiting = [self._waiting_call(call) for call in longest_first if call.cause is not Cause.UNFINISHED]

@@ -37,7 +37,7 @@ _EXACT_COLUMNS = (
 def tables(
     breakdowns: Mapping[Grouping, Breakdown], everything: Total, *, has_prices: bool, width: int | None
 ) -> list[Table]:
-    """Return a table for each grouping. All have the same columns, without those that the terminal has no room for."""
+    """Return a table for each grouping. All have the same columns: as many as the terminal has room for."""
     rows_by_grouping = {grouping: _rows(grouping, breakdown, everything) for grouping, breakdown in breakdowns.items()}
     all_rows = [row for rows in rows_by_grouping.values() for row in rows]
     first_column = [*rows_by_grouping, *(name for name, _ in all_rows)]

@@ -67,7 +67,7 @@ def agent_tree(trace: Trace, times: Timing, parents: Mapping[str, str]) -> list[
         children.setdefault(parent, []).append(agent)
     for siblings in children.values():
         siblings.sort(key=begins.__getitem__)
-        siblings.reverse()  # the stack below takes the last of them first
+        siblings.reverse()  # the stack below takes the last sibling first
     agent_spans: list[AgentSpan] = []
     stack = [(agent, 0) for agent in children.get("", ())]
     while stack:

@@ -108,7 +108,7 @@ def influence(trace: Trace, graph: Graph, sequence: list[int], further_sources: 
         trace: The trace.
         graph: The graph of the trace.
         sequence: The indices of the events in an order in which every edge leads forward.
-        further_sources: The indices of events that count as untrusted in addition to those that are marked so.
+        further_sources: The indices of events that count as untrusted although they are not marked as untrusted.
     """
     events = graph.events
     outgoing: list[list[int]] = [[] for _ in events]
@@ -164,7 +164,7 @@ def is_content(event: Event) -> bool:
 def is_effectful(trace: Trace, tool: str) -> bool:
     """Return True if calls of a tool count as having side effects.
 
-    The trace may name the tools with side effects. If it names none, all tools count but those known as read-only.
+    The trace may name the tools with side effects. Otherwise, all tools count that are not known as read-only.
     """
     if isinstance(trace.effectful_tools, tuple):  # an empty tuple says that no tool has side effects
         return tool in trace.effectful_tools
@@ -226,7 +226,7 @@ def effectful_calls(trace: Trace, graph: Graph) -> tuple[EffectfulCall, ...]:
     results = [events[index] for index in graph.indices_by_type.get(EventType.TOOL_RESULT, ())]
     results_by_id = {result.call_id: result for result in results if result.call_id}
     results_by_edge: dict[int, Event] = {}
-    asked: dict[int, list[int]] = {}  # for a call, the gates that decided about it; for a gate, those that it asked
+    asked: dict[int, list[int]] = {}  # for a call, the gates that decided about it; for a gate, the gates that it asked
     for source, target, edge in zip(graph.sources, graph.targets, graph.edges, strict=True):
         source_type, target_type = events[source].type, events[target].type
         if edge.type is EdgeType.SAFETY or (source_type is EventType.TOOL_CALL and target_type is EventType.HUMAN):
@@ -251,7 +251,7 @@ def effectful_calls(trace: Trace, graph: Graph) -> tuple[EffectfulCall, ...]:
 
 
 def _gates_of(call: int, asked: Mapping[int, Sequence[int]], events: Sequence[Event]) -> tuple[int, ...]:
-    """Return the gates that decided about a call, including those that another of its gates asked."""
+    """Return the gates that decided about a call, including gates that were asked by another gate."""
     gates: set[int] = set()
     stack = [call]
     while stack:

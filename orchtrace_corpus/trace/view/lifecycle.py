@@ -129,7 +129,7 @@ class Lineage:
         return number < other_number < number + self._subtree_size[agent]
 
     def lowest(self, agents: Iterable[str]) -> list[str]:
-        """Return the given agents without those that are ancestors of another of them."""
+        """Return the given agents without the ancestors of any given agent."""
         ordered = sorted(agents, key=lambda agent: self._number.get(agent, -1))
         # An agent that is an ancestor of any other is an ancestor of the next in this order, and the last is of none.
         lowest = [agent for agent, following in pairwise(ordered) if not self.is_above(agent, following)]

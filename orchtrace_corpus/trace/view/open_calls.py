@@ -90,11 +90,11 @@ class OpenCall(NamedTuple):
 
 
 def open_calls(times: Timing) -> tuple[OpenCall, ...]:
-    """Return the open calls of a run: those of tools, then those of models, both by index."""
+    """Return the open calls of a run: first of tools, then of models, both by index."""
     works, events = times.works, times.graph.events
     tool_calls = [index for index in times.graph.indices_by_type.get(EventType.TOOL_CALL, ()) if works[index] > 0]
     calls_that_asked = _calls_that_asked(times)
-    # No call that asked nobody is open within `FILE_TOOL_SECONDS`, or in a trace that counts steps.
+    # A call that did not ask is never open in a trace that counts steps, nor if it took less than `FILE_TOOL_SECONDS`.
     min_seconds = FILE_TOOL_SECONDS if times.unit == "s" else float("inf")
     candidates = [index for index in tool_calls if index in calls_that_asked or works[index] > min_seconds]
     durations_by_tool: dict[str, list[float]] = {}
@@ -156,7 +156,7 @@ def _is_long(tool: str, seconds: float, usual: float | None) -> bool:
 
 
 def _median_of_others(durations: list[float], excluded: float) -> float | None:
-    """Return the lower median of sorted durations without one of them, `excluded`; None if too few are left."""
+    """Return the lower median of sorted durations without the duration `excluded`; None if too few are left."""
     if len(durations) <= MIN_OTHER_CALLS:
         return None
     place = (len(durations) - 2) // 2

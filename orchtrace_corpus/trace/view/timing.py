@@ -202,8 +202,8 @@ class Timing:
 
         An event depends on such events even without an edge. The first list has the indices of events in the order in
         which the sequence passes their ends. The second list is parallel to the sequence: it has the length of the
-        first list after each event. So the events that are added to the first list at an event are those of the same
-        agent that ended since the previous event of the agent, by their ends.
+        first list after each event. So an event adds to the first list the events of the same agent that ended since
+        the previous event of the agent, by their ends.
 
         Of two events that began at the same time, `seq` decides which is earlier; with the same `seq`, they are
         concurrent. An event that comes later in the sequence never counts as ended.
@@ -370,7 +370,7 @@ class Path(NamedTuple):
 
     Attributes:
         length: The sum of the weights on it.
-        events: The indices of its events, first to last, including those that add nothing to its length.
+        events: The indices of its events, first to last, including events that add nothing to its length.
     """
 
     length: float
@@ -395,7 +395,7 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
     ends = [begin + weight for begin, weight in zip(begins, weights, strict=True)] if overlapping else begins
     lengths = [0.0] * len(weights)  # of the heaviest path to each event
     predecessors = [-1] * len(weights)  # the event before each event on that path; -1 if there is none
-    heaviest: dict[str, int] = {}  # for each agent, the event that ends the heaviest path, of those that have ended
+    heaviest: dict[str, int] = {}  # for each agent, which of its ended events has the heaviest path
     for index, ended_count in zip(times.sequence, ended_counts, strict=True):
         longest, predecessor = 0.0, -1
         for source in incoming[index]:
