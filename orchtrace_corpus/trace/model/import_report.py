@@ -299,8 +299,8 @@ class ImportReport(Struct):
     @property
     def unread(self) -> int:
         """Return the number of unreadable lines."""
-        reasons = (Drop.CUT_OFF, Drop.NO_JSON, Drop.TOO_LONG)
-        return sum(self.dropped[reason].number for reason in reasons if reason in self.dropped)
+        drops = (Drop.CUT_OFF, Drop.NO_JSON, Drop.TOO_LONG)
+        return sum(self.dropped[drop].number for drop in drops if drop in self.dropped)
 
     def entries(self) -> Iterator[Entry]:
         """Yield the lines of the token ledger. The name of a line is an outcome, a colon and a description."""

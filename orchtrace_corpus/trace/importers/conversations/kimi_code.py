@@ -168,11 +168,11 @@ class _Reading:
                 else:
                     self.run.note(agent, time, place)
             case "turn.cancel" | "turn.ended":
-                reason = string(row.reason)
+                outcome = string(row.reason)
                 self._steps.pop(agent, None)
-                if kind == "turn.ended" and reason != "cancelled":
-                    if reason and reason != "completed":
-                        self.run.answer(agent, time, place, error=masked(reason))
+                if kind == "turn.ended" and outcome != "cancelled":
+                    if outcome and outcome != "completed":
+                        self.run.answer(agent, time, place, error=masked(outcome))
                 elif agent not in self._cancelled:
                     self._cancelled.add(agent)
                     self.run.interrupt(agent, time, place)

@@ -384,9 +384,9 @@ class _Reading:
             if summary:
                 input_output_cached = map(summary.get, ("inputTokens", "outputTokens", "cachedTokens"))
                 run.leave_out(LedgerLine.CHILD_TOTAL, (*input_output_cached, None, summary.get("thoughtTokens")))
-            reason = text_field(display, "terminateReason")
-            if reason not in ("", "GOAL"):
-                result.status, result.error = Status.ERROR, masked(reason.lower())
+            outcome = text_field(display, "terminateReason")
+            if outcome not in ("", "GOAL"):
+                result.status, result.error = Status.ERROR, masked(outcome.lower())
         for agent, call_id, status, step in self._notified_ends:
             child = run.child_of(agent, call_id)
             if child:

@@ -404,15 +404,15 @@ class Store:
 
     def _add_part(self, row: PartRow, place: Place) -> None:
         """Add a part to its message, which may not be added yet."""
-        message, kind = self._last_message, row.type
-        if message is None or message.id != row.message_id or self._last_session != row.session:
-            message = self._message(row.message_id, row.session, place)
-        if row.id in message.parts:
+        owner, kind = self._last_message, row.type
+        if owner is None or owner.id != row.message_id or self._last_session != row.session:
+            owner = self._message(row.message_id, row.session, place)
+        if row.id in owner.parts:
             self.report.skip("record that another file has, too")
             return
-        message.parts[row.id] = row
+        owner.parts[row.id] = row
         if kind == "tool":
-            message.calls[row.id] = self._tool_call(row, row.state or _NO_STATE, place)
+            owner.calls[row.id] = self._tool_call(row, row.state or _NO_STATE, place)
         elif kind == "text" or kind == "reasoning":
             row.text = self._privacy.reference(row.text)
         elif kind in _SKIPPED_PARTS:
