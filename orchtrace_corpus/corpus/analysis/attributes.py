@@ -108,7 +108,7 @@ def exclusion_attributes(taxonomy: Taxonomy) -> Attributes:
 
 
 def candidate_attributes(taxonomy: Taxonomy) -> Attributes:
-    """Return the attributes of candidates by name: those of the proposed paper, and those of the proposal itself.
+    """Return the attributes of candidates by name: attributes of the proposed paper, and of the proposal itself.
 
     The values of `open` are the undecided tags; for a facet of kind `levels` they are its undecided terms. The values
     of `by` are the names of the readers.

@@ -150,7 +150,7 @@ class Filters(NamedTuple):
 
     Attributes:
         scope: The filters on the records that the claim is about.
-        where: The filters on those that it counts.
+        where: The filters on the records that it counts.
         of: The filters on the whole that a share is taken of.
         by: The field that the claim counts by, if any.
         compared: The columns of coding sheets for which it compares readers.
@@ -240,9 +240,11 @@ def _undecided_tags(filters: Sequence[Filter], candidate: Candidate) -> set[str]
 def could_fall_by(claim: Claim, members: Sequence[Member], undecided: Iterable[list[Member]]) -> tuple[str, ...]:
     """Return the undecided candidates, given by their variants, that could make a claim fail."""
     with_variants = [variants for variants in undecided if variants]
-    for is_selected in (True, False):  # either can be less favourable to a claim: more counted, or a larger whole
+    # What is worst for a claim depends on its bounds: candidates that it counts, or a larger whole of a share.
+    for is_selected in (True, False):
 
         def favour(member: Member, is_selected: bool = is_selected) -> tuple[bool, bool]:
+            """Sort the variant that is worst for the claim first: as selected as asked, then failing alone."""
             return member.is_selected is not is_selected, outcome(claim, [*members, member])[0]
 
         worst = [variants[0] if len(variants) == 1 else min(variants, key=favour) for variants in with_variants]
@@ -254,10 +256,10 @@ def could_fall_by(claim: Claim, members: Sequence[Member], undecided: Iterable[l
 def _breaking(
     claim: Claim, members: Iterable[Member], later: Sequence[Member], *, selected_last: bool
 ) -> tuple[str, ...]:
-    """Add later members one after another, and return the names of those that would make the claim fail.
+    """Add later members one after another, and return the names of the members that would make the claim fail.
 
-    A member that makes it fail is left out again. With `selected_last`, members that only enlarge the whole of a share
-    come first, since alone they never make the share too large; without it, they come last.
+    Such a member is left out again. With `selected_last`, members that only enlarge the whole of a share come first,
+    since alone they never make the share too large; without it, they come last.
     """
     accepted = list(members)
     breaking = set()
@@ -302,8 +304,8 @@ def outcome(claim: Claim, members: Sequence[Member]) -> tuple[bool, str]:
         if further:
             differences.append(f"also {further}")
         return not differences, "; ".join(differences) or ", ".join(expect.keys)
-    values = {member.record.name: member.wanted.values(member.record) for member in selected}
     if isinstance(expect, claim_file.Values):
+        values = {member.record.name: member.wanted.values(member.record) for member in selected}
         texts = dict.fromkeys(expect.values, "not among the rows")
         texts |= {key: " and ".join(values[key]) or "without a value" for key in texts if key in values}
         return _compare(texts, [key for key, value in expect.values.items() if value not in values.get(key, ())])
@@ -488,7 +490,7 @@ class Judge:
         return filters
 
     def verdict(self, claim: Claim, *, over_pools: bool = True) -> Verdict:
-        """Return the verdict on a claim, with those over each pool unless `over_pools` is False."""
+        """Return the verdict on a claim, with the verdicts over each pool unless `over_pools` is False."""
         expected = expected_text(claim)
         try:
             filters = self.filters(claim)

@@ -377,7 +377,7 @@ def _quotas(sizes: dict[str, int], size: int) -> dict[str, int]:
     minimum = 1 if size >= len(sizes) else 0
     drawn_in_proportion = size - minimum * len(sizes)
     remaining = sum(sizes.values()) - minimum * len(sizes)
-    exact = dict.fromkeys(sizes, 0.0)
+    exact = dict.fromkeys(sizes, 0.0)  # the shares in proportion, before they are rounded
     if remaining:
         exact = {value: drawn_in_proportion * (count - minimum) / remaining for value, count in sizes.items()}
     quotas = {value: minimum + int(share) for value, share in exact.items()}

@@ -28,7 +28,7 @@ class EvidenceState(StrEnum):
 
 
 class ListedTag(NamedTuple):
-    """A tag with its items of evidence: those with the verdict that is asked for, else all of them."""
+    """A tag with the items of evidence that have the requested verdict; with all items if the state is no verdict."""
 
     paper: Paper
     field: str

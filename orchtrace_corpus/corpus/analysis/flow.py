@@ -69,7 +69,10 @@ class Screening(NamedTuple):
 
     Attributes:
         included: The number of papers of the published pool; of all papers if there is no published pool.
-        excluded: The number of exclusions likewise.
+        excluded: The number of exclusions of the published pool; of all exclusions if there is no published pool.
+        flows: The flow of each run.
+        whole: The flow of all runs together.
+        by_hand: The flow of later records that come from no run.
         stage: The facet of exclusions that names the stages of screening; None if there is none.
     """
 
@@ -85,10 +88,8 @@ def screening(pool: Pool, runs: Sequence[Run], candidates: Sequence[Candidate], 
     """Return the flow of a corpus, with the rules and the facet of stages that its protocol names."""
     rules = {rule.rule: rule.id for rule in protocol.exclude} if protocol else {}
     field = protocol.stage_field if protocol else None
-    stage = None
-    for facet in pool.taxonomy.exclusions:
-        if facet.field == field:
-            stage = facet
+    facets = {facet.field: facet for facet in pool.taxonomy.exclusions}
+    stage = facets.get(field) if field else None
     index = _index(pool, candidates)
     candidates_by_paper = {id(candidate.paper): candidate for candidate in candidates}
 

@@ -241,13 +241,13 @@ class _Comparison:
                 new = after[new_index]
                 name = _label(new, names, new_index, is_record=True)
             self._record = (name,)
-            changes = tuple(self.values(old, new, (), (old_index,), (new_index,)))
+            changes = tuple(self.values(old, new, old_at=(old_index,), new_at=(new_index,)))
             if changes:
                 line = self.old.line((old_index,)) if new_index is None else self.new.line((new_index,))
                 yield RecordChange(name, old_name, _action(old_index, new_index), line, changes)
         self._record = ()
         order = self._order((), pairs, before, names, 1)
-        if order and self._names is None:
+        if order and self._names is None:  # in a file of unknown format, the order may have a meaning
             yield RecordChange("", "", Action.CHANGED, 1, order)
         else:
             self.reordered += order
@@ -261,8 +261,8 @@ class _Comparison:
         are_lists = isinstance(old, list) and isinstance(new, list)
         if _are_mappings(old, new):
             for name in dict.fromkeys((*old, *new)):
-                inner = (*path, name), (*old_at, name), (*new_at, name)
-                yield from self.values(old.get(name), new.get(name), *inner)
+                old_place, new_place = (*old_at, name), (*new_at, name)
+                yield from self.values(old.get(name), new.get(name), (*path, name), old_place, new_place)
         elif are_lists and not all(isinstance(item, str) for item in (*old, *new)):
             names = _distinguishing_field(old, new)
             pairs = pair_items(old, new, names)
@@ -273,8 +273,8 @@ class _Comparison:
                 label = _label(before if after is None else after, names, index or 0).strip("[]")
                 if label.isdecimal():
                     label += _context(before, after)
-                inner = (*path, f"[{label}]"), (*old_at, old_index), (*new_at, new_index)
-                yield from self.values(before, after, *inner)
+                old_place, new_place = (*old_at, old_index), (*new_at, new_index)
+                yield from self.values(before, after, (*path, f"[{label}]"), old_place, new_place)
             order = self._order(path, pairs, old, names, self.new.line(new_at))
             if self._names is None:
                 yield from order
@@ -309,7 +309,8 @@ class _Comparison:
     def comments(self) -> Iterator[ValueChange]:
         """Yield the comments of a YAML file if they have changed."""
         if self.old.data and self.new.data and self.new.path.endswith(".yaml"):
-            was, now = ([comment for _, comment in comments(text.text)] for text in (self.old, self.new))
+            was = [comment for _, comment in comments(self.old.text)]
+            now = [comment for _, comment in comments(self.new.text)]
             if was != now:
                 yield ValueChange(("comments",), was, now, 1)
 
@@ -373,9 +374,9 @@ def pair_items(
 ) -> list[Pair]:
     """Return each item with its counterpart, in the order of the later list; removed items come last.
 
-    First equal items are paired, then those with the same name and work, then those with the same work, which were
-    renamed, then those with the same name. So a paper that got the key of another one is not paired with it. Remaining
-    items are paired if at least `least_share` of the later item's fields are unchanged.
+    Equal items are paired first, then items with the same name and work, then renamed items with the same work, then
+    items with the same name. So a paper that got the key of another paper is not paired with it. Remaining items are
+    paired if at least `least_share` of the later item's fields are unchanged.
     """
 
     def name_of(item: Value) -> list[Hashable]:

@@ -90,7 +90,7 @@ class _Text(NamedTuple):
 def search(
     pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[str]
 ) -> "tuple[tuple[Hit[Paper], ...], tuple[Hit[Exclusion], ...], tuple[Hit[Candidate], ...]]":
-    """Return the papers, exclusions and candidates that have every word, or else those that have most of the words.
+    """Return the papers, exclusions and candidates that have every word; if none has, the records with most words.
 
     A word is found in each of its forms, such as `stop` in `stopping`, and inside longer words. The best records come
     first. The weight of a word depends on the part in which it is found, and is larger if few records have the word;
@@ -119,7 +119,7 @@ def direct_hits(hits: Sequence[Hit[RecordType]]) -> tuple[Hit[RecordType], ...]:
 def near_words(
     pool: Pool, candidates: "Sequence[Candidate]", words: Sequence[str], only_swapped: Container[str] = ()
 ) -> tuple[str, ...]:
-    """Return words of records that are similar to those words of a search that no record has.
+    """Return words of records that are similar to words of a search, if no record has the latter.
 
     Words with two adjacent letters swapped come before others. The words in `only_swapped` have no other similar words.
     """
@@ -171,8 +171,9 @@ def _rank(
 ) -> tuple[Hit[RecordType], ...]:
     """Return the records that have some of the words, the best first; `wanted` has each word with its stem."""
 
-    @cache
+    @cache  # texts have many words in common
     def compare(word: str, root: str, other: str) -> float:
+        """Return how well a word of a text matches a word of the search with its stem, from 0 to 1."""
         if stem(other) == root:
             return 1.0 if other == word else _SAME_STEM
         if word not in other or (len(word) <= 2 and word.isascii()):
@@ -182,10 +183,10 @@ def _rank(
     entries: list[tuple[RecordType, dict[int, tuple[float, WordMatch]], float]] = []
     for record in records:
         best: dict[int, tuple[float, WordMatch]] = {}  # weight and match, by the index of the word in `wanted`
-        adjacent_weight = 0.0
+        adjacent_weight = 0.0  # the largest weight of a text in which two words are adjacent
         for text in texts_of(record):
             weight = _WEIGHTS[text.part] - text.loss
-            contained = [index for index, (_, root) in enumerate(wanted) if root in text.text]
+            contained = [index for index, (_, root) in enumerate(wanted) if root in text.text]  # fast, and mostly empty
             text_words = _WORD.findall(text.text) if contained else []
             positions: dict[int, set[int]] = {}  # in the text, by the index of the word
             for index in contained:
@@ -195,7 +196,8 @@ def _rank(
                     if similarity := compare(word, root, text_word):
                         highest = max(highest, similarity)
                         positions.setdefault(index, set()).add(position)
-                if highest and (index not in best or weight * highest > best[index][0]):
+                is_better = index not in best or weight * highest > best[index][0]
+                if highest and is_better:
                     match = WordMatch(word, text.part, text.field, text.value, is_same=highest == 1.0)
                     best[index] = (weight * highest, match)
             for index, word_positions in positions.items():

@@ -82,7 +82,7 @@ class Crosstab(NamedTuple):
 
     @property
     def largest(self) -> int:
-        """The largest count of a cell, except those of `NA` and absence."""
+        """The largest count of a cell, without the cells of `NA` and absence."""
         return max((count for pair, count in self.cells.items() if NO_CELLS.isdisjoint(pair)), default=0)
 
     @property
@@ -113,7 +113,7 @@ class Gap(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """The empty and sparse cells of a cross-tabulation, without those of `NA` and absence.
+    """The empty and sparse cells of a cross-tabulation, without the cells of `NA` and absence.
 
     Attributes:
         empty: The cells without papers that can arise.
@@ -142,7 +142,7 @@ class Coverage(NamedTuple):
 
     @property
     def unused(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The terms of the rows, and those of the columns, that no paper has; their cells have no expected count."""
+        """The row terms, and the column terms, that no paper has; their cells have no expected count."""
         rows, columns = self.crosstab.row_totals, self.crosstab.column_totals
         return (
             tuple(row for row, total in rows.items() if total == 0 and row not in NO_CELLS),

@@ -85,7 +85,7 @@ def near_misses(pool: Pool) -> tuple[Exclusion, ...]:
 def possible_tags(
     taxonomy: Taxonomy, filters: Sequence[Filter], by: Attribute | None = None
 ) -> Iterator[dict[str, Tag]]:
-    """Yield the combinations of tags that filters can tell apart, and `by` if a claim counts by it.
+    """Yield the combinations of tags that filters can tell apart, or that a claim that counts `by` an attribute can.
 
     Combinations that break a rule of the taxonomy are left out. A facet of kind `many` gets at most as many terms as
     there are filters on it, which is enough to pass all of them.
@@ -105,7 +105,7 @@ def possible_tags(
     for facet in taxonomy.papers:
         terms = [term.id for term in facet.terms]
         absent: tuple[Tag, ...] = () if facet.required else (ABSENT,)
-        count = names.count(facet.field)
+        count = names.count(facet.field)  # of filters on the facet
         assigned = {facet.field, *terms}
         if facet.kind is Kind.LEVELS:
             levels = [level.id for level in facet.levels]
@@ -393,7 +393,7 @@ class _Way:
 
     def __init__(self, weight: _Weight, limit: int, units: Sequence[_Unit], claim: Claim) -> None:
         expect = claim.expect
-        names: set[str] = set()  # of records in the claim; those that the pool does not have count, too
+        names: set[str] = set()  # of records that the claim names; a record that the pool does not have counts, too
         if isinstance(expect, claim_file.Keys):
             names.update(expect.keys)
         elif isinstance(expect, claim_file.Values):
@@ -401,19 +401,19 @@ class _Way:
         total = sum(weight(name, None) for name in names - {name for name, _ in units})
         self.variants: list[list[tuple[_Variant, int]]] = []
         for name, variants in units:
-            present = weight(name, variants[0].part)
-            total += present
-            self.variants.append([(variant, weight(name, variant.part) - present) for variant in variants])
+            unchanged = weight(name, variants[0].part)
+            total += unchanged
+            self.variants.append([(variant, weight(name, variant.part) - unchanged) for variant in variants])
         self.slack = limit - total
 
     def smallest(self) -> tuple[Change, ...] | None:
         """Return a smallest set of changes that breaks the claim; None if there is none."""
-        # Most records have one useful change. Of these, the changes with the largest gains are best; only the others
-        # need dynamic programming. A gain is the amount that a variant adds to the sum.
+        # A gain is the amount that a variant adds to the sum. Most records have one useful change; among these changes,
+        # the largest gains are best. Only records with several useful variants need dynamic programming.
         single: list[tuple[int, _Variant]] = []
         several: list[list[tuple[int, _Variant]]] = []
         for variants in self.variants:
-            useful: list[tuple[int, _Variant]] = []  # those that gain more than all variants with fewer changes
+            useful: list[tuple[int, _Variant]] = []  # variants that gain more than all variants with fewer changes
             largest_gain = 0
             for variant, gain in sorted(variants, key=lambda pair: (len(pair[0].changes), -pair[1])):
                 if gain > largest_gain:
@@ -486,7 +486,7 @@ class ReadingVerdict(NamedTuple):
 
 
 def compare_readings(claims: Iterable[Claim], pool: Pool, disputes: Sequence[Dispute]) -> Mapping[str, ReadingVerdict]:
-    """Compare the verdicts with the published tags and with those that readers of the sources agree on, by claim id."""
+    """Return, by claim id, the verdict with the published tags, and the disputes whose agreed values change it."""
     published, sources = Judge(pool), Judge(pool_as_read(pool, disputes, ReadingName.SOURCES))
     verdicts = {}
     for claim in claims:
@@ -509,7 +509,7 @@ class Cause(NamedTuple):
 
     Attributes:
         is_certain: True if the claim fails by decided tags; False if only in some reading of undecided tags.
-        tags: The values of the tags that the claim depends on: the decided ones, or those of all readings.
+        tags: The values of the tags that the claim depends on: the decided values, or the values of all readings.
         sources: The URLs at which these values were read.
         copies: The URLs among `sources` that are copies of the paper at another address.
     """
@@ -555,7 +555,7 @@ def causes(verdicts: Iterable[Verdict], pool: Pool, candidates: Iterable[Candida
             for reading in candidate.readings:
                 if any(reading.tags.get(tag) in values[tag] for tag in values):
                     sources |= dict.fromkeys(reading.sources)
-                    if reading.copy:  # URLs of the paper's own, or with an identifier, are no copies
+                    if reading.copy:  # at the paper's own URLs, or at a URL with an identifier, is no copy
                         paper_urls = candidate.paper.urls
                         copies += [url for url in reading.sources if url not in paper_urls and not recognise_url(url)]
             is_certain = name in with_candidates.falls_by

@@ -604,8 +604,8 @@ def causes_lines(
 ) -> list[Line]:
     """Return, by claim, the candidates that would or could make it fail, with their tags and sources.
 
-    Claims that are exact counts come last. `left_out` are the candidates that are not proposed for inclusion; those
-    that would make another claim fail are named at the end. A URL has a line of its own, and is never cut.
+    Claims that are exact counts come last. `left_out` are the candidates that are not proposed for inclusion. The end
+    names the ones that would make a claim fail that is no exact count. A URL has a line of its own, and is never cut.
     """
     available = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     proposed = [cause for cause in causes if cause.proposal is Decision.INCLUDE]

@@ -69,9 +69,10 @@ def overview(taxonomy: Taxonomy, width: int | None) -> list[Line]:
             if facet.kind is Kind.LEVELS:
                 text += f"; each {', '.join(level.id for level in facet.levels)}"
             entries.append((facet.field, "key" if facet.role == "axis" else "", text))
-        for field in taxonomy.fields if section == "papers" else ():
-            choices = ", ".join(field.choices) or field.kind.value
-            entries.append((field.name, "", f"{choices}: {field.help}"))
+        if section == "papers":
+            for field in taxonomy.fields:
+                choices = ", ".join(field.choices) or field.kind.value
+                entries.append((field.name, "", f"{choices}: {field.help}"))
         label_width = max(display_width(name) for name, _, _ in entries) + 4
         for name, style, text in entries:
             first, *rest = wrap(text, available, first=pad(f"  {name}", label_width), rest=" " * label_width)

@@ -116,7 +116,8 @@ def card(record: Record, taxonomy: Taxonomy, width: int | None, disputes: Sequen
     paper_disputes = _disputes_about(record, disputes)
     contested = {tag for _, tag in contested_tags(paper_disputes)}
     tags = []
-    for facet in taxonomy.papers if is_paper else taxonomy.exclusions:
+    facets = taxonomy.papers if is_paper else taxonomy.exclusions
+    for facet in facets:
         text = tag_text(record.tags.get(facet.field), facet)
         terms = [term.id for term in facet.terms if facet.kind is Kind.LEVELS and term.id in contested]
         if facet.field in contested:
@@ -163,8 +164,8 @@ def card_markdown(record: Record, taxonomy: Taxonomy, disputes: Sequence["Disput
     """Return one record as a Markdown section."""
     is_paper = isinstance(record, Paper)
     entries = field_entries(record, taxonomy)
-    for facet in taxonomy.papers if is_paper else taxonomy.exclusions:
-        entries.append((facet.field, tag_text(record.tags.get(facet.field), facet)))
+    facets = taxonomy.papers if is_paper else taxonomy.exclusions
+    entries += [(facet.field, tag_text(record.tags.get(facet.field), facet)) for facet in facets]
     items = markdown_items(entries, taxonomy.paper_fields if is_paper else field_table.EXCLUSION_FIELDS)
     if isinstance(record, Paper):
         for item in record.evidence:

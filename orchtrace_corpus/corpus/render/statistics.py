@@ -38,8 +38,8 @@ def page(
 ) -> list[Line]:
     """Return one page that shows the state of the field: totals, axes as bars, sparse and empty values.
 
-    If the summary is by the reading of the sources, `published` has the published counts; those that differ are shown
-    in brackets.
+    If the summary is by the reading of the sources, `published` has the published counts. A published count that
+    differs is shown in brackets.
     """
     width = max(min(width, 100), 40)
     published_counts = {counts.attribute.name: counts.counts for counts in (published.facets if published else ())}
@@ -66,10 +66,10 @@ def page(
     return layout.separated(blocks)
 
 
-def _with_published(number: int, value: str, published: _CountsByValue | None) -> str:
-    """Return a count, with the published count of the value in brackets if it differs."""
+def _published_note(number: int, value: str, published: _CountsByValue | None) -> str:
+    """Return the published count of a value in brackets; empty if it equals the count, or is not known."""
     published_number = number if published is None else published.get(value, 0)
-    return str(number) if published_number == number else f"{number} ({published_number})"
+    return "" if published_number == number else f" ({published_number})"
 
 
 def _headline(
@@ -85,9 +85,10 @@ def _headline(
         name = counts.attribute.name
         texts_by_field[name] = []
         for value in dict.fromkeys((*counts.counts, *published.get(name, ()))):
-            text = _with_published(counts.counts.get(value, 0), value, published.get(name))
-            if text != "0":
-                texts_by_field[name].append(f"{value or ABSENT_LABEL} {text}")
+            number = counts.counts.get(value, 0)
+            note = _published_note(number, value, published.get(name))
+            if number or note:
+                texts_by_field[name].append(f"{value or ABSENT_LABEL} {number}{note}")
     years = [value for value in summary.years.counts if value != ABSENT]
     if years:
         texts_by_field["year"] = [f"{year} {summary.years.counts[year]}" for year in years[-4:]]
@@ -118,9 +119,8 @@ def _chart(
     """Return the counts of an axis as bars; `largest` is the count with the longest bar."""
     labels = _labels(counts)
     numbers = {name: counts.counts.get(name, 0) for name in labels}
-    brackets = {name: _with_published(number, name, published) for name, number in numbers.items()}
-    brackets = {name: text.removeprefix(str(numbers[name])) for name, text in brackets.items()}
-    number_width = max(len(str(counts.total)), 3) + max(map(len, brackets.values()), default=0)
+    notes = {name: _published_note(number, name, published) for name, number in numbers.items()}
+    number_width = max(len(str(counts.total)), 3) + max(map(len, notes.values()), default=0)
     bar_width = width - label_width - number_width - 2
     lines: list[Line] = [line(counts.attribute.label, "heading")]
     for name, number in numbers.items():
@@ -130,7 +130,7 @@ def _chart(
             bar = ""  # its bar would dwarf the others
             style = "muted"
         label = layout.clip(labels[name], label_width, glyphs.ellipsis)
-        number_text = f"{number or glyphs.empty}{brackets[name]}"
+        number_text = f"{number or glyphs.empty}{notes[name]}"
         text = f"{pad(label, label_width)} {pad(number_text, number_width, right=True)} "
         lines.append((Span(text, style), Span(bar, "bar")))
     return lines
@@ -171,8 +171,8 @@ def _gap_lines(summary: Summary, taxonomy: Taxonomy, width: int, glyphs: Glyphs)
         parts = [f"{value} {axis.counts[value]}" for value in sorted(sparse, key=axis.counts.__getitem__)]
         if parts:
             entries.append((axis.attribute.name, glyphs.separator.join(parts)))
-    for levels in summary.levels:
-        for level in levels.facet.levels if levels.facet.role is Role.AXIS else ():
+    for levels in (levels for levels in summary.levels if levels.facet.role is Role.AXIS):
+        for level in levels.facet.levels:
             missing = [term.id for term in levels.facet.terms if not levels.counts[term.id][level.id]]
             if missing:
                 entries.append((levels.facet.field, f"no {level.id} method for {' and '.join(missing)}"))
@@ -204,7 +204,7 @@ def counts_tables(counts: Counts, published: Counts | None = None) -> list[Table
     name, label, total = counts.attribute.name, counts.attribute.label, counts.total
     codes = {term.id: term.code for term in counts.attribute.terms}
     published_counts = published.counts if published else {}
-    # A value may occur in one reading only; those of a vocabulary keep its order.
+    # A value may occur in one reading only; terms keep the order of the vocabulary.
     counted = counts.counts | published_counts
     values = list(dict.fromkeys((*(value for value in codes if value in counted), *counted)))
     numbers = [counts.counts.get(value, 0) for value in values]
