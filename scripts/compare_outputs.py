@@ -1,11 +1,11 @@
-"""Compare what two installations of `corpus` print and write for the same data.
+"""Compare the outputs and the written files of two installations of `corpus`, for the same data.
 
     python scripts/compare_outputs.py BEFORE AFTER --root DIR
 
-BEFORE and AFTER are two `corpus` programs, such as `old/.venv/bin/corpus`. Each runs the invocations below in a copy of
-the corpus that is a git repository: as it is, with an edit that is not committed, and with mistakes in some files or in
-all. Exit code, standard output, standard error and every file written are compared; differences are shown as unified
-diffs, and the exit code is 1 if there are any.
+BEFORE and AFTER are two `corpus` programs, such as `old/.venv/bin/corpus`. Each runs the commands below in copies of
+the corpus that are git repositories: one without changes, one with edits that are not committed, and two with mistakes.
+The exit code, standard output, standard error and every written file are compared. Differences are shown as unified
+diffs, and then the exit code is 1.
 """
 
 import argparse
@@ -24,10 +24,10 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[1]
 
 COMPARED = ("data", "docs", "README.md", "CONTRIBUTING.md", ".github", ".gitattributes")
-"""What is copied of a corpus's folder."""
+"""The files and folders of a corpus that are copied."""
 
 MAX_DIFF_LINES = 60
-"""How much of each difference is shown."""
+"""The number of lines of each difference that are shown."""
 
 SOUND = """
 check
@@ -206,7 +206,11 @@ corpus.diff("HEAD", ".").added
 """
 
 INVOCATIONS = {"sound": SOUND, "edited": EDITED, "broken": BROKEN, "beside": BESIDE, "api": API}
-"""The invocations by the state of the corpus; of `api`, expressions of Python."""
+"""The commands by the state of the copy.
+
+In `beside`, there are mistakes in other files than papers and exclusions; in `broken`, in all files. The commands of
+`api` are expressions of Python.
+"""
 
 BIBLIOGRAPHY = """\
 @article{somebody2026made,
@@ -251,7 +255,7 @@ CHANGES: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
 }
 CHANGES["broken"] += CHANGES["beside"]
-"""What is changed in each copy: the first match of a pattern in a file that is there."""
+"""The changes to each copy: a file, a pattern whose first match is replaced, and the replacement."""
 
 
 def main() -> int:
@@ -263,16 +267,13 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="WORDS", help="run the invocations that contain these words")
     arguments = parser.parse_args()
     programs = {"before": arguments.before.absolute(), "after": arguments.after.absolute()}
-    differing = 0
+    difference_count = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(programs)) as pool:
         for name in programs:
             prepare(arguments.root, Path(folder, name))
-        invocations = [
-            (state, line)
-            for state, lines in INVOCATIONS.items()
-            for line in lines.strip().splitlines()
-            if arguments.only in line
-        ]
+        invocations = []
+        for state, lines in INVOCATIONS.items():
+            invocations += [(state, line) for line in lines.strip().splitlines() if arguments.only in line]
         for state, line in invocations:
             tasks = [
                 pool.submit(result, program, Path(folder, name), state, line) for name, program in programs.items()
@@ -280,16 +281,16 @@ def main() -> int:
             before, after = (task.result() for task in tasks)
             difference = list(difflib.unified_diff(before, after, "before", "after", lineterm="", n=1))
             if difference:
-                differing += 1
+                difference_count += 1
                 print(f"== {state}: {line}", *difference[:MAX_DIFF_LINES], sep="\n")
                 if len(difference) > MAX_DIFF_LINES:
                     print(f"... {len(difference) - MAX_DIFF_LINES} more lines")
-    print(f"{len(invocations) - differing} of {len(invocations)} invocations give the same")
-    return 1 if differing else 0
+    print(f"{len(invocations) - difference_count} of {len(invocations)} invocations give the same")
+    return 1 if difference_count else 0
 
 
 def prepare(root: Path, folder: Path) -> None:
-    """Make the copies of a corpus below a folder."""
+    """Make a copy of a corpus for each state, in a folder."""
     for state in INVOCATIONS:
         copy = folder / state
         copy.mkdir(parents=True)
@@ -315,7 +316,7 @@ def prepare(root: Path, folder: Path) -> None:
 
 
 def change(copy: Path, state: str) -> None:
-    """Change the files of a copy."""
+    """Make the changes of a state to a copy; a missing file is left out."""
     for name, pattern, text in CHANGES[state]:
         path = copy / name
         if path.exists():
@@ -326,7 +327,7 @@ def change(copy: Path, state: str) -> None:
 
 
 def result(program: Path, folder: Path, state: str, line: str) -> list[str]:
-    """Return the exit code, the output and the changed files of one invocation, as lines; the copy is put back."""
+    """Return the exit code, the output and the changed files of a command, as lines. Then the copy is restored."""
     copy = folder / state
     saved = {path: (copy / path).read_bytes() for path in files(copy)}
     if state == "api":
@@ -347,8 +348,8 @@ def result(program: Path, folder: Path, state: str, line: str) -> list[str]:
         command, cwd=copy, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False
     )
     lines = [f"exit code {done.returncode}"]
-    lines += (f"stdout: {text}" for text in shown(done.stdout, program, folder))
-    lines += (f"stderr: {text}" for text in shown(done.stderr, program, folder))
+    lines += (f"stdout: {text}" for text in comparable_lines(done.stdout, program, folder))
+    lines += (f"stderr: {text}" for text in comparable_lines(done.stderr, program, folder))
     lines += changes(copy, saved)
     for path in files(copy):
         if path not in saved:
@@ -372,14 +373,14 @@ def changes(copy: Path, saved: Mapping[str, bytes]) -> list[str]:
     return lines
 
 
-def shown(data: bytes, program: Path, folder: Path) -> list[str]:
-    """Return output as lines without what differs between two installations by nature."""
+def comparable_lines(data: bytes, program: Path, folder: Path) -> list[str]:
+    """Return output as lines, with the same names for the folders of both installations."""
     text = data.decode("utf-8", "backslashreplace")
     return text.replace(str(folder), "FOLDER").replace(str(program.parents[2]), "INSTALLATION").splitlines()
 
 
 def files(copy: Path) -> list[str]:
-    """Return the files below a copy, without those of git."""
+    """Return the paths of the files in a copy, without those of git."""
     paths = (path.relative_to(copy) for path in copy.rglob("*") if path.is_file())
     return sorted(str(path) for path in paths if path.parts[0] != ".git")
 

@@ -3,9 +3,9 @@
     python scripts/compare_reward_designs.py READINGS.csv [--rows]
 
 Each row of the table is one value of a design: `design`, `term`, `field`, `true_value`, `verdict`, `source_url` and
-`quote`. A row holds where the design cites its source with its words: as evidence of a term, as an open point, or as an
-omission. A weight, divisor, scale, cap or discount must also stand among the numbers of the design or of the text that
-cites it. Exits with 1 where a row is neither in the design nor declared, or where a number is another one.
+`quote`. A row is accounted for if the design cites its source: as evidence of a term, as an open point, or as an
+omission. A weight, divisor, scale, cap or discount must also be among the numbers of the design, or of the text with
+the citation. The exit code is 1 if a row is not accounted for, or if a number differs.
 """
 
 import argparse
@@ -72,29 +72,33 @@ def numbers_in(text: str) -> set[float]:
 
 
 def find_citations(row: Mapping[str, str], spec: Spec) -> list[Citation]:
-    """Return the places that cite the source of a row; of a paper, also those with its identifier."""
+    """Return the places that cite the source of a row: the same address, the same paper, or the same file of code."""
     paper = re.match(r"arXiv (\d{4}\.\d{5})", row["source_url"])
-    file, _, symbol = row["source_url"].partition(" (")
+    file, _, symbol = row["source_url"].partition(" (")  # the symbol is a function in the file
     places = []
     for citation in citations(spec):
-        is_same = citation.source == row["source_url"] or (paper and paper[1] in citation.source)
-        if is_same or (symbol and citation.source.partition("#")[0] == file):
+        is_same_address = citation.source == row["source_url"]
+        is_same_paper = paper is not None and paper[1] in citation.source
+        cited_file, _, _ = citation.source.partition("#")
+        if is_same_address or is_same_paper or (symbol and cited_file == file):
             places.append(citation)
     return places
 
 
 def judge(row: Mapping[str, str], spec: Spec) -> str:
     """Return how a design accounts for a row, or a text that begins with `WRONG` or `MISSING`."""
-    cited = find_citations(row, spec)
-    if not cited:
+    matches = find_citations(row, spec)
+    if not matches:
         return "MISSING: no place of the design cites the source"
-    by_quote = [citation for citation in cited if citation.quote == row["quote"]] or cited
+    with_quote = [citation for citation in matches if citation.quote == row["quote"]]
+    if with_quote:
+        matches = with_quote
     if row["field"] in NUMERIC_FIELDS:
-        stated = numbers_in(row["true_value"])
-        known = numbers_of(spec).union(*(numbers_in(citation.text) for citation in by_quote))
-        if stated and not stated & known:
+        row_numbers = numbers_in(row["true_value"])
+        design_numbers = numbers_of(spec).union(*(numbers_in(citation.text) for citation in matches))
+        if row_numbers and not row_numbers & design_numbers:
             return f"WRONG: {row['true_value']!r} stands nowhere in the design"
-    return ", ".join(dict.fromkeys(citation.place for citation in by_quote))
+    return ", ".join(dict.fromkeys(citation.place for citation in matches))
 
 
 def main() -> int:

@@ -95,23 +95,24 @@ def _run_command(*words: str) -> None:
     """Run a command without its output.
 
     Raises:
-        AssertionError: It ended with a bug of ours; the message is its traceback.
+        AssertionError: The command ended with an unexpected error; the message is its traceback.
     """
+    from orchtrace_corpus.base.errors import ExitCode
     from orchtrace_corpus.cli.main import run
 
     stdout, stderr = sys.stdout, sys.stderr
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, tempfile.TemporaryFile("w+", encoding="utf-8") as told:
-        sys.stdout, sys.stderr = nowhere, told
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, tempfile.TemporaryFile("w+", encoding="utf-8") as messages:
+        sys.stdout, sys.stderr = nowhere, messages
         try:
             code = run(list(words))
         finally:
             sys.stdout, sys.stderr = stdout, stderr
-        told.seek(0)
-        assert code != 70, told.read()
+        messages.seek(0)
+        assert code != ExitCode.BUG, messages.read()
 
 
 def import_log(form: str, ending: str) -> Target:
-    """Return the target that imports a log, measures its traces and says where their time went."""
+    """Return the target that imports a log, and measures and diagnoses its traces."""
 
     def read(data: bytes) -> None:
         from orchtrace_corpus.base.errors import CorpusError
@@ -136,7 +137,7 @@ def import_log(form: str, ending: str) -> Target:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """Make a folder, in memory where the system has one, which goes at the end."""
+    """Make a folder that is removed at the end, in memory if the system has such a folder."""
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=memory) as folder:
         yield Path(folder)
@@ -175,27 +176,26 @@ TARGETS: dict[str, Target] = {
 
 def mutate_json(data: bytes, max_size: int, seed: int) -> bytes:
     """Change a value, a key or a row of JSON or JSON Lines; other bytes stay as they are."""
-    chosen = random.Random(seed)
-    lines = data.decode("utf-8", "replace").splitlines()
-    is_lines = len(lines) > 1 and lines[0].startswith("{") and lines[0].endswith("}")
-    at = chosen.randrange(len(lines)) if is_lines else 0
+    chance = random.Random(seed)
+    rows = data.decode("utf-8", "replace").splitlines()
+    is_json_lines = len(rows) > 1 and rows[0].startswith("{") and rows[0].endswith("}")
+    index = chance.randrange(len(rows)) if is_json_lines else 0
     try:
-        value = json.loads(lines[at] if is_lines else data)
+        value = json.loads(rows[index] if is_json_lines else data)
     except (ValueError, RecursionError):
         return data
-    changed = json.dumps(_changed(value, chosen))
-    if not is_lines:
+    changed = json.dumps(_changed(value, chance))
+    if not is_json_lines:
         return changed.encode()[:max_size]
-    rows = list(lines)
-    deed = chosen.random()
-    if deed < 0.1:
-        del rows[at]
-    elif deed < 0.2:
-        rows.insert(chosen.randrange(len(rows)), rows[at])
-    elif deed < 0.3:
-        rows.insert(chosen.randrange(len(rows)), rows.pop(at))
+    action = chance.random()
+    if action < 0.1:
+        del rows[index]
+    elif action < 0.2:  # repeat the row elsewhere
+        rows.insert(chance.randrange(len(rows)), rows[index])
+    elif action < 0.3:  # move the row
+        rows.insert(chance.randrange(len(rows)), rows.pop(index))
     else:
-        rows[at] = changed
+        rows[index] = changed
     return "\n".join(rows).encode()[:max_size]
 
 
@@ -205,25 +205,28 @@ ODD_VALUES: tuple[Any, ...] = (
 )
 
 
-def _changed(value: Any, chosen: random.Random) -> Any:
+def _changed(value: Any, chance: random.Random) -> Any:
     """Return a JSON value with one part of it changed."""
-    if isinstance(value, dict) and value and chosen.random() < 0.9:
-        key = chosen.choice(list(value))
-        rest = dict(value)
-        deed = chosen.random()
-        if deed < 0.1:
-            del rest[key]
-        elif deed < 0.2:
-            rest[key], other = rest[chosen.choice(list(value))], rest[key]
-            rest[chosen.choice(list(value))] = other
+    if isinstance(value, dict) and value and chance.random() < 0.9:
+        key = chance.choice(list(value))
+        members = dict(value)
+        action = chance.random()
+        if action < 0.1:
+            del members[key]
+        elif action < 0.2:  # put the values of two members in other places
+            old = members[key]
+            members[key] = members[chance.choice(list(value))]
+            members[chance.choice(list(value))] = old
         else:
-            rest[key] = _changed(value[key], chosen)
-        return rest
-    if isinstance(value, list) and value and chosen.random() < 0.9:
-        at = chosen.randrange(len(value))
-        changed = _changed(value[at], chosen)
-        return [*value[:at], *([changed] if chosen.random() < 0.8 else [changed, value[at]]), *value[at + 1 :]]
-    return chosen.choice(ODD_VALUES)
+            members[key] = _changed(value[key], chance)
+        return members
+    if isinstance(value, list) and value and chance.random() < 0.9:
+        index = chance.randrange(len(value))
+        changed = [_changed(value[index], chance)]
+        if chance.random() >= 0.8:  # keep the old item, too
+            changed.append(value[index])
+        return [*value[:index], *changed, *value[index + 1 :]]
+    return chance.choice(ODD_VALUES)
 
 
 def seeds(target: str) -> Iterator[bytes]:
@@ -283,11 +286,11 @@ def _database() -> bytes:
             row = (info["id"], info.get("parentID"), info.get("agent"), info["version"], info["time"]["created"])
             database.execute("insert into session values (?, ?, ?, ?, ?)", row)
             for message in session["messages"]:
-                said = message["info"]
-                values = (said["id"], info["id"], 0, json.dumps(said))
+                message_info = message["info"]
+                values = (message_info["id"], info["id"], 0, json.dumps(message_info))
                 database.execute("insert into message values (?, ?, ?, ?)", values)
                 for part in message["parts"]:
-                    values = (part["id"], said["id"], info["id"], json.dumps(part))
+                    values = (part["id"], message_info["id"], info["id"], json.dumps(part))
                     database.execute("insert into part values (?, ?, ?, ?)", values)
         database.commit()
         database.close()
@@ -295,12 +298,12 @@ def _database() -> bytes:
 
 
 def fuzz(target: str, seconds: int, found: Path) -> int:
-    """Fuzz a target in a process of its own, since the fuzzer ends with it; return its exit code.
+    """Fuzz a target in a new process, because the fuzzer ends its process, and return the exit code.
 
     Args:
-        target: Its name.
-        seconds: How long.
-        found: The folder of the inputs; new ones are added, and crashes beside it as `crash-...`.
+        target: The name of the target.
+        seconds: The time.
+        found: The folder of the inputs, to which new ones are added. Inputs that crash are written next to it.
     """
     found.mkdir(parents=True, exist_ok=True)
     for data in seeds(target):
@@ -323,7 +326,7 @@ def run_child(target: str, words: list[str]) -> None:
         for module in ("cli.app", "corpus.api", "trace.api"):
             import_module(f"orchtrace_corpus.{module}")
         for data in seeds(target):
-            TARGETS[target](data)  # so that all that is imported late is instrumented, too
+            TARGETS[target](data)  # so that modules that are imported late are instrumented, too
 
     def mutator(data: bytes, max_size: int, seed: int) -> bytes:
         is_json = target in LOG_ENDINGS or target in ("csl", "jsonl", "opencode")

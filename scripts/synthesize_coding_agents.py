@@ -26,22 +26,24 @@ def qwen_code(number: int, rounds: list[Round]) -> Files:
     main = _Chat(session, "")
     files = {f"chats/{session}.jsonl": main.rows}
     main.add("user", 0, message={"role": "user", "parts": [{"text": TASK}]}, provenance="real_user")
-    for one in rounds:
-        calls = _calls(number, one, "agent")
-        main.answer(main, one.lead, [(use, tool, given) for use, _, tool, given in calls])
-        for use, work, _, _ in calls:
-            agent = f"reader-{use}"
-            below = _Chat(session, agent)
-            files[f"subagents/{session}/agent-{agent}.jsonl"] = below.rows
-            meta = {"agentId": agent, "agentType": "reader", "parentSessionId": session, "toolUseId": use}
+    for team_round in rounds:
+        calls = _calls(number, team_round, "agent")
+        main.answer(main, team_round.lead, [(call_id, tool, arguments) for call_id, _, tool, arguments in calls])
+        for call_id, work, _, _ in calls:
+            agent = f"reader-{call_id}"
+            worker = _Chat(session, agent)
+            files[f"subagents/{session}/agent-{agent}.jsonl"] = worker.rows
+            meta = {"agentId": agent, "agentType": "reader", "parentSessionId": session, "toolUseId": call_id}
             files[f"subagents/{session}/agent-{agent}.meta.json"] = [meta]
-            below.add("user", work.turns[0].start, message={"role": "user", "parts": [{"text": work.task}]})
-            for place, turn in enumerate(work.turns):
-                read = f"{use}x{place}"
-                below.answer(main, turn, [(read, "read_file", {"path": FILE.format(read)})] if turn.printed else [])
+            worker.add("user", work.turns[0].start, message={"role": "user", "parts": [{"text": work.task}]})
+            for index, turn in enumerate(work.turns):
+                read_id = f"{call_id}x{index}"
+                worker.answer(
+                    main, turn, [(read_id, "read_file", {"path": FILE.format(read_id)})] if turn.printed else []
+                )
                 if turn.printed:
-                    below.result(turn.done, read, "read_file", turn.printed)
-            main.result(work.turns[-1].done, use, "agent", work.turns[-1].text)
+                    worker.result(turn.done, read_id, "read_file", turn.printed)
+            main.result(work.turns[-1].done, call_id, "agent", work.turns[-1].text)
     return files
 
 
@@ -60,8 +62,8 @@ class _Chat:
         self.rows.append({**row, **more})
 
     def answer(self, main: "_Chat", turn: Turn, calls: list[tuple[str, str, dict[str, Any]]]) -> None:
-        read, written, cached, hidden = turn.usage
-        counts = read, written, cached, hidden, read + written
+        input_tokens, output_tokens, cached, reasoning_tokens = turn.usage
+        counts = input_tokens, output_tokens, cached, reasoning_tokens, input_tokens + output_tokens
         event: dict[str, Any] = {
             "event.name": "qwen-code.api_response",
             "event.timestamp": moment(turn.end),
@@ -74,7 +76,9 @@ class _Chat:
         main.add("system", turn.end, subtype="ui_telemetry", systemPayload={"uiEvent": event})
         names = ("prompt", "candidates", "cachedContent", "thoughts", "total")
         parts: list[dict[str, Any]] = [{"text": turn.text}]
-        parts += [{"functionCall": {"id": use, "name": tool, "args": given}} for use, tool, given in calls]
+        parts += [
+            {"functionCall": {"id": call_id, "name": tool, "args": arguments}} for call_id, tool, arguments in calls
+        ]
         usage = {f"{name}TokenCount": count for name, count in zip(names, counts, strict=True)}
         self.add("assistant", turn.end, model=MODEL, message={"role": "model", "parts": parts}, usageMetadata=usage)
 
@@ -92,25 +96,27 @@ def gemini_cli(number: int, rounds: list[Round]) -> Files:
     session = f"{number:08x}-0000-4000-8000-000000000000"
     main = [_gemini_header(session, "main"), _gemini("u0", 0, "user", [{"text": TASK}])]
     files = {f"chats/session-{session[:8]}.jsonl": main}
-    for one in rounds:
-        calls = _calls(number, one, "invoke_agent")
+    for team_round in rounds:
+        calls = _calls(number, team_round, "invoke_agent")
         told = []
-        for use, work, tool, given in calls:
-            child = f"{use}-session"
-            below = [
+        for call_id, work, tool, arguments in calls:
+            child = f"{call_id}-session"
+            worker = [
                 _gemini_header(child, "subagent"),
                 _gemini("u0", work.turns[0].start, "user", [{"text": work.task}]),
             ]
-            files[f"chats/{session}/{child}.jsonl"] = below
-            for place, turn in enumerate(work.turns):
-                read = f"{use}x{place}"
-                below += _gemini_answer(
-                    read, turn, [_gemini_call(read, "read_file", {"path": FILE.format(read)}, turn.done, turn.printed)]
+            files[f"chats/{session}/{child}.jsonl"] = worker
+            for index, turn in enumerate(work.turns):
+                read_id = f"{call_id}x{index}"
+                worker += _gemini_answer(
+                    read_id,
+                    turn,
+                    [_gemini_call(read_id, "read_file", {"path": FILE.format(read_id)}, turn.done, turn.printed)],
                 )
             last = work.turns[-1]
             text = f"Subagent 'reader' finished.\nTermination Reason: GOAL\nResult:\n{last.text}"
-            told.append({**_gemini_call(use, tool, given, last.done, text), "agentId": child})
-        main += _gemini_answer(f"m{one.lead.start:.0f}", one.lead._replace(printed="."), told)
+            told.append({**_gemini_call(call_id, tool, arguments, last.done, text), "agentId": child})
+        main += _gemini_answer(f"m{team_round.lead.start:.0f}", team_round.lead._replace(printed="."), told)
     return files
 
 
@@ -131,10 +137,12 @@ def _gemini_call(use: str, tool: str, given: dict[str, Any], done: float, text: 
 
 
 def _gemini_answer(name: str, turn: Turn, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    read, written, cached, hidden = turn.usage
-    said = min(hidden, written)  # thoughts are counted apart from the output
-    tokens = {"input": read, "output": written - said, "cached": cached, "thoughts": said, "tool": 0}
-    message = _gemini(name, turn.end, "gemini", turn.text, tokens={**tokens, "total": read + written}, model=MODEL)
+    input_tokens, output_tokens, cached, reasoning_tokens = turn.usage
+    said = min(reasoning_tokens, output_tokens)  # thoughts are counted apart from the output
+    tokens = {"input": input_tokens, "output": output_tokens - said, "cached": cached, "thoughts": said, "tool": 0}
+    message = _gemini(
+        name, turn.end, "gemini", turn.text, tokens={**tokens, "total": input_tokens + output_tokens}, model=MODEL
+    )
     change = {"$set": {"lastUpdated": moment(turn.end)}}
     if not turn.printed:
         return [message, change]
@@ -151,28 +159,52 @@ def copilot_cli(number: int, rounds: list[Round]) -> Files:
     log = _Events()
     log.add(0, "session.start", "", sessionId=session, version=1, producer="copilot-agent", copilotVersion="1.0.102")
     log.add(0, "user.message", "", content=TASK, transformedContent=TASK, messageId="u0")
-    for one in rounds:
-        calls = _calls(number, one, "task")
-        log.answer(one.lead, "", f"r{one.lead.start:.0f}", [(use, tool, given) for use, _, tool, given in calls])
+    for team_round in rounds:
+        calls = _calls(number, team_round, "task")
+        log.answer(
+            team_round.lead,
+            "",
+            f"r{team_round.lead.start:.0f}",
+            [(call_id, tool, arguments) for call_id, _, tool, arguments in calls],
+        )
         later: list[tuple[float, int]] = []
-        for use, work, _, given in calls:
-            agent = f"agent-{use}"
-            log.add(one.lead.end, "tool.execution_start", "", toolCallId=use, toolName="task", arguments=given)
-            log.add(one.lead.end, "subagent.started", agent, toolCallId=use, agentName="reader", executionMode="sync")
+        for call_id, work, _, arguments in calls:
+            agent = f"agent-{call_id}"
+            log.add(
+                team_round.lead.end,
+                "tool.execution_start",
+                "",
+                toolCallId=call_id,
+                toolName="task",
+                arguments=arguments,
+            )
+            log.add(
+                team_round.lead.end,
+                "subagent.started",
+                agent,
+                toolCallId=call_id,
+                agentName="reader",
+                executionMode="sync",
+            )
             log.add(work.turns[0].start, "user.message", agent, content=work.task, source=f"agent-{session}")
-            for place, turn in enumerate(work.turns):
-                read = f"{use}x{place}"
+            for index, turn in enumerate(work.turns):
+                read_id = f"{call_id}x{index}"
                 log.answer(
-                    turn, agent, read, [(read, "read_file", {"path": FILE.format(read)})] if turn.printed else []
+                    turn,
+                    agent,
+                    read_id,
+                    [(read_id, "read_file", {"path": FILE.format(read_id)})] if turn.printed else [],
                 )
                 if turn.printed:
-                    log.tool(turn, agent, read)
+                    log.tool(turn, agent, read_id)
             later.append((work.turns[-1].done, len(later)))
-        for done, place in sorted(later):
-            use, work, _, _ = calls[place]
+        for done, index in sorted(later):
+            call_id, work, _, _ = calls[index]
             text = {"content": work.turns[-1].text}
-            log.add(done, "tool.execution_complete", "", toolCallId=use, success=True, result=text)
-            log.add(done, "subagent.completed", f"agent-{use}", toolCallId=use, agentName="reader", totalTokens=9)
+            log.add(done, "tool.execution_complete", "", toolCallId=call_id, success=True, result=text)
+            log.add(
+                done, "subagent.completed", f"agent-{call_id}", toolCallId=call_id, agentName="reader", totalTokens=9
+            )
     return {f"{session}/events.jsonl": log.rows}
 
 
@@ -188,12 +220,17 @@ class _Events:
         self.rows.append({**row, "parentId": above, **({"agentId": agent} if agent else {})})
 
     def answer(self, turn: Turn, agent: str, key: str, calls: list[tuple[str, str, dict[str, Any]]]) -> None:
-        read, written, cached, hidden = turn.usage
-        usage = {"model": MODEL, "inputTokens": read, "outputTokens": written, "cacheReadTokens": cached}
-        usage |= {"cacheWriteTokens": 0, "reasoningTokens": hidden, "duration": 1_500, "timeToFirstTokenMs": 120.5}
+        input_tokens, output_tokens, cached, reasoning_tokens = turn.usage
+        usage = {"model": MODEL, "inputTokens": input_tokens, "outputTokens": output_tokens, "cacheReadTokens": cached}
+        usage |= {
+            "cacheWriteTokens": 0,
+            "reasoningTokens": reasoning_tokens,
+            "duration": 1_500,
+            "timeToFirstTokenMs": 120.5,
+        }
         usage |= {"apiCallId": key, "providerType": "openai", "transport": "http", "accounting": {"usageId": key}}
         self.add(turn.end, "session.usage_record", agent, usage=usage)
-        asked = [{"toolCallId": use, "name": tool, "arguments": given} for use, tool, given in calls]
+        asked = [{"toolCallId": call_id, "name": tool, "arguments": arguments} for call_id, tool, arguments in calls]
         said = {"messageId": f"m-{key}", "model": MODEL, "content": turn.text, "toolRequests": asked, "apiCallId": key}
         self.add(turn.end, "assistant.message", agent, **said)
 
@@ -213,25 +250,25 @@ def kimi_code(number: int, rounds: list[Round]) -> Files:
     session = f"session_{number:08x}-0000-4000-8000-000000000000"
     main = _Wire("main", 0, TASK, "user")
     files = {f"{session}/agents/main/wire.jsonl": main.rows}
-    for one in rounds:
-        calls = _calls(number, one, "Agent")
-        main.begin(one.lead)
-        for use, work, tool, given in calls:
-            main.event(one.lead.end, type="tool.call", toolCallId=use, name=tool, args=given)
-            child = {"subagentId": f"agent-{use}", "subagentName": "reader", "parentToolCallId": use}
-            main.add(one.lead.end, "subagent.spawned", **child, parentAgentId="main")
-            below = _Wire(f"agent-{use}", work.turns[0].start, work.task, "system_trigger")
-            files[f"{session}/agents/agent-{use}/wire.jsonl"] = below.rows
-            for place, turn in enumerate(work.turns):
-                read = f"{use}x{place}"
-                below.begin(turn)
+    for team_round in rounds:
+        calls = _calls(number, team_round, "Agent")
+        main.begin(team_round.lead)
+        for call_id, work, tool, arguments in calls:
+            main.event(team_round.lead.end, type="tool.call", toolCallId=call_id, name=tool, args=arguments)
+            child = {"subagentId": f"agent-{call_id}", "subagentName": "reader", "parentToolCallId": call_id}
+            main.add(team_round.lead.end, "subagent.spawned", **child, parentAgentId="main")
+            worker = _Wire(f"agent-{call_id}", work.turns[0].start, work.task, "system_trigger")
+            files[f"{session}/agents/agent-{call_id}/wire.jsonl"] = worker.rows
+            for index, turn in enumerate(work.turns):
+                read_id = f"{call_id}x{index}"
+                worker.begin(turn)
                 if turn.printed:
-                    given = {"path": FILE.format(read)}
-                    below.event(turn.end, type="tool.call", toolCallId=read, name="Read", args=given)
-                    below.result(turn.done, read, turn.printed)
-                below.end(turn, turn.done)
-            main.result(work.turns[-1].done, use, work.turns[-1].text)
-        main.end(one.lead, end_of(one))
+                    arguments = {"path": FILE.format(read_id)}
+                    worker.event(turn.end, type="tool.call", toolCallId=read_id, name="Read", args=arguments)
+                    worker.result(turn.done, read_id, turn.printed)
+                worker.end(turn, turn.done)
+            main.result(work.turns[-1].done, call_id, work.turns[-1].text)
+        main.end(team_round.lead, end_of(team_round))
     return files
 
 
@@ -268,5 +305,10 @@ class _Wire:
 
 
 def _kimi_usage(turn: Turn) -> dict[str, int]:
-    read, written, cached, _ = turn.usage
-    return {"inputOther": read - cached, "output": written, "inputCacheRead": cached, "inputCacheCreation": 0}
+    input_tokens, output_tokens, cached, _ = turn.usage
+    return {
+        "inputOther": input_tokens - cached,
+        "output": output_tokens,
+        "inputCacheRead": cached,
+        "inputCacheCreation": 0,
+    }

@@ -20,7 +20,7 @@ from synthesize_spans import langsmith, openai_agents, otlp_genai, otlp_openinfe
 
 SESSION_BYTES = 4_000_000
 PLAIN = ("claude_code", "codex", "qwen_code", "gemini_cli", "copilot_cli", "kimi_code")
-"""Formats written by JavaScript and Rust, which escape less."""
+"""Formats of programs in JavaScript and Rust, whose JSON does not escape letters beyond ASCII."""
 
 
 def main() -> None:
@@ -35,23 +35,24 @@ def main() -> None:
 
 
 def write(form: str, folder: Path, least_bytes: int, seed: int = 1) -> None:
-    """Write sessions until there are so many bytes."""
+    """Write sessions until they have at least a number of bytes."""
     chance = random.Random(seed)
-    number = written = 0
-    while written < least_bytes:
+    number = output_tokens = 0
+    while output_tokens < least_bytes:
         size = 0
         rounds: list[Round] = []
         while size < SESSION_BYTES:
             rounds.append(round_(chance, len(rounds)))
-            # The texts are about half of what any format makes of them.
-            size += 2 * sum(len(turn.text) + len(turn.printed) for work in rounds[-1].works for turn in work.turns)
+            # In any format, about half of the bytes are texts.
+            for work in rounds[-1].works:
+                size += 2 * sum(len(turn.text) + len(turn.printed) for turn in work.turns)
         for name, rows in WRITERS[form](number, rounds).items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             is_plain = form in PLAIN
             indent = 2 if form == "atif" else None  # as Harbor and NVIDIA write them
             text = "".join(json.dumps(row, ensure_ascii=not is_plain, indent=indent) + "\n" for row in rows)
-            written += path.write_bytes(text.encode("utf-8"))
+            output_tokens += path.write_bytes(text.encode("utf-8"))
         number += 1
 
 
@@ -64,24 +65,26 @@ def claude_code(number: int, rounds: list[Round]) -> Files:
     main = _Transcript(session, "")
     files = {f"{session}.jsonl": main.rows}
     main.user(0, "Review the reader, and say what is slow.")
-    for one in rounds:
-        uses = [(_use(f"{session[:8]}{work.name}"), work) for work in one.works]
-        calls = [("Agent", use, {"subagent_type": "reader", "prompt": work.task}) for use, work in uses]
-        main.answer(one.lead, f"lead{one.lead.start:.0f}", calls)
-        for use, work in uses:
+    for team_round in rounds:
+        call_ids = [(_use(f"{session[:8]}{work.name}"), work) for work in team_round.works]
+        calls = [("Agent", call_id, {"subagent_type": "reader", "prompt": work.task}) for call_id, work in call_ids]
+        main.answer(team_round.lead, f"lead{team_round.lead.start:.0f}", calls)
+        for call_id, work in call_ids:
             agent = f"a{number:x}x{work.name}"
-            below = _Transcript(session, agent)
-            files[f"{session}/subagents/agent-{agent}.jsonl"] = below.rows
-            below.user(work.turns[0].start, work.task)
-            for place, turn in enumerate(work.turns):
-                read = _use(f"{agent}{place}")
-                called = [("Read", read, {"file_path": f"/home/someone/project/{read}.py"})] if turn.printed else []
-                below.answer(turn, f"{agent}{place}", called)
+            worker = _Transcript(session, agent)
+            files[f"{session}/subagents/agent-{agent}.jsonl"] = worker.rows
+            worker.user(work.turns[0].start, work.task)
+            for index, turn in enumerate(work.turns):
+                read_id = _use(f"{agent}{index}")
+                called = (
+                    [("Read", read_id, {"file_path": f"/home/someone/project/{read_id}.py"})] if turn.printed else []
+                )
+                worker.answer(turn, f"{agent}{index}", called)
                 if turn.printed:
-                    below.result(turn.done, read, turn.printed, {"type": "text", "file": {"content": turn.printed}})
+                    worker.result(turn.done, read_id, turn.printed, {"type": "text", "file": {"content": turn.printed}})
             last = work.turns[-1]
             told = {"agentId": agent, "status": "completed", "totalTokens": 9, "usage": _claude_usage(last.usage)}
-            main.result(last.done, use, last.text, {**told, "content": [{"type": "text", "text": last.text}]})
+            main.result(last.done, call_id, last.text, {**told, "content": [{"type": "text", "text": last.text}]})
     return files
 
 
@@ -91,12 +94,12 @@ def _use(call: str) -> str:
 
 
 def _claude_usage(usage: tuple[int, int, int, int]) -> dict[str, int]:
-    read, written, cached, _ = usage
+    input_tokens, output_tokens, cached, _ = usage
     return {
-        "input_tokens": read - cached,
+        "input_tokens": input_tokens - cached,
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": cached,
-        "output_tokens": written,
+        "output_tokens": output_tokens,
     }
 
 
@@ -126,7 +129,9 @@ class _Transcript:
     def answer(self, turn: Turn, key: str, calls: list[tuple[str, str, dict[str, Any]]]) -> None:
         """Add an answer as several rows: one for the text, and one for each call."""
         blocks: list[dict[str, Any]] = [{"type": "text", "text": turn.text}]
-        blocks += [{"type": "tool_use", "id": use, "name": tool, "input": given} for tool, use, given in calls]
+        blocks += [
+            {"type": "tool_use", "id": call_id, "name": tool, "input": arguments} for tool, call_id, arguments in calls
+        ]
         for block in blocks:
             message = {
                 "id": f"msg_{key}",
@@ -156,30 +161,32 @@ def codex(number: int, rounds: list[Round]) -> Files:
     lead = _Rollout(f"{number:08x}-0000-7000-8000-ffffffffffff", 0)
     files = {lead.name: lead.rows}
     lead.event(0, "user_message", message="Review the reader.")
-    for one in rounds:
-        lead.think(one.lead)
-        works = [(f"{number:08x}-0000-7000-8000-{work.name.replace('-', '').zfill(12)}", work) for work in one.works]
-        for work in one.works:
-            lead.call(one.lead.end, f"call{work.name}", "spawn_agent", {"message": work.task})
-        wait = f"wait{one.works[0].name}"
-        lead.call(one.lead.end, wait, "wait", {"ids": []})
-        lead.count(one.lead)
+    for team_round in rounds:
+        lead.think(team_round.lead)
+        works = [
+            (f"{number:08x}-0000-7000-8000-{work.name.replace('-', '').zfill(12)}", work) for work in team_round.works
+        ]
+        for work in team_round.works:
+            lead.call(team_round.lead.end, f"call{work.name}", "spawn_agent", {"message": work.task})
+        wait = f"wait{team_round.works[0].name}"
+        lead.call(team_round.lead.end, wait, "wait", {"ids": []})
+        lead.count(team_round.lead)
         for thread, work in works:
-            lead.output(one.lead.end, f"call{work.name}", json.dumps({"agent_id": thread}))
+            lead.output(team_round.lead.end, f"call{work.name}", json.dumps({"agent_id": thread}))
         status = {thread: {"completed": work.turns[-1].text} for thread, work in works}
-        lead.output(end_of(one), wait, json.dumps({"status": status, "timed_out": False}))
+        lead.output(end_of(team_round), wait, json.dumps({"status": status, "timed_out": False}))
         for thread, work in works:
-            below = _Rollout(thread, work.turns[0].start, lead.thread)
-            files[below.name] = below.rows
-            below.event(work.turns[0].start, "user_message", message=work.task)
-            for place, turn in enumerate(work.turns):
-                below.think(turn)
+            worker = _Rollout(thread, work.turns[0].start, lead.thread)
+            files[worker.name] = worker.rows
+            worker.event(work.turns[0].start, "user_message", message=work.task)
+            for index, turn in enumerate(work.turns):
+                worker.think(turn)
                 if turn.printed:
-                    below.call(turn.end, f"call{place}", "shell", {"command": ["bash", "-lc", f"cat file{place}.py"]})
-                    below.count(turn)
-                    below.output(turn.done, f"call{place}", turn.printed)
+                    worker.call(turn.end, f"call{index}", "shell", {"command": ["bash", "-lc", f"cat file{index}.py"]})
+                    worker.count(turn)
+                    worker.output(turn.done, f"call{index}", turn.printed)
                 else:
-                    below.count(turn)
+                    worker.count(turn)
     return files
 
 
@@ -224,8 +231,8 @@ class _Rollout:
 
     def count(self, turn: Turn) -> None:
         """Add the counter of tokens, which is written twice."""
-        read, written, cached, hidden = turn.usage
-        last = [read, cached, written, hidden]
+        input_tokens, output_tokens, cached, reasoning_tokens = turn.usage
+        last = [input_tokens, cached, output_tokens, reasoning_tokens]
         self._total = [old + new for old, new in zip(self._total, last, strict=True)]
         names = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
         info = {
@@ -248,21 +255,25 @@ def atif(number: int, rounds: list[Round]) -> Files:
     session = f"{number:08x}-0000-4000-8000-000000000000"
     lead = _Trajectory(session, "lead", "user", "Review the reader, and say what is slow.", 0)
     below = []
-    for one in rounds:
-        uses = [f"call_{number:08x}{work.name.replace('-', 'x')}" for work in one.works]
-        calls = [(use, "delegate", {"task": work.task}) for use, work in zip(uses, one.works, strict=True)]
-        step = lead.answer(one.lead, calls)
-        for use, work in zip(uses, one.works, strict=True):
+    for team_round in rounds:
+        call_ids = [f"call_{number:08x}{work.name.replace('-', 'x')}" for work in team_round.works]
+        calls = [
+            (call_id, "delegate", {"task": work.task}) for call_id, work in zip(call_ids, team_round.works, strict=True)
+        ]
+        step = lead.answer(team_round.lead, calls)
+        for call_id, work in zip(call_ids, team_round.works, strict=True):
             worker = _Trajectory(session, work.name, "user", work.task, work.turns[0].start)
             below.append(worker.document)
-            for place, turn in enumerate(work.turns):
-                read = f"{use}x{place}"
+            for index, turn in enumerate(work.turns):
+                read_id = f"{call_id}x{index}"
                 if turn.printed:
-                    answer = worker.answer(turn, [(read, "read_file", {"path": f"/home/someone/project/{read}.py"})])
-                    answer["observation"] = {"results": [{"source_call_id": read, "content": turn.printed}]}
+                    answer = worker.answer(
+                        turn, [(read_id, "read_file", {"path": f"/home/someone/project/{read_id}.py"})]
+                    )
+                    answer["observation"] = {"results": [{"source_call_id": read_id, "content": turn.printed}]}
                 else:
                     worker.answer(turn, [])
-            told: dict[str, Any] = {"source_call_id": use, "content": work.turns[-1].text}
+            told: dict[str, Any] = {"source_call_id": call_id, "content": work.turns[-1].text}
             told["subagent_trajectory_ref"] = [{"trajectory_id": work.name}]
             step.setdefault("observation", {"results": []})["results"].append(told)
     lead.document["subagent_trajectories"] = below
@@ -270,8 +281,8 @@ def atif(number: int, rounds: list[Round]) -> Files:
 
 
 def _definition(tool: str) -> dict[str, Any]:
-    given = {"path": {"type": "string", "description": "Absolute path of the file, inside the project."}}
-    parameters = {"type": "object", "properties": given, "required": ["path"]}
+    arguments = {"path": {"type": "string", "description": "Absolute path of the file, inside the project."}}
+    parameters = {"type": "object", "properties": arguments, "required": ["path"]}
     described = "Gives the content of a file, with numbers of lines; at most 2,000 lines from an offset on."
     return {"type": "function", "function": {"name": tool, "description": described, "parameters": parameters}}
 
@@ -297,7 +308,7 @@ class _Trajectory:
         }
 
     def answer(self, turn: Turn, calls: list[tuple[str, str, dict[str, Any]]]) -> dict[str, Any]:
-        read, written, cached, _ = turn.usage
+        input_tokens, output_tokens, cached, _ = turn.usage
         step: dict[str, Any] = {
             "step_id": len(self._steps) + 1,
             "timestamp": moment(turn.end),
@@ -306,22 +317,22 @@ class _Trajectory:
             "message": turn.text,
             "reasoning_content": turn.text[::-1],
             "metrics": {
-                "prompt_tokens": read,
-                "completion_tokens": written,
+                "prompt_tokens": input_tokens,
+                "completion_tokens": output_tokens,
                 "cached_tokens": cached,
-                "cost_usd": read / 1e6,
+                "cost_usd": input_tokens / 1e6,
             },
         }
         step["extra"] = self._extra(f"model-{len(self._steps)}", "example-large", turn.start, turn.end)
         if calls:
             step["tool_calls"] = [
                 {
-                    "tool_call_id": use,
+                    "tool_call_id": call_id,
                     "function_name": tool,
-                    "arguments": given,
-                    "extra": self._extra(use, tool, turn.end, turn.done),
+                    "arguments": arguments,
+                    "extra": self._extra(call_id, tool, turn.end, turn.done),
                 }
-                for use, tool, given in calls
+                for call_id, tool, arguments in calls
             ]
         self._steps.append(step)
         return step

@@ -16,24 +16,26 @@ def opencode(number: int, rounds: list[Round]) -> Files:
     lead = _Export(f"ses_{number:08x}lead", "build", 0, "")
     lead.message(0, 0, "user", [{"type": "text", "text": TASK}])
     found = [lead]
-    for one in rounds:
+    for team_round in rounds:
         tasks = []
-        for work in one.works:
+        for work in team_round.works:
             last = work.turns[-1]
             child = _Export(f"ses_{number:08x}{work.name}", "general", work.turns[0].start, lead.id)
             child.message(work.turns[0].start, 0, "user", [{"type": "text", "text": work.task}])
             for turn in work.turns:
-                given = {"filePath": f"/home/someone/project/{work.name}.py"}
-                shown = {"type": "file", "path": given["filePath"], "text": turn.printed, "truncated": False}
+                arguments = {"filePath": f"/home/someone/project/{work.name}.py"}
+                shown = {"type": "file", "path": arguments["filePath"], "text": turn.printed, "truncated": False}
                 metadata = {"preview": turn.printed[:500], "truncated": False, "loaded": [], "display": shown}
-                read = _part("read", given, turn.printed, turn.end, turn.done, **metadata)
-                child.answer(turn, [read] if turn.printed else [])
-            given = {"description": work.name, "prompt": work.task, "subagent_type": "general"}
+                read_id = _part("read", arguments, turn.printed, turn.end, turn.done, **metadata)
+                child.answer(turn, [read_id] if turn.printed else [])
+            arguments = {"description": work.name, "prompt": work.task, "subagent_type": "general"}
             times = work.turns[0].start - 0.01, last.done + 0.01
-            tasks.append(_part("task", given, last.text, *times, sessionId=child.id))
+            tasks.append(_part("task", arguments, last.text, *times, sessionId=child.id))
             found.append(child)
-        lead.answer(one.lead, tasks, done=end_of(one) + 0.02)
-    return {f"{one.id}.json": [{"info": one.info, "messages": one.messages}] for one in found}
+        lead.answer(team_round.lead, tasks, done=end_of(team_round) + 0.02)
+    return {
+        f"{team_round.id}.json": [{"info": team_round.info, "messages": team_round.messages}] for team_round in found
+    }
 
 
 def _part(tool: str, given: Object, printed: str, begin: float, end: float, **metadata: Any) -> Object:
@@ -74,14 +76,18 @@ class _Export:
             "mode": self._agent,
         }
         of = {"sessionID": self.id, "messageID": name}
-        numbered = [{"id": f"prt_{name[4:]}{place:02x}", **of, **part} for place, part in enumerate(parts)]
+        numbered = [{"id": f"prt_{name[4:]}{index:02x}", **of, **part} for index, part in enumerate(parts)]
         self.messages.append({"info": {**info, "modelID": MODEL, "providerID": "example", **more}, "parts": numbered})
 
     def answer(self, turn: Turn, calls: list[Object], done: float = 0.0) -> None:
-        read, written, cached, thought = turn.usage
-        thought = min(thought, written)
-        usage: Object = {"input": read - cached, "output": written - thought, "reasoning": thought}
-        usage |= {"total": read + written, "cache": {"read": cached, "write": 0}}
+        input_tokens, output_tokens, cached, reasoning_tokens = turn.usage
+        reasoning_tokens = min(reasoning_tokens, output_tokens)
+        usage: Object = {
+            "input": input_tokens - cached,
+            "output": output_tokens - reasoning_tokens,
+            "reasoning": reasoning_tokens,
+        }
+        usage |= {"total": input_tokens + output_tokens, "cache": {"read": cached, "write": 0}}
         text: Object = {
             "type": "text",
             "text": turn.text,
@@ -96,20 +102,24 @@ def inspect_ai(number: int, rounds: list[Round]) -> Files:
     """Return a log of one sample, as JSON."""
     log = _Sample()
     log.span("lead", "", "agent", 0, end_of(rounds[-1]) + 1)
-    for one in rounds:
-        names = [f"call_{number:08x}{work.name}" for work in one.works]
+    for team_round in rounds:
+        names = [f"call_{number:08x}{work.name}" for work in team_round.works]
         log.answer(
-            "lead", one.lead, [(name, f"worker-{work.name}") for name, work in zip(names, one.works, strict=True)]
+            "lead",
+            team_round.lead,
+            [(name, f"worker-{work.name}") for name, work in zip(names, team_round.works, strict=True)],
         )
-        for name, work in zip(names, one.works, strict=True):
-            begin, end = one.lead.end, work.turns[-1].done
+        for name, work in zip(names, team_round.works, strict=True):
+            begin, end = team_round.lead.end, work.turns[-1].done
             log.call("lead", name, f"worker-{work.name}", {"task": work.task}, work.turns[-1].text, begin, end)
             log.span(f"a{name}", f"t{name}", "agent", begin, end, name=work.name)
-            for place, turn in enumerate(work.turns):
-                read = f"{name}x{place}"
-                log.answer(f"a{name}", turn, [(read, "read_file")] if turn.printed else [])
+            for index, turn in enumerate(work.turns):
+                read_id = f"{name}x{index}"
+                log.answer(f"a{name}", turn, [(read_id, "read_file")] if turn.printed else [])
                 if turn.printed:
-                    log.call(f"a{name}", read, "read_file", {"path": f"{read}.py"}, turn.printed, turn.end, turn.done)
+                    log.call(
+                        f"a{name}", read_id, "read_file", {"path": f"{read_id}.py"}, turn.printed, turn.end, turn.done
+                    )
     sample = {
         "id": number,
         "epoch": 1,
@@ -140,17 +150,23 @@ class _Sample:
         self._add("span_end", of, end, id=of)
 
     def answer(self, span: str, turn: Turn, calls: list[tuple[str, str]]) -> None:
-        read, written, cached, thought = turn.usage
-        usage = {"input_tokens": read - cached, "output_tokens": written, "total_tokens": read + written}
-        usage |= {"input_tokens_cache_read": cached, "reasoning_tokens": min(thought, written)}
+        input_tokens, output_tokens, cached, reasoning_tokens = turn.usage
+        usage = {
+            "input_tokens": input_tokens - cached,
+            "output_tokens": output_tokens,
+            "total_tokens": input_tokens + output_tokens,
+        }
+        usage |= {"input_tokens_cache_read": cached, "reasoning_tokens": min(reasoning_tokens, output_tokens)}
         asked = [{"id": name, "function": tool, "arguments": {}, "type": "function"} for name, tool in calls]
         message = {"content": turn.text, "source": "generate", "role": "assistant", "tool_calls": asked}
         self.messages.append({"id": f"m{len(self.messages)}", **message, "model": MODEL})
         choices = [{"message": message, "stop_reason": "stop"}]
         output = {"model": MODEL, "choices": choices, "completion": turn.text, "usage": usage}
-        given = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+        arguments = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
         told = "Gives the content of a file, with numbers of lines; at most 2,000 lines from an offset on."
-        tools = [{"name": name, "description": told, "parameters": given} for name in ("read_file", "search", "submit")]
+        tools = [
+            {"name": name, "description": told, "parameters": arguments} for name in ("read_file", "search", "submit")
+        ]
         times = {"completed": moment(turn.end), "working_time": turn.end - turn.start}
         raw = {"request": {"model": MODEL}, "response": {"content": turn.text}}
         self._add(
@@ -179,18 +195,22 @@ def autogen(number: int, rounds: list[Round]) -> Files:
     """Return an event log as a handler writes it: each message twice, and each call of a model."""
     log = _EventLog(number)
     log.say(0, "user", "TextMessage", TASK)
-    for one in rounds:
-        names = {f"call_{number:08x}{work.name}": work for work in one.works}
-        log.answer(one.lead, "lead", [(name, f"w{work.name}", {"task": work.task}) for name, work in names.items()])
+    for team_round in rounds:
+        names = {f"call_{number:08x}{work.name}": work for work in team_round.works}
+        log.answer(
+            team_round.lead, "lead", [(name, f"w{work.name}", {"task": work.task}) for name, work in names.items()]
+        )
         for work in names.values():
             log.say(work.turns[0].start, "user", "TextMessage", work.task)
         for name, work in names.items():
-            for place, turn in enumerate(work.turns):
-                read = f"{name}x{place}"
-                log.answer(turn, f"w{work.name}", [(read, "read_file", {"path": f"{read}.py"})] if turn.printed else [])
+            for index, turn in enumerate(work.turns):
+                read_id = f"{name}x{index}"
+                log.answer(
+                    turn, f"w{work.name}", [(read_id, "read_file", {"path": f"{read_id}.py"})] if turn.printed else []
+                )
                 if turn.printed:
-                    log.results(turn.done, f"w{work.name}", {read: turn.printed})
-        log.results(end_of(one), "lead", {name: work.turns[-1].text for name, work in names.items()})
+                    log.results(turn.done, f"w{work.name}", {read_id: turn.printed})
+        log.results(end_of(team_round), "lead", {name: work.turns[-1].text for name, work in names.items()})
     return {f"{number:08x}.jsonl": log.rows}
 
 
@@ -213,8 +233,8 @@ class _EventLog:
             )
 
     def answer(self, turn: Turn, source: str, calls: list[tuple[str, str, Object]]) -> None:
-        read, written, cached, _ = turn.usage
-        usage = {"prompt_tokens": read, "completion_tokens": written}
+        input_tokens, output_tokens, cached, _ = turn.usage
+        usage = {"prompt_tokens": input_tokens, "completion_tokens": output_tokens}
         response = {"model": MODEL, "usage": {**usage, "prompt_tokens_details": {"cached_tokens": cached}}}
         asked = [{"role": "system", "content": "You review."}, {"role": "user", "content": turn.text}]
         call = {
@@ -225,7 +245,7 @@ class _EventLog:
         }
         self.rows.append({**call, **usage})
         self.say(turn.end, source, "ThoughtEvent", turn.text)
-        content = [{"id": name, "name": tool, "arguments": json.dumps(given)} for name, tool, given in calls]
+        content = [{"id": name, "name": tool, "arguments": json.dumps(arguments)} for name, tool, arguments in calls]
         kind = "ToolCallRequestEvent" if calls else "TextMessage"
         self.say(turn.end, source, kind, content if calls else turn.text, usage)
 
@@ -243,22 +263,26 @@ def google_adk(number: int, rounds: list[Round]) -> Files:
         found |= {"author": author, "actions": {"stateDelta": {}, "artifactDelta": {}}, "id": f"{len(events):032x}"}
         found |= {"timestamp": START + second} | ({"branch": branch} if branch else {})
         if usage is not None:
-            read, written, cached, thought = usage
-            counts = {"promptTokenCount": read, "cachedContentTokenCount": cached, "totalTokenCount": read + written}
-            thought = min(thought, written)
+            input_tokens, output_tokens, cached, reasoning_tokens = usage
+            counts = {
+                "promptTokenCount": input_tokens,
+                "cachedContentTokenCount": cached,
+                "totalTokenCount": input_tokens + output_tokens,
+            }
+            reasoning_tokens = min(reasoning_tokens, output_tokens)
             found["usageMetadata"] = {
                 **counts,
-                "candidatesTokenCount": written - thought,
-                "thoughtsTokenCount": thought,
+                "candidatesTokenCount": output_tokens - reasoning_tokens,
+                "thoughtsTokenCount": reasoning_tokens,
             }
         events.append(found)
 
     say(0, "user", {"text": TASK})
-    for one in rounds:
-        say(one.lead.start, "lead", {"text": one.lead.text}, usage=one.lead.usage)
-        for work in one.works:
-            for place, turn in enumerate(work.turns):
-                name, branch = f"adk-{number:08x}{work.name}x{place}", f"fan.w{work.name}"
+    for team_round in rounds:
+        say(team_round.lead.start, "lead", {"text": team_round.lead.text}, usage=team_round.lead.usage)
+        for work in team_round.works:
+            for index, turn in enumerate(work.turns):
+                name, branch = f"adk-{number:08x}{work.name}x{index}", f"fan.w{work.name}"
                 call = {"functionCall": {"id": name, "name": "read_file", "args": {"path": f"{name}.py"}}}
                 parts: list[Object] = [{"text": turn.text}, *([call] if turn.printed else [])]
                 say(turn.start, f"w{work.name}", *parts, branch=branch, usage=turn.usage)

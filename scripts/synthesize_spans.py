@@ -20,11 +20,25 @@ TOOLS = [
     }
     for name in ("read_file", "list_files", "search_files", "run_tests")
 ]
-"""What a model is told besides the messages."""
+"""The definitions of the tools, which a model gets with the messages."""
 
 
 class _Act(NamedTuple):
-    """A span: of an agent, a model call, or a tool's run. `read` holds the messages that a model was given."""
+    """A span of an agent, of a call of a model, or of a call of a tool.
+
+    Attributes:
+        name: The id of the span.
+        parent: The id of the span above; empty for the first span.
+        kind: `agent`, `llm` or `tool`.
+        title: The name of the agent or tool.
+        start: The start, in seconds since the session began.
+        end: The end, in seconds.
+        read: The messages that the model gets, or the arguments of the tool as a message.
+        text: The answer.
+        call: The id of the call of a tool.
+        calls: The calls in the answer of a model: the id, the tool and the arguments of each.
+        usage: The tokens of a model, as in `Turn.usage`.
+    """
 
     name: str
     parent: str
@@ -42,12 +56,12 @@ class _Act(NamedTuple):
 def _acts(number: int, rounds: list[Round]) -> Iterator[_Act]:
     """Yield the spans of a session as they end; spans of model calls have all messages that the model was given."""
     top = f"{number + 1:04x}ffffffffffff"
-    for place, one in enumerate(rounds):
-        calls = tuple((f"call-{number}-{work.name}", "ask_reader", work.task) for work in one.works)
+    for index, team_round in enumerate(rounds):
+        calls = tuple((f"call-{number}-{work.name}", "ask_reader", work.task) for work in team_round.works)
         said = [{"role": "user", "content": "Review the reader, and say what is slow."}]
-        lead = one.lead
+        lead = team_round.lead
         yield _Act(
-            f"{number + 1:04x}f{place:011x}",
+            f"{number + 1:04x}f{index:011x}",
             top,
             "llm",
             "lead",
@@ -59,8 +73,8 @@ def _acts(number: int, rounds: list[Round]) -> Iterator[_Act]:
             calls,
             lead.usage,
         )
-        for below, work in enumerate(one.works):
-            base = f"{number + 1:04x}{place:06x}{below:02x}"
+        for worker, work in enumerate(team_round.works):
+            base = f"{number + 1:04x}{index:06x}{worker:02x}"
             tool, agent = f"{base}ff00", f"{base}ff01"
             history = [{"role": "user", "content": work.task}]
             for step, turn in enumerate(work.turns):
@@ -93,6 +107,7 @@ def _acts(number: int, rounds: list[Round]) -> Iterator[_Act]:
                         name,
                     )
             first, last = work.turns[0], work.turns[-1]
+            # The span of the worker is inside that of the tool by which the lead asks it.
             yield _Act(agent, tool, "agent", "reader", first.start, last.done)
             yield _Act(
                 tool,
@@ -103,7 +118,7 @@ def _acts(number: int, rounds: list[Round]) -> Iterator[_Act]:
                 last.done + 0.1,
                 [{"role": "user", "content": work.task}],
                 last.text,
-                calls[below][0],
+                calls[worker][0],
             )
     yield _Act(top, "", "agent", "lead", 0, end_of(rounds[-1]) + 1)
 
@@ -115,16 +130,16 @@ def openai_agents(number: int, rounds: list[Round]) -> Files:
     for act in _acts(number, rounds):
         data: dict[str, Any] = {"type": {"llm": "generation", "tool": "function"}.get(act.kind, act.kind)}
         if act.kind == "llm":
-            read, written, cached, hidden = act.usage
-            usage: dict[str, Any] = {"input_tokens": read, "output_tokens": written}
+            input_tokens, output_tokens, cached, reasoning_tokens = act.usage
+            usage: dict[str, Any] = {"input_tokens": input_tokens, "output_tokens": output_tokens}
             usage |= {
                 "input_tokens_details": {"cached_tokens": cached},
-                "output_tokens_details": {"reasoning_tokens": hidden},
+                "output_tokens_details": {"reasoning_tokens": reasoning_tokens},
             }
             said = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": act.text}]}]
             calls = [
-                {"type": "function_call", "call_id": call, "name": tool, "arguments": given, "status": "completed"}
-                for call, tool, given in act.calls
+                {"type": "function_call", "call_id": call, "name": tool, "arguments": arguments, "status": "completed"}
+                for call, tool, arguments in act.calls
             ]
             data |= {"input": act.read, "output": [*said, *calls], "model": "gpt-5", "model_config": {}, "usage": usage}
         elif act.kind == "tool":
@@ -182,11 +197,11 @@ def _requests(number: int, rounds: list[Round], attributes: Callable[[_Act], dic
             "resourceSpans": [
                 {
                     "resource": resource,
-                    "scopeSpans": [{"scope": {"name": "agents", "version": "1"}, "spans": spans[place : place + 16]}],
+                    "scopeSpans": [{"scope": {"name": "agents", "version": "1"}, "spans": spans[index : index + 16]}],
                 }
             ]
         }
-        for place in range(0, len(spans), 16)
+        for index in range(0, len(spans), 16)
     ]
     return {f"spans-{number}.jsonl": rows}
 
@@ -202,8 +217,8 @@ def _genai(act: _Act) -> dict[str, Any]:
             "gen_ai.tool.call.arguments": act.read[0]["content"],
             "gen_ai.tool.call.result": act.text,
         }
-    read, written, cached, hidden = act.usage
-    given = [{"role": each["role"], "parts": [{"type": "text", "content": each["content"]}]} for each in act.read]
+    input_tokens, output_tokens, cached, reasoning_tokens = act.usage
+    arguments = [{"role": each["role"], "parts": [{"type": "text", "content": each["content"]}]} for each in act.read]
     parts: list[dict[str, Any]] = [{"type": "text", "content": act.text}]
     parts += [
         {"type": "tool_call", "id": call, "name": tool, "arguments": {"given": text}} for call, tool, text in act.calls
@@ -214,12 +229,12 @@ def _genai(act: _Act) -> dict[str, Any]:
         "gen_ai.request.model": "gpt-5",
         "gen_ai.system_instructions": json.dumps([{"type": "text", "content": INSTRUCTIONS}]),
         "gen_ai.tool.definitions": json.dumps(TOOLS),
-        "gen_ai.input.messages": json.dumps(given),
+        "gen_ai.input.messages": json.dumps(arguments),
         "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": parts}]),
-        "gen_ai.usage.input_tokens": read,
-        "gen_ai.usage.output_tokens": written,
+        "gen_ai.usage.input_tokens": input_tokens,
+        "gen_ai.usage.output_tokens": output_tokens,
         "gen_ai.usage.cache_read.input_tokens": cached,
-        "gen_ai.usage.reasoning.output_tokens": hidden,
+        "gen_ai.usage.reasoning.output_tokens": reasoning_tokens,
     }
 
 
@@ -234,23 +249,23 @@ def _openinference(act: _Act) -> dict[str, Any]:
             "input.value": act.read[0]["content"],
             "output.value": act.text,
         }
-    read, written, cached, hidden = act.usage
+    input_tokens, output_tokens, cached, reasoning_tokens = act.usage
     found: dict[str, Any] = {"openinference.span.kind": "LLM", "llm.model_name": "gpt-5"}
-    for place, each in enumerate(act.read):
-        found[f"llm.input_messages.{place}.message.role"] = each["role"]
-        found[f"llm.input_messages.{place}.message.content"] = each["content"]
+    for index, each in enumerate(act.read):
+        found[f"llm.input_messages.{index}.message.role"] = each["role"]
+        found[f"llm.input_messages.{index}.message.content"] = each["content"]
     found["llm.output_messages.0.message.role"] = "assistant"
     found["llm.output_messages.0.message.content"] = act.text
-    for place, (call, tool, given) in enumerate(act.calls):
-        start = f"llm.output_messages.0.message.tool_calls.{place}.tool_call"
-        found |= {f"{start}.id": call, f"{start}.function.name": tool, f"{start}.function.arguments": given}
+    for index, (call, tool, arguments) in enumerate(act.calls):
+        start = f"llm.output_messages.0.message.tool_calls.{index}.tool_call"
+        found |= {f"{start}.id": call, f"{start}.function.name": tool, f"{start}.function.arguments": arguments}
     found |= {
         "input.value": json.dumps({"messages": act.read}),
         "output.value": json.dumps({"content": act.text}),
-        "llm.token_count.prompt": read,
-        "llm.token_count.completion": written,
+        "llm.token_count.prompt": input_tokens,
+        "llm.token_count.completion": output_tokens,
         "llm.token_count.prompt_details.cache_read": cached,
-        "llm.token_count.completion_details.reasoning": hidden,
+        "llm.token_count.completion_details.reasoning": reasoning_tokens,
     }
     return found
 
@@ -265,17 +280,17 @@ def langsmith(number: int, rounds: list[Round]) -> Files:
         outputs: dict[str, Any] = {"output": act.text}
         metadata: dict[str, Any] = {"ls_integration": "langchain", "thread_id": trace}
         if act.kind == "llm":
-            read, written, cached, hidden = act.usage
+            input_tokens, output_tokens, cached, reasoning_tokens = act.usage
             counts = {
-                "input_tokens": read,
-                "output_tokens": written,
-                "total_tokens": read + written,
+                "input_tokens": input_tokens,
+                "output_tokens": output_tokens,
+                "total_tokens": input_tokens + output_tokens,
                 "input_token_details": {"cache_read": cached},
-                "output_token_details": {"reasoning": hidden},
+                "output_token_details": {"reasoning": reasoning_tokens},
             }
             calls = [
-                {"name": tool, "args": {"given": given}, "id": call, "type": "tool_call"}
-                for call, tool, given in act.calls
+                {"name": tool, "args": {"given": arguments}, "id": call, "type": "tool_call"}
+                for call, tool, arguments in act.calls
             ]
             message = {
                 "content": act.text,

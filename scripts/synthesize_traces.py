@@ -1,4 +1,4 @@
-"""Write made-up traces that validate, for speed and scale tests.
+"""Write valid made-up traces, to test speed and scale.
 
     python scripts/synthesize_traces.py 1000000 /tmp/one.json            # one trace of a million events
     python scripts/synthesize_traces.py 20 /tmp/many.jsonl --traces 1000 # a trace on each line
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def write(path: Path, events: int, traces: int = 1, seed: int = 1) -> None:
-    """Write traces of so many events each, one on each line."""
+    """Write traces with a number of events each, one on each line."""
     chance = random.Random(seed)
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for index in range(traces):
@@ -58,21 +58,22 @@ def trace(name: str, events: int, chance: random.Random) -> dict[str, Any]:
     """Return a run: a lead spawns workers, waits for all of them and merges their results, again and again.
 
     Args:
-        name: Its id.
-        events: How many events it has, at least one.
-        chance: Durations and numbers of tokens are drawn from it.
+        name: The id of the run.
+        events: The number of events, at least one.
+        chance: The source of random durations and numbers of tokens.
     """
     draft = _Draft(chance)
     before = draft.add("orchestrator_decision", "lead", 0, chance.randint(1, 4), [])
-    number = 0
+    worker_count = 0
     while len(draft.events) + ROUND <= events:
         start = draft.end(before)
         returns = []
         for _ in range(WORKERS):
-            number += 1
-            returns.append(draft.worker(f"w{number}", before, start))
-        latest = max(draft.end(one) for one in returns)
-        before = draft.add("aggregate", "lead", latest, chance.randint(1, 4), [(one, "return") for one in returns])
+            worker_count += 1
+            returns.append(draft.worker(f"w{worker_count}", before, start))
+        latest = max(draft.end(index) for index in returns)
+        sources = [(index, "return") for index in returns]
+        before = draft.add("aggregate", "lead", latest, chance.randint(1, 4), sources)
     while len(draft.events) < events:
         before = draft.add("inference", "lead", draft.end(before), chance.randint(1, 4), [(before, "causal")])
     return draft.document(name)
@@ -90,8 +91,11 @@ class _Draft:
         event = self.events[index]
         return int(event.get("t_end", event["t"]))
 
-    def add(self, kind: str, agent: str, start: int, duration: int, sources: list[tuple[int, str]], **more: Any) -> int:
-        event = {"id": f"e{len(self.events)}", "t": start, "type": kind, "agent": agent, **more}
+    def add(
+        self, kind: str, agent: str, start: int, duration: int, sources: list[tuple[int, str]], **fields: Any
+    ) -> int:
+        """Add an event with edges from its sources, given by index and type, and return its index."""
+        event = {"id": f"e{len(self.events)}", "t": start, "type": kind, "agent": agent, **fields}
         if duration:
             event["t_end"] = start + duration
         if kind in ("orchestrator_decision", "inference", "aggregate", "message"):

@@ -13,8 +13,8 @@ def request(spans: Sequence[Any]) -> dict[str, Any]:
     request: dict[str, Any] = MessageToDict(encode_spans(spans))
     for resource in request["resourceSpans"]:
         kept = ("telemetry.sdk.language", "telemetry.sdk.name", "telemetry.sdk.version", "service.name")
-        known = resource["resource"]["attributes"]
-        resource["resource"]["attributes"] = [each for each in known if each["key"] in kept]
+        attributes = resource["resource"]["attributes"]
+        resource["resource"]["attributes"] = [attribute for attribute in attributes if attribute["key"] in kept]
     return request
 
 
@@ -38,8 +38,8 @@ def with_hex_ids(request: dict[str, Any]) -> dict[str, Any]:
 def genai_request(exported: Sequence[Any]) -> dict[str, Any]:
     """Return the spans of an SDK's export as OpenTelemetry spans with GenAI attributes, in Protobuf JSON.
 
-    An agent's span carries the usage of all below it, as many programs write it. There are no conventions for
-    guardrails; a handoff carries the attributes that are proposed.
+    The span of an agent has the usage of all spans below it, as in many programs. A handoff has the proposed
+    attributes; for guardrails there are none.
     """
     from datetime import datetime
 
@@ -52,7 +52,8 @@ def genai_request(exported: Sequence[Any]) -> dict[str, Any]:
         moment = datetime.fromisoformat(instant)
         return int(moment.timestamp()) * 10**9 + moment.microsecond * 1000
 
-    memory, provider = InMemorySpanExporter(), TracerProvider()
+    memory = InMemorySpanExporter()
+    provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(memory))
     tracer = provider.get_tracer("scripted", "1")
     spans = [item for item in exported if item["object"] == "trace.span"]
@@ -61,23 +62,25 @@ def genai_request(exported: Sequence[Any]) -> dict[str, Any]:
     name = exported[0]["workflow_name"]
     attributes = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": name}
     root = tracer.start_span(f"invoke_workflow {name}", start_time=nanoseconds(first), attributes=attributes)
-    begun = {None: root}
+    started = {None: root}
     for span in sorted(spans, key=lambda span: span["started_at"]):
         title, attributes = _genai(span, spans)
-        parent = set_span_in_context(begun[span["parent_id"]])
+        parent = set_span_in_context(started[span["parent_id"]])
         start = nanoseconds(span["started_at"])
-        begun[span["id"]] = tracer.start_span(title, context=parent, start_time=start, attributes=attributes)
+        started[span["id"]] = tracer.start_span(title, context=parent, start_time=start, attributes=attributes)
         if span["error"]:
-            begun[span["id"]].set_status(Status(StatusCode.ERROR, span["error"]["message"]))
+            started[span["id"]].set_status(Status(StatusCode.ERROR, span["error"]["message"]))
     for span in sorted(spans, key=lambda span: span["ended_at"]):
-        begun[span["id"]].end(nanoseconds(span["ended_at"]))
+        started[span["id"]].end(nanoseconds(span["ended_at"]))
     root.end(nanoseconds(last))
     return request(memory.get_finished_spans())
 
 
 def _genai(span: dict[str, Any], spans: Sequence[Any]) -> tuple[str, dict[str, Any]]:
+    """Return the name and the GenAI attributes of a span."""
     data = span["span_data"]
-    kind, name = data["type"], data.get("name") or ""
+    kind = data["type"]
+    name = data.get("name") or ""
     if kind == "agent":
         total = _usage_below(span, spans)
         return f"invoke_agent {name}", {
@@ -87,12 +90,13 @@ def _genai(span: dict[str, Any], spans: Sequence[Any]) -> tuple[str, dict[str, A
         }
     if kind in ("generation", "response"):
         usage = data.get("usage") or {}
-        details = (usage.get("input_tokens_details") or {}, usage.get("output_tokens_details") or {})
+        input_details = usage.get("input_tokens_details") or {}
+        output_details = usage.get("output_tokens_details") or {}
         counts = {
             "input_tokens": usage.get("input_tokens"),
             "output_tokens": usage.get("output_tokens"),
-            "cache_read.input_tokens": details[0].get("cached_tokens"),
-            "reasoning.output_tokens": details[1].get("reasoning_tokens"),
+            "cache_read.input_tokens": input_details.get("cached_tokens"),
+            "reasoning.output_tokens": output_details.get("reasoning_tokens"),
         }
         parts = [
             {
@@ -124,11 +128,14 @@ def _genai(span: dict[str, Any], spans: Sequence[Any]) -> tuple[str, dict[str, A
 
 
 def _usage_below(span: dict[str, Any], spans: Sequence[Any]) -> dict[str, int]:
-    inside, total = {span["id"]}, {"input_tokens": 0, "output_tokens": 0}
-    for _ in spans:
-        inside |= {each["id"] for each in spans if each["parent_id"] in inside}
-    for each in spans:
-        if each["id"] in inside and each["span_data"]["type"] in ("generation", "response"):
+    """Return the tokens of the model calls in a span and in all spans below it."""
+    ids = {span["id"]}
+    for _ in spans:  # each round adds at least one more level
+        ids |= {other["id"] for other in spans if other["parent_id"] in ids}
+    total = {"input_tokens": 0, "output_tokens": 0}
+    for other in spans:
+        if other["id"] in ids and other["span_data"]["type"] in ("generation", "response"):
+            usage = other["span_data"].get("usage") or {}
             for kind in total:
-                total[kind] += (each["span_data"].get("usage") or {}).get(kind) or 0
+                total[kind] += usage.get(kind) or 0
     return total
