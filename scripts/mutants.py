@@ -29,8 +29,8 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-OF_OTHER_SESSIONS = ("orchtrace_corpus/trace/dataset/spark.py",)
-"""The modules whose tests need more than the extra `test`: `nox -s spark` runs those of Spark."""
+NOT_COVERED = ("orchtrace_corpus/trace/dataset/spark.py",)
+"""Modules whose tests need more than the extra `test`; `nox -s spark` runs those of Spark."""
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore")
 TIMEOUT_SECONDS = 600
@@ -260,7 +260,7 @@ def main() -> int:
     modules = [
         path
         for path in sorted((ROOT / options.folder).rglob("*.py"))
-        if path.relative_to(ROOT).as_posix() not in OF_OTHER_SESSIONS
+        if path.relative_to(ROOT).as_posix() not in NOT_COVERED
     ]
     everything = [mutant for path in modules for mutant in mutants_of(path)]
     sample = sorted(everything, key=lambda mutant: mutant.rank(options.seed))[: options.count]
@@ -281,9 +281,10 @@ def main() -> int:
 
         with ThreadPoolExecutor(options.workers) as pool:
             killed = 0
-            for mutant, is_noticed in zip(sample, pool.map(attempt, sample), strict=True):
-                killed += is_noticed
-                if not is_noticed:
+            for mutant, was_killed in zip(sample, pool.map(attempt, sample), strict=True):
+                if was_killed:
+                    killed += 1
+                else:
                     print(mutant, flush=True)
     share = killed / len(sample)
     print(

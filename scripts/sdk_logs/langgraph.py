@@ -28,7 +28,7 @@ def sent(graph: Any, given: dict[str, Any], name: str) -> Iterator[dict[str, Any
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Nothing is said."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Ingest)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -104,21 +104,21 @@ def scenarios() -> dict[str, tuple[Callable[[Truth], Any], dict[str, Any]]]:
             time.sleep(step.seconds)
             if step.fails:
                 raise TimeoutError("no answer")
-            read, written, cached, reasoning = step.usage
+            input_tokens, output_tokens, cached, reasoning = step.usage
             self.truth.note(self.agent, step.usage)
             calls = [
                 {"name": name, "args": arguments, "id": f"call_{self.agent}_{index}", "type": "tool_call"}
                 for index, (name, arguments) in enumerate(step.calls)
             ]
             usage = {
-                "input_tokens": read,
-                "output_tokens": written,
-                "total_tokens": read + written,
+                "input_tokens": input_tokens,
+                "output_tokens": output_tokens,
+                "total_tokens": input_tokens + output_tokens,
                 "input_token_details": {"cache_read": cached},
                 "output_token_details": {"reasoning": reasoning},
             }
-            more = {"usage_metadata": usage, "response_metadata": {"model_name": "scripted-1"}, "tool_calls": calls}
-            return ChatResult(generations=[ChatGeneration(message=AIMessage(content=step.text, **more))])
+            fields = {"usage_metadata": usage, "response_metadata": {"model_name": "scripted-1"}, "tool_calls": calls}
+            return ChatResult(generations=[ChatGeneration(message=AIMessage(content=step.text, **fields))])
 
     def look_up(q: str) -> str:
         """Look something up."""
@@ -138,28 +138,39 @@ def scenarios() -> dict[str, tuple[Callable[[Truth], Any], dict[str, Any]]]:
         out: Annotated[list[str], operator.add]
 
     def node(name: str, truth: Truth, *steps: Step, uses: Any = None, goto: Sequence[str] = ()) -> Callable[[Any], Any]:
+        """Return a node with a scripted model.
+
+        Args:
+            name: The name of the node.
+            truth: Collects the tokens.
+            steps: The answers of the model, one for each time that the node runs.
+            uses: A tool that the node calls after the model; None for none.
+            goto: The next node for each time that the node runs, `end` for the last; empty if edges decide.
+        """
         model = Scripted(agent=name, truth=truth, steps=iter(steps))
-        turns = iter(goto)
+        next_nodes = iter(goto)
 
         def work(_: Any) -> Any:
-            said = model.invoke("go").content
+            answer = model.invoke("go").content
             if uses is not None:
                 uses.invoke({"q": name})
-            update = {"out": [said]}
-            goes = next(turns, None)
-            return update if goes is None else Command(update=update, goto=END if goes == "end" else goes)
+            update = {"out": [answer]}
+            next_node = next(next_nodes, None)
+            if next_node is None:
+                return update
+            return Command(update=update, goto=END if next_node == "end" else next_node)
 
         return work
 
     def send(truth: Truth) -> Any:
-        """A lead sends three tasks to workers, a node without a model sorts, another merges."""
+        """Return a graph: a lead sends three tasks to workers, a node without a model sorts, and another merges."""
         steps = iter([Step("w", usage=(100 + n, 10, 32, 4), seconds=0.01 * (n + 1)) for n in range(3)])
         worker = Scripted(agent="worker", truth=truth, steps=steps)
 
         def work(_: Any) -> Any:
-            said = worker.invoke("go").content
+            answer = worker.invoke("go").content
             look_up_tool.invoke({"q": "w"})
-            return {"out": [said]}
+            return {"out": [answer]}
 
         graph = StateGraph(State)
         graph.add_node("lead", node("lead", truth, Step("plan", usage=(50, 5, 0, 0))))
@@ -174,7 +185,7 @@ def scenarios() -> dict[str, tuple[Callable[[Truth], Any], dict[str, Any]]]:
         return graph.compile()
 
     def joined(truth: Truth) -> Any:
-        """A team inside a node: a lead, three workers side by side, a join; then a last node."""
+        """Return a graph with a team inside a node: a lead, three workers in parallel, and a join; then a last node."""
         team = StateGraph(State)
         team.add_node("lead", node("lead", truth, Step("plan", usage=(60, 6, 0, 0))))
         for number in range(3):
@@ -195,7 +206,7 @@ def scenarios() -> dict[str, tuple[Callable[[Truth], Any], dict[str, Any]]]:
         return graph.compile()
 
     def command(truth: Truth) -> Any:
-        """A supervisor says who is next; a writer and a critic go round."""
+        """Return a graph in which a supervisor chooses the next node: a writer, then a critic."""
         steps = [Step(f"s{n}", usage=(100 + n, 10, 0, 0)) for n in range(3)]
         graph = StateGraph(State)
         graph.add_node("boss", node("boss", truth, *steps, goto=("writer", "critic", "end")))
@@ -205,7 +216,7 @@ def scenarios() -> dict[str, tuple[Callable[[Truth], Any], dict[str, Any]]]:
         return graph.compile()
 
     def react(truth: Truth) -> Any:
-        """LangGraph's own agent, as a node and as a tool of another one."""
+        """Return LangGraph's prebuilt agent, with another one as its tool."""
         twice = Step(calls=(("look_up", {"q": "a"}), ("look_up", {"q": "b"})), usage=(400, 40, 0, 16))
         steps = iter([twice, Step("found", usage=(500, 50, 384, 0))])
         helper = create_react_agent(Scripted(agent="helper", truth=truth, steps=steps), [look_up_tool], name="helper")
@@ -219,7 +230,7 @@ def scenarios() -> dict[str, tuple[Callable[[Truth], Any], dict[str, Any]]]:
         return create_react_agent(model, [tool(ask_helper)], name="chief")
 
     def failing(truth: Truth) -> Any:
-        """A model that fails once and is asked again, and a tool that fails for good."""
+        """Return a graph with a model that fails once and is called again, and a tool that fails."""
         model = Scripted(agent="first", truth=truth, steps=iter([Step(fails=True), Step("x", usage=(90, 9, 0, 0))]))
         stubborn = model.with_retry(stop_after_attempt=2, wait_exponential_jitter=False)
         graph = StateGraph(State)
@@ -229,7 +240,12 @@ def scenarios() -> dict[str, tuple[Callable[[Truth], Any], dict[str, Any]]]:
         graph.add_edge("first", "second")
         return graph.compile()
 
-    given = {"topic": "t", "out": []}
-    asked = {"messages": [("user", "go")]}
-    builders = {"send": send, "joined": joined, "command": command, "failing": failing}
-    return {**{name: (build, given) for name, build in builders.items()}, "react": (react, asked)}
+    state = {"topic": "t", "out": []}
+    messages = {"messages": [("user", "go")]}
+    return {
+        "send": (send, state),
+        "joined": (joined, state),
+        "command": (command, state),
+        "failing": (failing, state),
+        "react": (react, messages),
+    }

@@ -31,21 +31,23 @@ def run(name: str, scenario: Callable[[Truth], Any], truth: Truth) -> tuple[list
             self.items.append(started.export())
 
         def on_trace_end(self, ended: Any) -> None:
-            """Traces are kept when they start."""
+            """Do nothing: traces are kept when they start."""
 
         def on_span_start(self, span: Any) -> None:
-            """Spans are kept when they end."""
+            """Do nothing: spans are kept when they end."""
 
         def on_span_end(self, span: Any) -> None:
             self.items.append(span.export())
 
         def shutdown(self) -> None:
-            """Nothing is held."""
+            """Do nothing: there is nothing to release."""
 
         def force_flush(self) -> None:
-            """Nothing waits."""
+            """Do nothing: items are kept at once."""
 
-    keep, spans, provider = Keep(), InMemorySpanExporter(), TracerProvider()
+    keep = Keep()
+    spans = InMemorySpanExporter()
+    provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))
     instrumentor = OpenAIAgentsInstrumentor()
     instrumentor.instrument(tracer_provider=provider, exclusive_processor=True)
@@ -78,9 +80,11 @@ def scenarios() -> dict[str, Callable[[Truth], Any]]:
         """A model that gives scripted answers; the ids of its calls count up."""
 
         def __init__(self, agent: str, truth: Truth, *steps: Step, responses: bool = False) -> None:
-            self._agent, self._truth, self._steps = agent, truth, iter(steps)
-            self._responses = responses
-            self._calls = 0
+            self._agent = agent
+            self._truth = truth
+            self._steps = iter(steps)
+            self._uses_responses_api = responses
+            self._call_count = 0
 
         async def get_response(self, *_: Any, **__: Any) -> Any:
             step = next(self._steps)
@@ -89,7 +93,9 @@ def scenarios() -> dict[str, Callable[[Truth], Any]]:
                     await asyncio.sleep(step.seconds)
                     span.set_error({"message": "TimeoutError: no answer", "data": None})
                 step = next(self._steps)
-            return await (self._respond if self._responses else self._generate)(step)
+            if self._uses_responses_api:
+                return await self._respond(step)
+            return await self._generate(step)
 
         async def _generate(self, step: Step) -> Any:
             with generation_span(model="scripted-1", input=[{"role": "user", "content": "scripted"}]) as span:
@@ -121,22 +127,22 @@ def scenarios() -> dict[str, Callable[[Truth], Any]]:
             self._truth.note(self._agent, step.usage)
             output: list[Any] = []
             for tool, arguments in step.calls:
-                self._calls += 1
-                name = f"call_{self._agent}_{self._calls}"
-                made = {"call_id": name, "name": tool, "arguments": json.dumps(arguments)}
+                self._call_count += 1
+                name = f"call_{self._agent}_{self._call_count}"
+                fields = {"call_id": name, "name": tool, "arguments": json.dumps(arguments)}
                 output.append(
-                    ResponseFunctionToolCall(type="function_call", status="completed", id=f"fc_{name}", **made)
+                    ResponseFunctionToolCall(type="function_call", status="completed", id=f"fc_{name}", **fields)
                 )
             if not step.calls:
-                said = ResponseOutputText(type="output_text", text=step.text, annotations=[])
-                message = {"type": "message", "role": "assistant", "status": "completed", "content": [said]}
+                text_part = ResponseOutputText(type="output_text", text=step.text, annotations=[])
+                message = {"type": "message", "role": "assistant", "status": "completed", "content": [text_part]}
                 output.append(ResponseOutputMessage(id=f"msg_{self._agent}", **message))
-            read, written, cached, reasoning = step.usage
+            input_tokens, output_tokens, cached, reasoning = step.usage
             usage = Usage(
                 requests=1,
-                input_tokens=read,
-                output_tokens=written,
-                total_tokens=read + written,
+                input_tokens=input_tokens,
+                output_tokens=output_tokens,
+                total_tokens=input_tokens + output_tokens,
                 input_tokens_details=InputTokensDetails(cached_tokens=cached, cache_write_tokens=0),
                 output_tokens_details=OutputTokensDetails(reasoning_tokens=reasoning),
             )
@@ -146,10 +152,10 @@ def scenarios() -> dict[str, Callable[[Truth], Any]]:
             raise NotImplementedError
 
     def _usage_of(step: Step) -> dict[str, Any]:
-        read, written, cached, reasoning = step.usage
+        input_tokens, output_tokens, cached, reasoning = step.usage
         return {
-            "input_tokens": read,
-            "output_tokens": written,
+            "input_tokens": input_tokens,
+            "output_tokens": output_tokens,
             "input_tokens_details": {"cached_tokens": cached, "cache_write_tokens": 0},
             "output_tokens_details": {"reasoning_tokens": reasoning},
         }
@@ -164,15 +170,16 @@ def scenarios() -> dict[str, Callable[[Truth], Any]]:
         await asyncio.sleep(0.01)
         raise ValueError(q)
 
-    tool, broken_tool = function_tool(look_up), function_tool(break_down)
+    tool = function_tool(look_up)
+    broken_tool = function_tool(break_down)
 
     async def single(truth: Truth) -> None:
-        """One agent, a tool, an answer."""
+        """Run one agent that calls a tool and answers."""
         model = Scripted("solo", truth, asks("look_up", 300, 20), Step("done", usage=(420, 60, 256, 32)))
         await Runner.run(Agent("solo", model=model, tools=[tool]), "go")
 
     async def nested(truth: Truth) -> None:
-        """An agent that calls an agent that calls an agent; the leaf's model fails once and is asked again."""
+        """Run an agent that calls an agent that calls an agent; the model of the last one fails once."""
         leaf_steps = (Step(fails=True), asks("look_up", 100, 10), Step("leaf", usage=(150, 15, 64, 5)))
         leaf = Agent("leaf", model=Scripted("leaf", truth, *leaf_steps), tools=[tool])
         middle_steps = (asks("ask_leaf", 200, 20, argument="input"), Step("middle", usage=(250, 25, 128, 0)))
@@ -183,7 +190,7 @@ def scenarios() -> dict[str, Callable[[Truth], Any]]:
         await Runner.run(Agent("top", model=Scripted("top", truth, *top_steps), tools=tools), "go")
 
     async def parallel(truth: Truth) -> None:
-        """Five workers at once, two of one name, with a counter of tokens that they share; one tool fails."""
+        """Run five workers in parallel. Two have the same name, and one tool fails."""
         tools: list[Any] = []
         for number in range(5):
             name = "worker" if number < 2 else f"worker_{number}"
@@ -192,12 +199,12 @@ def scenarios() -> dict[str, Callable[[Truth], Any]]:
             model = Scripted(name, truth, *steps)
             worker = Agent(name, model=model, tools=[tool, broken_tool])
             tools.append(worker.as_tool(f"ask_{number}", "Ask a worker."))
-        asked = tuple((f"ask_{index}", {"input": "go"}) for index in range(5))
-        lead = Scripted("lead", truth, Step(calls=asked, usage=(500, 50, 0, 0)), Step("all", usage=(900, 90, 512, 16)))
+        calls = tuple((f"ask_{index}", {"input": "go"}) for index in range(5))
+        lead = Scripted("lead", truth, Step(calls=calls, usage=(500, 50, 0, 0)), Step("all", usage=(900, 90, 512, 16)))
         await Runner.run(Agent("lead", model=lead, tools=tools), "go")
 
     async def handoffs(truth: Truth) -> None:
-        """Two agents hand over to each other; then one works and answers."""
+        """Run two agents that hand over to each other; then one works and answers."""
         first_steps = (
             asks("transfer_to_second", 100, 10, argument=""),
             asks("transfer_to_second", 120, 12, argument=""),
@@ -213,7 +220,7 @@ def scenarios() -> dict[str, Callable[[Truth], Any]]:
         await Runner.run(first, "go")
 
     async def guardrail(truth: Truth) -> None:
-        """A guardrail that asks an agent lets one run pass, another stops the next."""
+        """Run an agent twice: one guardrail, which asks another agent, lets it run; another stops it."""
         judge_model = Scripted("judge", truth, Step("fine", usage=(80, 8, 0, 0)))
         judge = Agent("judge", model=judge_model)
 
@@ -232,7 +239,7 @@ def scenarios() -> dict[str, Callable[[Truth], Any]]:
             await Runner.run(Agent("ward", model=second, input_guardrails=[guard]), "go")
 
     async def sequence(truth: Truth) -> None:
-        """A program runs three agents at once and a judge behind them; the judge runs out of turns."""
+        """Run three agents in parallel, and then a judge, which runs out of turns."""
         agents = [
             Agent(f"p{n}", model=Scripted(f"p{n}", truth, Step("x", usage=(100 * n + 50, 5, 0, 0), seconds=0.02 * n)))
             for n in range(1, 4)
@@ -244,7 +251,7 @@ def scenarios() -> dict[str, Callable[[Truth], Any]]:
             await Runner.run(judge, "go", max_turns=2)
 
     async def responses(truth: Truth) -> None:
-        """The Responses API: spans hold counts but no output, so calls have no ids."""
+        """Run an agent with the Responses API: its spans have counts of tokens but no output, so calls have no ids."""
         twice = Step(calls=(("look_up", {"q": "a"}), ("look_up", {"q": "b"})), usage=(700, 70, 0, 64))
         model = Scripted("solo", truth, twice, Step("done", usage=(800, 80, 640, 0)), responses=True)
         await Runner.run(Agent("solo", model=model, tools=[tool]), "go")
