@@ -25,7 +25,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, LogReader
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME
-from orchtrace_corpus.trace.importers.core.values import string
+from orchtrace_corpus.trace.importers.core.values import as_text
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.terms import Unit
 from orchtrace_corpus.trace.model.trace import Trace
@@ -93,7 +93,7 @@ def _named_files(file: LogFile, data: bytes) -> list[str]:
     if not any(member in data for member in _FILE_MEMBERS):
         return []
     encoded_names = dict.fromkeys(_FILE_NAME.findall(data))
-    paths = [_path_in_folder(file, string(decoded(encoded))) for encoded in encoded_names]
+    paths = [_path_in_folder(file, as_text(decoded(encoded))) for encoded in encoded_names]
     return [path for path in paths if path]
 
 

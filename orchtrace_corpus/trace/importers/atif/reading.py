@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, instant, moment
 from orchtrace_corpus.trace.importers.core.usage import counts
-from orchtrace_corpus.trace.importers.core.values import count, mapping, string
+from orchtrace_corpus.trace.importers.core.values import as_count, as_object, as_text
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.terms import Status
 from orchtrace_corpus.trace.model.trace import TokenRefs
@@ -204,19 +204,19 @@ class Trajectory:
         self.file = file
         self._run, self._pointer, self._privacy, self._report = run, pointer, run.privacy, run.report
         agent = document.agent or _Agent()
-        self.id, self.session = string(document.trajectory_id), string(document.session_id)
-        self.name, self.version = masked(string(agent.name)), masked(string(agent.version))  # the agent's
-        self._model = masked(string(agent.model_name))
+        self.id, self.session = as_text(document.trajectory_id), as_text(document.session_id)
+        self.name, self.version = masked(as_text(agent.name)), masked(as_text(agent.version))  # the agent's
+        self._model = masked(as_text(agent.model_name))
         self.thread = steps.Transcript("", key=f"{file.path}#{pointer}")
         if agent.extra is not None:
-            self.thread.role = masked(string(agent.extra.subagent_name))
+            self.thread.role = masked(as_text(agent.extra.subagent_name))
         self.references: list[Delegation] = []
         self.notifications: list[Notification] = []
         self.calls: dict[str, steps.ToolCall] = {}  # by id
-        self.continued = string(document.continued_trajectory_ref)  # the file that continues it; empty for none
-        final_metrics = mapping(document.final_metrics)
-        prompt_tokens = count(final_metrics.get("total_prompt_tokens"))
-        completion_tokens = count(final_metrics.get("total_completion_tokens"))
+        self.continued = as_text(document.continued_trajectory_ref)  # the file that continues it; empty for none
+        final_metrics = as_object(document.final_metrics)
+        prompt_tokens = as_count(final_metrics.get("total_prompt_tokens"))
+        completion_tokens = as_count(final_metrics.get("total_completion_tokens"))
         self.totals: tuple[int, int] | None = None  # stated prompt and completion tokens, if both are stated
         if prompt_tokens is not None and completion_tokens is not None:
             self.totals = prompt_tokens, completion_tokens
@@ -317,7 +317,7 @@ class Trajectory:
 
     def _read_input(self, step: _Step, time: float, place: steps.Place) -> None:
         """Add an input of the agent: a prompt of a person, or a text of a program."""
-        text = string(step.message)
+        text = as_text(step.message)
         ref = self._privacy.reference(step.message)
         if _NOTIFICATION.match(text):
             note = steps.Note(time, place)
@@ -338,7 +338,7 @@ class Trajectory:
         time: float,
         place: steps.Place,
     ) -> None:
-        call_id, tool = string(row.tool_call_id), masked(string(row.function_name))
+        call_id, tool = as_text(row.tool_call_id), masked(as_text(row.function_name))
         if call_id in calls_by_id:
             self._report.note(Problem.CALL_WRITTEN_TWICE, str(place))
             return
@@ -357,13 +357,13 @@ class Trajectory:
         self, row: _Result, calls_by_id: Mapping[str, steps.ToolCall], time: float, place: steps.Place
     ) -> None:
         """Add the result of a call of this step (`calls_by_id`) or, as some programs write it, of an earlier step."""
-        call_id = string(row.source_call_id)
+        call_id = as_text(row.source_call_id)
         call = calls_by_id.get(call_id) or self.calls.get(call_id)
         result = steps.ToolResult(time, place, status=_UNKNOWN, ref=self._privacy.reference(row.content))
         if call is not None and call.more is not None:
             result.time = call.time + call.more["run_time"]
         if row.extra is not None:
-            status = steps.outcome(string(row.extra.status).lower())
+            status = steps.outcome(as_text(row.extra.status).lower())
             if status is Status.ERROR or row.extra.is_error is True:
                 result.status, result.error = Status.ERROR, "tool_error"
             elif status is Status.OK:
@@ -373,8 +373,8 @@ class Trajectory:
             steps.join(call, result, self._report)
         for reference in row.subagent_trajectory_ref or ():
             extra = reference.extra or _Extra()
-            name = masked(string(extra.agent_name) or string(extra.subagent_name))
-            trajectory_id, path = string(reference.trajectory_id), string(reference.trajectory_path)
+            name = masked(as_text(extra.agent_name) or as_text(extra.subagent_name))
+            trajectory_id, path = as_text(reference.trajectory_id), as_text(reference.trajectory_path)
             self.references.append(Delegation(result, call, trajectory_id, path, name))
 
 
@@ -402,7 +402,7 @@ def _stated_counts(metrics: _Metrics | None) -> tuple[Any, ...]:
     """Return the stated token counts: input, output, cache reads, cache writes, reasoning; None for one not stated."""
     if metrics is None:
         return _NO_COUNTS
-    extra = mapping(metrics.extra)
+    extra = as_object(metrics.extra)
     cache_writes = reasoning = None
     for name in _CACHE_WRITES:
         if name in extra:

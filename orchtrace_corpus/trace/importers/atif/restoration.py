@@ -12,7 +12,7 @@ import msgspec
 from orchtrace_corpus.trace.importers.core.builder import token_totals
 from orchtrace_corpus.trace.importers.core.logs import LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
-from orchtrace_corpus.trace.importers.core.values import object_field, objects
+from orchtrace_corpus.trace.importers.core.values import object_field, objects_in
 from orchtrace_corpus.trace.model.events import total
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.trace import Tokens, Trace, by_kind
@@ -98,7 +98,7 @@ def restore(data: bytes, file: LogFile, privacy: Privacy, report: ImportReport) 
     numbered = sorted(_events(document), key=lambda pair: pair[0])
     events = [event for _, event in numbered]
     event_ids = {str(event.get("id")) for event in events}
-    edges = objects(exported.get("edges"))
+    edges = objects_in(exported.get("edges"))
     linked = [edge for edge in edges if {str(edge.get("src")), str(edge.get("dst"))} <= event_ids]
     for event in events:
         content = event.get("content_ref", "")
@@ -136,13 +136,13 @@ def _events(document: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     while waiting:
         trajectory = waiting.pop()
         agent = object_field(trajectory, "agent").get("name")
-        for step in objects(trajectory.get("steps")):
+        for step in objects_in(trajectory.get("steps")):
             yield from _event(step, fields_of_step(step, agent))
-            for call in objects(step.get("tool_calls")):
+            for call in objects_in(step.get("tool_calls")):
                 yield from _event(call, fields_of_call(call, agent))
-            for result in objects(object_field(step, "observation").get("results")):
+            for result in objects_in(object_field(step, "observation").get("results")):
                 yield from _event(result, fields_of_result(result, agent))
-        waiting += objects(trajectory.get("subagent_trajectories"))
+        waiting += objects_in(trajectory.get("subagent_trajectories"))
 
 
 def _event(holder: Mapping[str, Any], stated: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:

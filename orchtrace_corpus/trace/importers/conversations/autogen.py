@@ -23,7 +23,14 @@ from orchtrace_corpus.trace.importers.core.identity import SeenRows, current_ans
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment
-from orchtrace_corpus.trace.importers.core.values import items, mapping, object_field, objects, string, text_field
+from orchtrace_corpus.trace.importers.core.values import (
+    as_array,
+    as_object,
+    as_text,
+    object_field,
+    objects_in,
+    text_field,
+)
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.terms import Topology, Unit
@@ -84,7 +91,7 @@ class _Record(Struct, gc=False):
 def recognises(beginning: logs.Head) -> bool:
     """Return True if a file that begins like this is an event log, a stream, a result or a state of AutoGen."""
     for row in beginning.rows:
-        messages = objects(row.get("messages"))
+        messages = objects_in(row.get("messages"))
         is_result = bool(messages) and messages[0].keys() >= _MESSAGE_MEMBERS
         is_state = text_field(row, "type").endswith("State") and not _STATE_MEMBERS.isdisjoint(row)
         is_event = _is_event(row) or logs.event_in(row, _is_event, _EVENT_WORDS)[0]
@@ -196,10 +203,10 @@ class _Reading:
         context_messages: list[Any] = []
         for name, value in _nested_members(state):
             if name == "message_thread":
-                thread_messages += items(value)
+                thread_messages += as_array(value)
             elif name == "llm_context":
-                context_messages += _messages_of_context(mapping(value).get("messages"))
-            elif name.startswith(_MANAGERS) and "message_thread" in mapping(value):
+                context_messages += _messages_of_context(as_object(value).get("messages"))
+            elif name.startswith(_MANAGERS) and "message_thread" in as_object(value):
                 self._managers.add(name)
         for message in thread_messages or context_messages:
             self._read_message(message, place)
@@ -209,7 +216,7 @@ class _Reading:
         if row.sender.startswith(_MANAGERS):
             self._managers.add(_agent_of(row.sender))
         if row.type in _MODEL_CALL_EVENTS:
-            agent, response = masked(_agent_of(row.agent_id)) or "agent", mapping(row.response)
+            agent, response = masked(_agent_of(row.agent_id)) or "agent", as_object(row.response)
             stated = row.prompt_tokens, row.completion_tokens
             if not self._seen_calls.is_new(f"{agent} {stated} {response.get('id')} {time}"):
                 self._note_copy("copy of a model's call", has_usage=True)
@@ -309,9 +316,9 @@ class _Reading:
             self._asked_times[source] = NO_TIME
             self._chat.hear(steps.UserInput(time, place, ref=ref, since=asked_time, asked=asked_time != NO_TIME))
         elif kind == "ThoughtEvent":
-            self._thoughts[source] = string(content)
+            self._thoughts[source] = as_text(content)
         elif kind == "ToolCallExecutionEvent":
-            for result in objects(content):
+            for result in objects_in(content):
                 error = "tool_error" if result.get("is_error") is True else ""
                 call_id = text_field(result, "call_id")
                 caller = self._chat.end_call(call_id)
@@ -343,12 +350,12 @@ class _Reading:
         if message_id:
             current_answer_ids().note(message_id, "", place.file, place.line)
         call.note_text(self._thoughts.pop(source, ""), run.privacy)
-        call.note_text(string(content), run.privacy)
+        call.note_text(as_text(content), run.privacy)
         run.spend(call, record.usage or (None, None, None, None, None))
-        requests = [] if call.final else items(content)
+        requests = [] if call.final else as_array(content)
         for request in requests:
             call_id, tool = text_field(request, "id"), text_field(request, "name")
-            tool_call = run.call(source, call_id, tool, time, place, mapping(request).get("arguments"), call)
+            tool_call = run.call(source, call_id, tool, time, place, as_object(request).get("arguments"), call)
             if tool.startswith(_TRANSFER):
                 self._chat.hand_over(tool_call, masked(tool).removeprefix(_TRANSFER))
                 self._topology = Topology.SWARM
@@ -362,7 +369,7 @@ def _nested_members(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Yield the names and values of the members of an object, and of the objects in it."""
     if depth > _MAX_STATE_DEPTH:
         return
-    for name, member in mapping(value).items():
+    for name, member in as_object(value).items():
         yield name, member
         yield from _nested_members(member, depth + 1)
 
@@ -372,7 +379,7 @@ def _messages_of_context(context: Any) -> Iterator[dict[str, Any]]:
 
     These messages have no ids: `number` tells those of the same text apart.
     """
-    entries = objects(context)
+    entries = objects_in(context)
     agents = [text_field(entry, "source") for entry in entries if "thought" in entry]  # only its own have thoughts
     agent = agents[0] if agents else "agent"
     for index, entry in enumerate(entries):
@@ -394,7 +401,7 @@ def _messages_in(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
     if type(value) is dict and "source" in value and "type" in value and type(value["source"]) is not dict:
         yield value
     elif depth < _MAX_PAYLOAD_DEPTH:
-        inner_values = value.values() if type(value) is dict else items(value)
+        inner_values = value.values() if type(value) is dict else as_array(value)
         for inner in inner_values:
             if type(inner) is dict or type(inner) is list:
                 yield from _messages_in(inner, depth + 1)

@@ -14,7 +14,14 @@ from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import duration, moment
-from orchtrace_corpus.trace.importers.core.values import count, mapping, object_field, objects, string, text_field
+from orchtrace_corpus.trace.importers.core.values import (
+    as_count,
+    as_object,
+    as_text,
+    object_field,
+    objects_in,
+    text_field,
+)
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Problem
 from orchtrace_corpus.trace.model.terms import Status, TokenBasis
 from orchtrace_corpus.trace.model.trace import Trace
@@ -46,7 +53,7 @@ class _Event(Struct, gc=False):
 
 def recognises(beginning: logs.Head) -> bool:
     """Return True if a file that begins like this is a session of Copilot CLI: its start names the producer."""
-    starts = [mapping(row.get("data")) for row in beginning.rows if row.get("type") == "session.start"]
+    starts = [as_object(row.get("data")) for row in beginning.rows if row.get("type") == "session.start"]
     return any(start.get("producer") == "copilot-agent" for start in starts)
 
 
@@ -111,7 +118,7 @@ class _Reading:
                 self.run.skip(kind, is_known=kind.startswith(_SKIPPED_PREFIXES))
                 continue
             data = row.data if type(row.data) is dict else {}
-            agent = string(row.agent_id)
+            agent = as_text(row.agent_id)
             if not agent:
                 parent_call = text_field(data, "parentToolCallId")  # empty for the root agent
                 if parent_call:
@@ -189,7 +196,7 @@ class _Reading:
         call.model = call.model or masked(text_field(data, "model"))
         call.note_text(text_field(data, "content"), run.privacy)
         self._last_answers[event.agent] = call
-        for request in objects(data.get("toolRequests")):
+        for request in objects_in(data.get("toolRequests")):
             call_id, tool = text_field(request, "toolCallId"), text_field(request, "name")
             run.call(event.agent, call_id, tool, event.time, event.place, request.get("arguments"), call)
             self._note_caller(event.agent, call_id)
@@ -265,7 +272,7 @@ class _Reading:
     def _read_subagent_end(self, event: _Event) -> None:
         call_id = text_field(event.data, "toolCallId")
         child, caller = self._children.get(call_id, event.agent), self._callers.get(call_id, ROOT)
-        total = count(event.data.get("totalTokens"))
+        total = as_count(event.data.get("totalTokens"))
         if total is not None:
             self.run.report.enter(LedgerLine.CHILD_TOTAL, total=total)
         is_error = "error" in event.data
@@ -281,11 +288,11 @@ class _Reading:
         """
         metrics = event.data.get("modelMetrics") or object_field(event.data, "accountingSnapshot").get("modelMetrics")
         usage_by_model: dict[str, tuple[Any, ...]] = {}
-        for model, model_metrics in mapping(metrics).items():
+        for model, model_metrics in as_object(metrics).items():
             usage_by_model[model] = tuple(map(object_field(model_metrics, "usage").get, _USAGE_MEMBERS))
         segment, self._segment = self._segment, _Segment()
-        input_total = sum(count(usage[0]) or 0 for usage in usage_by_model.values())
-        output_total = sum(count(usage[1]) or 0 for usage in usage_by_model.values())
+        input_total = sum(as_count(usage[0]) or 0 for usage in usage_by_model.values())
+        output_total = sum(as_count(usage[1]) or 0 for usage in usage_by_model.values())
         has_total = input_total > 0 or output_total > 0
         if segment.spent is not None or not has_total:
             for usage in usage_by_model.values():

@@ -19,7 +19,14 @@ from orchtrace_corpus.trace.importers.core.identity import SeenRows
 from orchtrace_corpus.trace.importers.core.privacy import Privacy
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import moment
-from orchtrace_corpus.trace.importers.core.values import count, first_text, mapping, objects, string, text_field
+from orchtrace_corpus.trace.importers.core.values import (
+    as_count,
+    as_object,
+    as_text,
+    first_text,
+    objects_in,
+    text_field,
+)
 from orchtrace_corpus.trace.model.import_report import LedgerLine, Missing
 from orchtrace_corpus.trace.model.terms import Status
 from orchtrace_corpus.trace.model.trace import Trace
@@ -113,8 +120,8 @@ class _Reading:
         self._answers_by_time.clear()
         for line_number, line in logs.rows(file, run.report, _Line):
             place = steps.Place(file.name, line_number)
-            run.system = run.system or string(line.agent)
-            run.version = run.version or string(line.cli_version)
+            run.system = run.system or as_text(line.agent)
+            run.version = run.version or as_text(line.cli_version)
             is_new = self._seen_lines.is_new((str(line.type), str(line.ts), str(line.id or line.tool_use_id)))
             if not is_new:
                 run.report.skip("copy of a line")
@@ -123,18 +130,18 @@ class _Reading:
             elif line.type == "user" and is_new:
                 self._read_prompt(line, place)
             elif line.type == "user_tool_result" and is_new:
-                error = "tool_error" if mapping(line.result).get("error") else ""
-                run.result(ROOT, string(line.tool_use_id), moment(line.ts), place, line.result, error=error)
+                error = "tool_error" if as_object(line.result).get("error") else ""
+                run.result(ROOT, as_text(line.tool_use_id), moment(line.ts), place, line.result, error=error)
             elif line.type not in ("user", "user_tool_result"):
-                run.skip(string(line.type), is_known=False)
+                run.skip(as_text(line.type), is_known=False)
 
     def _read_prompt(self, line: _Line, place: steps.Place) -> None:
         """Read a text of a person or of the program; early versions write an empty line before results."""
         if not line.content:
             self.run.report.skip("user line without a text")
             return
-        texts = [text_field(part, "text") for part in objects(line.content)]
-        text = ("\n".join(texts) or string(line.content)).lstrip()
+        texts = [text_field(part, "text") for part in objects_in(line.content)]
+        text = ("\n".join(texts) or as_text(line.content)).lstrip()
         run, time = self.run, moment(line.ts)
         if text.startswith(_INTERRUPTED):
             run.interrupt(ROOT, time, place)
@@ -148,7 +155,7 @@ class _Reading:
 
     def _read_answer(self, line: _Line, place: steps.Place, *, is_new: bool) -> None:
         """Read an answer, or another line of one; a copy of a line (not `is_new`) may still add calls or results."""
-        run, answer_id = self.run, string(line.id)
+        run, answer_id = self.run, as_text(line.id)
         if not answer_id:
             self._answers_by_time[str(line.ts)] += 1
             answer_id = f"{line.ts} {self._answers_by_time[str(line.ts)]}"
@@ -159,18 +166,18 @@ class _Reading:
             if input_tokens is None and output_tokens is not None:
                 run.spend_output(call, output_tokens)
             else:
-                if output_tokens is None and count(input_tokens):
+                if output_tokens is None and as_count(input_tokens):
                     output_tokens = 0  # the program leaves out counts of 0
                 run.spend(call, (input_tokens, output_tokens, None, None, None))
             if input_tokens is not None and call.spent is not None:
                 run.report.enter(LedgerLine.NO_CACHES)
                 run.missing[Missing.CACHES] = run.missing.get(Missing.CACHES, 0) + 1
-        elif count(line.input_tokens) or count(line.output_tokens):
+        elif as_count(line.input_tokens) or as_count(line.output_tokens):
             run.leave_out(LedgerLine.REPEATED_USAGE, (line.input_tokens, line.output_tokens, None, None, None))
         if is_new:
             call.end = max(call.end, time)
-            call.note_text(string(line.content), run.privacy)
-        for part in objects(line.content):
+            call.note_text(as_text(line.content), run.privacy)
+        for part in objects_in(line.content):
             if is_new and part.get("type") == "text":
                 call.note_text(text_field(part, "text"), run.privacy)
             elif part.get("type") == "tool_use" and (is_new or text_field(part, "id")):
@@ -181,7 +188,7 @@ class _Reading:
     ) -> None:
         """Read a call of a tool with its result, if the line has one; Codex writes facts about agents in outputs."""
         run, call_id, tool = self.run, text_field(part, "id"), text_field(part, "name")
-        arguments, result = mapping(part.get("input")), part.get("result")
+        arguments, result = as_object(part.get("input")), part.get("result")
         is_known = bool(call_id) and (ROOT, call_id) in run.calls
         call = run.calls[ROOT, call_id] if is_known else run.call(ROOT, call_id, tool, time, place, arguments, answer)
         if type(result) is not dict or (call_id and run.result_of(ROOT, call_id) is not None):
@@ -189,7 +196,7 @@ class _Reading:
         output = text_field(result, "output")
         details: dict[str, Any] = {}
         if is_codex and output[:1] == "{":
-            details = mapping(json_parts.decoded(output))
+            details = as_object(json_parts.decoded(output))
         agent_name = first_text(details, _AGENT_MEMBERS)
         is_spawn = tool in _SPAWN_TOOLS and not _TASK_ARGUMENTS.isdisjoint(arguments)
         is_refused = is_codex and is_spawn and bool(output) and not agent_name
@@ -206,7 +213,7 @@ class _Reading:
         error = "tool_error" if is_refused or text_field(result, "status") == "error" else ""
         step = run.result(ROOT, call_id, max(time, call.time), place, result.get("output"), error=error)
         if is_codex and tool in _WAIT_TOOLS:
-            for name, state in mapping(details.get("status")).items():
-                if name in self._children and mapping(state):
+            for name, state in as_object(details.get("status")).items():
+                if name in self._children and as_object(state):
                     status = Status.OK if "completed" in state else Status.ERROR
                     run.add_return(self._children[name], step, status, run.privacy.reference(state))

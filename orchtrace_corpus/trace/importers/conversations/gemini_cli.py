@@ -14,7 +14,14 @@ from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import moment
-from orchtrace_corpus.trace.importers.core.values import count, mapping, object_field, objects, text_field, text_of
+from orchtrace_corpus.trace.importers.core.values import (
+    as_count,
+    as_object,
+    object_field,
+    objects_in,
+    text_field,
+    text_of,
+)
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine
 from orchtrace_corpus.trace.model.terms import Status
 from orchtrace_corpus.trace.model.trace import Trace
@@ -135,7 +142,7 @@ class _Reading:
         for line, row in rows:
             place = steps.Place(file.name, line)
             if "$set" in row or ("messages" in row and "type" not in row):
-                for message in objects(mapping(row.get("$set", row)).get("messages")):
+                for message in objects_in(as_object(row.get("$set", row)).get("messages")):
                     self._read_message(messages, message, place)
             elif "$rewindTo" in row and "type" not in row:
                 run.report.skip("$rewindTo")  # messages cut from the history were paid for
@@ -152,7 +159,7 @@ class _Reading:
         else:
             earlier, _ = messages[message_id]
             if "tokens" in earlier:
-                stated, is_apart = _usage(mapping(earlier["tokens"]))
+                stated, is_apart = _usage(as_object(earlier["tokens"]))
                 self._run.leave_out(LedgerLine.REPEATED_USAGE, stated, reasoning_apart=is_apart)
             earlier.update(row)
 
@@ -185,9 +192,9 @@ class _Reading:
         ref = run.privacy.reference(text_of(row.get("content")))
         answer = run.answer(agent, time, place, run.masked(text_field(row, "model")), ref=ref)
         if row.get("tokens") is not None:
-            stated, is_apart = _usage(mapping(row["tokens"]))
+            stated, is_apart = _usage(as_object(row["tokens"]))
             run.spend(answer, stated, reasoning_apart=is_apart)
-        for call in objects(row.get("toolCalls")):
+        for call in objects_in(row.get("toolCalls")):
             call_id = text_field(call, "id")
             run.call(agent, call_id, text_field(call, "name"), time, place, call.get("args"), answer)
             if text_field(call, "status") in _ENDED_STATES:
@@ -202,7 +209,7 @@ class _Reading:
     def _add_result(self, agent: str, call_id: str, call: dict[str, Any], time: float, place: steps.Place) -> None:
         """Add the result of a call that has ended."""
         response: dict[str, Any] = {}
-        for part in objects(call.get("result")):
+        for part in objects_in(call.get("result")):
             response = object_field(part.get("functionResponse"), "response")
             if response:
                 break
@@ -222,12 +229,12 @@ def _usage(tokens: dict[str, Any]) -> tuple[tuple[Any, ...], bool]:
     added to the input, which excludes them.
     """
     stated_input, stated_output = tokens.get("input"), tokens.get("output")
-    input_tokens, output_tokens = count(stated_input), count(stated_output)
+    input_tokens, output_tokens = as_count(stated_input), as_count(stated_output)
     if input_tokens is not None and tokens.get("tool"):
-        stated_input = input_tokens = input_tokens + (count(tokens["tool"]) or 0)
+        stated_input = input_tokens = input_tokens + (as_count(tokens["tool"]) or 0)
     is_apart = False
     if input_tokens is not None and output_tokens is not None:
-        is_apart = count(tokens.get("total")) != input_tokens + output_tokens
+        is_apart = as_count(tokens.get("total")) != input_tokens + output_tokens
     return (stated_input, stated_output, tokens.get("cached"), None, tokens.get("thoughts")), is_apart
 
 
@@ -237,4 +244,4 @@ def _document_rows(file: logs.LogFile, report: ImportReport) -> Iterator[tuple[i
     if "messages" in members:
         for part in members["messages"].elements():
             report.records_read += 1
-            yield part.line, mapping(part.value())
+            yield part.line, as_object(part.value())

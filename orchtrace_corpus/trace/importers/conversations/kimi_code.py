@@ -16,7 +16,7 @@ from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment_ms
-from orchtrace_corpus.trace.importers.core.values import count, mapping, object_field, string, text_field
+from orchtrace_corpus.trace.importers.core.values import as_count, as_object, as_text, object_field, text_field
 from orchtrace_corpus.trace.model.import_report import LedgerLine
 from orchtrace_corpus.trace.model.terms import Status
 from orchtrace_corpus.trace.model.trace import Trace
@@ -120,7 +120,7 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
 
 def _key(name: Any) -> str:
     """Return the key of an agent by its id in the log."""
-    return ROOT if name == _MAIN else string(name)
+    return ROOT if name == _MAIN else as_text(name)
 
 
 class _Reading:
@@ -134,7 +134,7 @@ class _Reading:
 
     def read_state(self, file: logs.LogFile) -> None:
         """Read the parents of agents; they do not replace those that records state."""
-        state = mapping(json_parts.decoded(logs.contents(file)))
+        state = as_object(json_parts.decoded(logs.contents(file)))
         self.run.report.records_read += 1
         self.run.name = text_field(state, "id") or self.run.name
         for name, details in object_field(state, "agents").items():
@@ -151,16 +151,16 @@ class _Reading:
             self._read_record(row, agent, moment_ms(row.time), steps.Place(file.name, line))
 
     def _read_record(self, row: _Row, agent: str, time: float, place: steps.Place) -> None:
-        kind = string(row.kind)
+        kind = as_text(row.kind)
         match kind:
             case "context.append_loop_event":
-                self._read_event(mapping(row.event), agent, time, place)
+                self._read_event(as_object(row.event), agent, time, place)
             case "usage.record":
                 self._read_usage(row, agent, time, place)
             case "llm.request":
                 requests = self._steps if row.purpose in (None, "loop") else self._side_requests
                 step = requests.setdefault(agent, _ModelStep())
-                step.request_time, step.model = time, masked(string(row.model))
+                step.request_time, step.model = time, masked(as_text(row.model))
             case "turn.prompt" | "turn.steer":  # by a person, or by the program for another agent
                 self._cancelled.discard(agent)
                 if agent == ROOT and text_field(row.origin, "kind") in ("", "user"):
@@ -168,7 +168,7 @@ class _Reading:
                 else:
                     self.run.note(agent, time, place)
             case "turn.cancel" | "turn.ended":
-                outcome = string(row.reason)
+                outcome = as_text(row.reason)
                 self._steps.pop(agent, None)
                 if kind == "turn.ended" and outcome != "cancelled":
                     if outcome and outcome != "completed":
@@ -180,9 +180,9 @@ class _Reading:
                 self._read_subagent(row, kind, agent, time, place)
             case "permission.record_approval_result":
                 if text_field(row.result, "decision") == "rejected":
-                    self.run.settle(agent, string(row.tool_call_id), steps.REJECTED)
+                    self.run.settle(agent, as_text(row.tool_call_id), steps.REJECTED)
             case _:
-                self.run.version = self.run.version or masked(string(row.protocol_version))
+                self.run.version = self.run.version or masked(as_text(row.protocol_version))
                 self.run.skip(kind, is_known=kind.startswith(_SKIPPED_PREFIXES))
 
     def _answer_of_step(self, agent: str, time: float, place: steps.Place) -> steps.ModelCall:
@@ -206,8 +206,8 @@ class _Reading:
                 if side_request.request_time != NO_TIME:
                     call.time = min(side_request.request_time, time)
             self.run.aside(agent).add(call)
-        call.model = call.model or masked(string(row.model))
-        self.run.spend(call, _usage(mapping(row.usage)), caches_apart=True)
+        call.model = call.model or masked(as_text(row.model))
+        self.run.spend(call, _usage(as_object(row.usage)), caches_apart=True)
 
     def _read_event(self, event: dict[str, Any], agent: str, time: float, place: steps.Place) -> None:
         run, kind = self.run, text_field(event, "type")
@@ -228,7 +228,7 @@ class _Reading:
                 error = "tool_error" if result.get("isError") is True else ""
                 run.result(agent, call_id, time, place, result.get("output"), error=error)
                 call_of_result = run.calls.get((agent, call_id))
-                if call_of_result is not None and count(result.get("durationMs")) is not None:
+                if call_of_result is not None and as_count(result.get("durationMs")) is not None:
                     call_of_result.more = {"run_time": duration(result["durationMs"], 1000)}
             case "step.end":
                 self._read_step_end(event, agent, time, place)
@@ -262,12 +262,12 @@ class _Reading:
             return
         if kind == "subagent.spawned":
             parent = _key(row.parent_agent_id) if row.parent_agent_id is not None else agent
-            self.run.agent(child, child, string(row.subagent_name))
+            self.run.agent(child, child, as_text(row.subagent_name))
             waits = row.run_in_background is not True
-            self.run.spawn(child, parent, string(row.parent_tool_call_id), place, waits=waits)
+            self.run.spawn(child, parent, as_text(row.parent_tool_call_id), place, waits=waits)
             return
         if row.usage is not None:
-            self.run.leave_out(LedgerLine.CHILD_TOTAL, _usage(mapping(row.usage)), caches_apart=True)
+            self.run.leave_out(LedgerLine.CHILD_TOTAL, _usage(as_object(row.usage)), caches_apart=True)
         if self.run.is_spawned(child):
             status = Status.OK if kind == "subagent.completed" else Status.ERROR
             self.run.end_in_background(child, agent, time, place, status)

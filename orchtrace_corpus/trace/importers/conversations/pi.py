@@ -21,7 +21,15 @@ from orchtrace_corpus.trace.importers.core.identity import SeenRows, current_ans
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, masked_path
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment, moment_ms
-from orchtrace_corpus.trace.importers.core.values import count, dollars, mapping, objects, string, text_field, text_of
+from orchtrace_corpus.trace.importers.core.values import (
+    as_count,
+    as_dollars,
+    as_object,
+    as_text,
+    objects_in,
+    text_field,
+    text_of,
+)
 from orchtrace_corpus.trace.model.import_report import LedgerLine
 from orchtrace_corpus.trace.model.terms import Status
 from orchtrace_corpus.trace.model.trace import Trace
@@ -134,14 +142,14 @@ class _Reading:
             self.parent_by_child[key] = parent
         self._seen_rows.begin_file()
         for line, row in logs.rows(file, run.report, _Row):
-            message, kind, time = mapping(row.message), string(row.type), moment(row.timestamp)
+            message, kind, time = as_object(row.message), as_text(row.type), moment(row.timestamp)
             place = steps.Place(file.name, line)
             identity = (str(row.type), str(row.timestamp), *(str(message.get(name)) for name in _IDENTITY_MEMBERS))
             if kind == "session" and key != ROOT:
                 run.report.skip("header of a sub-agent's session")
             elif kind == "session":
-                run.name = run.name or string(row.id)
-                run.version = run.version or str(count(row.version) or 1)
+                run.name = run.name or as_text(row.id)
+                run.version = run.version or str(as_count(row.version) or 1)
             elif not self._seen_rows.is_new(identity):
                 run.report.skip("copy of an entry")
                 if message.get("role") == "assistant":
@@ -191,7 +199,7 @@ class _Reading:
         stop_reason = text_field(message, "stopReason")
         call.more = {**(call.more or {}), **_stated_fields(message)}
         calls = []
-        for part in objects(message.get("content")):
+        for part in objects_in(message.get("content")):
             call.note_text(text_field(part, "thinking") or text_field(part, "text"), run.privacy)
             if part.get("type") == "toolCall":
                 call_id, tool = text_field(part, "id"), text_field(part, "name")
@@ -202,7 +210,7 @@ class _Reading:
         if stop_reason == "error":
             call.error = "model_error"
         usage = _usage(message)
-        is_unpaid = call.error and not call.ref and not any(map(count, usage))  # the service refused the request
+        is_unpaid = call.error and not call.ref and not any(map(as_count, usage))  # the service refused the request
         if not is_unpaid:
             run.spend(call, usage, caches_apart=True)
         if entry_time == NO_TIME:
@@ -224,16 +232,16 @@ class _Reading:
         call_id = text_field(message, "toolCallId")
         error = "tool_error" if message.get("isError") is True else ""
         result = self.run.result(key, call_id, time, place, _content(message), error=error)
-        details = mapping(message.get("details"))
+        details = as_object(message.get("details"))
         call = self.run.calls.get((key, call_id))
         background_run = text_field(details, "asyncId")
         if background_run:
             self._background_calls.setdefault(f"async-{background_run}", (key, call_id))
             self.notices.append((key, result))
         runs = []  # of sub-agents that have begun
-        for child_run in objects(details.get("results")):
+        for child_run in objects_in(details.get("results")):
             has_file = _agent_key(text_field(child_run, "sessionFile")) in self._keys_with_files
-            has_begun = has_file or objects(child_run.get("messages")) or any(map(count, _usage(child_run)))
+            has_begun = has_file or objects_in(child_run.get("messages")) or any(map(as_count, _usage(child_run)))
             if has_begun and text_field(child_run, "agent"):
                 runs.append(child_run)
         if call is not None and not runs and call.purpose is steps.TOOL and NO_TIME not in (call.time, time):
@@ -241,7 +249,7 @@ class _Reading:
         is_parallel = details.get("mode") == "parallel"
         children: list[str] = []
         for index, child_run in enumerate(runs):
-            messages = objects(child_run.get("messages"))
+            messages = objects_in(child_run.get("messages"))
             if children and not is_parallel and messages:  # in a sequence, a sub-agent ends when the next one begins
                 self._end_answer(children[-1], moment_ms(messages[0].get("timestamp")))
             child = f"{key}{call_id or place}/{index}"  # the key of a sub-agent without a file
@@ -265,11 +273,11 @@ class _Reading:
         for message in messages:
             self._read_message(child, message, NO_TIME, place)
         usage = _usage(child_run)
-        if any(map(count, usage)):
+        if any(map(as_count, usage)):
             if messages or child in self._keys_with_files:
                 run.leave_out(LedgerLine.CHILD_TOTAL, usage, caches_apart=True)
             else:  # one answer stands for all of its answers; it ends with the result
-                seconds = duration(mapping(child_run.get("progressSummary")).get("durationMs"), 1000)
+                seconds = duration(as_object(child_run.get("progressSummary")).get("durationMs"), 1000)
                 begin = result.time if result.time == NO_TIME else max(result.time - seconds, 0.0)
                 answer = run.answer(child, begin, place, masked(text_field(child_run, "model")))
                 answer.end, answer.is_dated, answer.more = result.time, True, _stated_fields(child_run)
@@ -301,10 +309,10 @@ def _stated_fields(message: dict[str, Any]) -> dict[str, Any]:
     finish_reason = masked(text_field(message, "stopReason"))
     if finish_reason:
         fields["finish_reason"] = finish_reason
-    cost = mapping(message.get("usage")).get("cost")
+    cost = as_object(message.get("usage")).get("cost")
     if type(cost) is dict:  # in messages; in results of sub-agents it is a number
         cost = cost.get("total")
-    total = dollars(cost)
+    total = as_dollars(cost)
     if total is not None:
         fields["cost_usd"] = total
     return fields
@@ -312,5 +320,5 @@ def _stated_fields(message: dict[str, Any]) -> dict[str, Any]:
 
 def _usage(message: dict[str, Any]) -> tuple[Any, ...]:
     """Return the counts of an answer in the order of `Run.spend`; the input excludes cache tokens."""
-    usage = mapping(message.get("usage"))
+    usage = as_object(message.get("usage"))
     return usage.get("input"), usage.get("output"), usage.get("cacheRead"), usage.get("cacheWrite"), None

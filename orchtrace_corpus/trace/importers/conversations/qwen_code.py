@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked, maske
 from orchtrace_corpus.trace.importers.core.run import ROOT, Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment
 from orchtrace_corpus.trace.importers.core.transcript import notified, outcome
-from orchtrace_corpus.trace.importers.core.values import count, mapping, string, text_field
+from orchtrace_corpus.trace.importers.core.values import as_count, as_object, as_text, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, LedgerLine
 from orchtrace_corpus.trace.model.terms import Status
 from orchtrace_corpus.trace.model.trace import Trace
@@ -144,7 +144,7 @@ def _meta(data: bytes) -> dict[str, Any]:
     """Return the description of a sub-agent, given the contents of its file; empty for any other file."""
     if len(data) >= budget.MAX_LINE_BYTES:
         return {}
-    document = mapping(json_parts.decoded(data))
+    document = as_object(json_parts.decoded(data))
     return document if document.keys() >= _META_MEMBERS else {}
 
 
@@ -197,7 +197,7 @@ class _Reading:
             if row.uuid and row.uuid in uuids:
                 self._report.skip("row that repeats an earlier one")
                 if row.usage_metadata is not None:
-                    usage = _usage(*map(mapping(row.usage_metadata).get, _USAGE_MEMBERS))
+                    usage = _usage(*map(as_object(row.usage_metadata).get, _USAGE_MEMBERS))
                     run.leave_out(LedgerLine.REPEATED_USAGE, usage)
                 continue
             uuids.add(row.uuid)
@@ -207,7 +207,7 @@ class _Reading:
                 run.name = run.name or row.session_id
                 run.version = run.version or masked(row.version)
                 if agent != ROOT and row.agent_name is not None:
-                    run.agent(agent, agent, string(row.agent_name))
+                    run.agent(agent, agent, as_text(row.agent_name))
             kind, subtype, time = row.kind, row.subtype, moment(row.timestamp)
             if kind == "system" and subtype == "ui_telemetry":
                 event = row.system_payload.ui_event if row.system_payload else None
@@ -231,9 +231,9 @@ class _Reading:
         if call is None or row.usage_metadata is not None:
             call = self._open_answers[agent] = run.answer(agent, time, place, masked(row.model))
             if row.usage_metadata is not None:
-                prompt, candidates, thoughts, total, cached = map(mapping(row.usage_metadata).get, _USAGE_MEMBERS)
+                prompt, candidates, thoughts, total, cached = map(as_object(row.usage_metadata).get, _USAGE_MEMBERS)
                 run.spend(call, _usage(prompt, candidates, thoughts, total, cached))
-                self._answers_by_usage.setdefault((agent, count(prompt), count(total)), []).append(call)
+                self._answers_by_usage.setdefault((agent, as_count(prompt), as_count(total)), []).append(call)
         call.end = max(call.end, time)
         for part in parts:
             function_call = part.function_call
@@ -251,7 +251,7 @@ class _Reading:
             function_response = part.function_response
             if function_response and type(function_response) is dict:
                 stated = row.tool_call_result or _CallResult()
-                call_id, response = text_field(function_response, "id"), mapping(function_response.get("response"))
+                call_id, response = text_field(function_response, "id"), as_object(function_response.get("response"))
                 word = "error" if "error" in response else "success"
                 status = outcome(stated.status or word)
                 error = ""
@@ -312,7 +312,7 @@ class _Reading:
     def _match_answer(self, entry: _TelemetryEntry, *, has_rows: bool) -> steps.ModelCall:
         """Return the answer of an event, and set when it was requested; without a row of the answer, add it."""
         event, run = entry.event, self._run
-        input_tokens, total = count(event.input_token_count), count(event.total_token_count)
+        input_tokens, total = as_count(event.input_token_count), as_count(event.total_token_count)
         candidates = self._answers_by_usage.get((entry.agent, input_tokens, total))
         if candidates:
             call, thread = candidates.pop(0), run.agent(entry.agent)
@@ -380,7 +380,7 @@ class _Reading:
                 free_agents = [key for key in free_agents if key != child]
                 run.agent(child, child, name)
                 run.spawn(child, agent, call_id, result.place, waits=display.get("status") != "background")
-            summary = mapping(display.get("executionSummary"))
+            summary = as_object(display.get("executionSummary"))
             if summary:
                 input_output_cached = map(summary.get, ("inputTokens", "outputTokens", "cachedTokens"))
                 run.leave_out(LedgerLine.CHILD_TOTAL, (*input_output_cached, None, summary.get("thoughtTokens")))
@@ -398,11 +398,11 @@ def _usage(prompt: Any, candidates: Any, thoughts: Any, total: Any, cached: Any)
 
     Thoughts are added to the output (`candidates`) if the total shows that it excludes them.
     """
-    thought_tokens = count(thoughts)
+    thought_tokens = as_count(thoughts)
     if thought_tokens:
-        input_tokens, output_tokens = count(prompt), count(candidates)
+        input_tokens, output_tokens = as_count(prompt), as_count(candidates)
         if input_tokens is not None and output_tokens is not None:
-            rest = (count(total) or 0) - input_tokens - output_tokens
+            rest = (as_count(total) or 0) - input_tokens - output_tokens
             if rest >= thought_tokens:
                 candidates = output_tokens + thought_tokens
     return prompt, candidates, cached, None, thoughts

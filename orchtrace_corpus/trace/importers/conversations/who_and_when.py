@@ -15,7 +15,7 @@ from orchtrace_corpus.trace.importers.core.group_chat import GroupChat, Utteranc
 from orchtrace_corpus.trace.importers.core.json_parts import Part
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run, traces_of
-from orchtrace_corpus.trace.importers.core.values import string, text_field
+from orchtrace_corpus.trace.importers.core.values import as_text, text_field
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, Problem
 from orchtrace_corpus.trace.model.terms import Status, Unit
 from orchtrace_corpus.trace.model.trace import Trace
@@ -92,7 +92,7 @@ class _Record:
 
     def _read_step(self, message: dict[str, Any], time: float, place: steps.Place, error: str) -> str:
         """Read a step of an agent or a person, and return its name; `error` is `MISTAKE` or empty."""
-        title = text_field(message, "name") or string(message.get("role"))
+        title = text_field(message, "name") or as_text(message.get("role"))
         name, ref = masked(_agent_of(title)) or "agent", self._run.privacy.reference(message.get("content"))
         if name in _PEOPLE:
             self._chat.hear(steps.UserInput(time, place, ref=ref))

@@ -9,7 +9,7 @@ import msgspec
 from orchtrace_corpus.base.json_places import children
 from orchtrace_corpus.base.json_syntax import MAX_DEPTH, exceeds_depth
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.importers.core.values import items, string
+from orchtrace_corpus.trace.importers.core.values import as_array, as_text
 
 NOTHING = msgspec.Raw(b"null")
 """The value of a member that is absent."""
@@ -79,11 +79,11 @@ def lenient(value: Any, shape: type[_Shape]) -> _Shape | None:
         if member is None:
             member = value.get(field.name)  # such as `span_id` for `spanId`
         if field.is_text:
-            member = string(member)
+            member = as_text(member)
         elif field.inner is msgspec.Raw:
             member = msgspec.Raw(encoded(member))
         elif field.is_list:
-            structs = [lenient(element, field.inner) for element in items(member)]
+            structs = [lenient(element, field.inner) for element in as_array(member)]
             member = [struct for struct in structs if struct is not None]
         elif field.inner is not None and (type(member) is dict or not field.takes_numbers):
             member = lenient(member, field.inner)

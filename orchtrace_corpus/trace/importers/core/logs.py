@@ -22,7 +22,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core import json_parts
 from orchtrace_corpus.trace.importers.core.privacy import masked_path
 from orchtrace_corpus.trace.importers.core.times import LATEST, NO_TIME, instant
-from orchtrace_corpus.trace.importers.core.values import mapping
+from orchtrace_corpus.trace.importers.core.values import as_object
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport
 
@@ -288,12 +288,12 @@ def event_in(
     record. `depth` is the number of records around this one.
     """
     for value in record.values():
-        inner = mapping(value)
+        inner = as_object(value)
         if type(value) is str and any(marker in value for marker in markers):
             start = 0
             if depth == 0:  # a handler may write a prefix, such as a time
                 start = max(value.find('{"', 0, _MAX_PREFIX), 0)
-            inner = mapping(json_parts.decoded(value[start:]))
+            inner = as_object(json_parts.decoded(value[start:]))
         if is_event(inner):
             return inner, _time_of(record)
         if inner and depth < _MAX_WRAPPERS:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchtrace_corpus.base.named_tuples import NamedTuple
-from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count
+from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, as_count
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine
 from orchtrace_corpus.trace.model.trace import Tokens
 
@@ -29,7 +29,7 @@ def counts(stated: tuple[Any, ...]) -> tuple[int | None, ...]:
     """Return stated token counts, with None for a value that is no count; the same tuple if there is no such value."""
     for value in stated:
         if value is not None and (type(value) is not int or not 0 <= value <= MAX_COUNT):
-            return tuple(map(count, stated))
+            return tuple(map(as_count, stated))
     return stated
 
 
@@ -61,7 +61,7 @@ def usage_of_service(stated: Mapping[str, Any]) -> Usage:
         input_tokens += (cached or 0) + (written or 0)
     if output is not None and "candidatesTokenCount" in stated:  # Google's output excludes reasoning
         output += reasoning or 0
-    return Usage(input_tokens, output, cached, written, reasoning, total=count(stated.get("total_tokens")))
+    return Usage(input_tokens, output, cached, written, reasoning, total=as_count(stated.get("total_tokens")))
 
 
 def _first(values: Mapping[str, Any], *names: str, others: Mapping[str, Any] = {}) -> int | None:
@@ -69,7 +69,7 @@ def _first(values: Mapping[str, Any], *names: str, others: Mapping[str, Any] = {
     for name in names:
         value = values[name] if name in values else others.get(name)
         if value is not None:
-            return count(value)
+            return as_count(value)
     return None
 
 

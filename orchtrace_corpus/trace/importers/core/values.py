@@ -10,7 +10,7 @@ MAX_DOLLARS = 1e9
 """The largest cost that is accepted."""
 
 
-def count(value: Any) -> int | None:
+def as_count(value: Any) -> int | None:
     """Return a whole number, which may be written as `12.0`; None for anything else."""
     if type(value) is not int:
         if type(value) is not float or not value.is_integer():
@@ -19,28 +19,28 @@ def count(value: Any) -> int | None:
     return value if 0 <= value <= MAX_COUNT else None
 
 
-def dollars(value: Any) -> float | None:
+def as_dollars(value: Any) -> float | None:
     """Return a cost in US dollars; None for anything else and for 0, which programs write if they know no price."""
     is_cost = type(value) in (float, int) and 0 < value <= MAX_DOLLARS
     return float(value) if is_cost else None
 
 
-def string(value: Any) -> str:
+def as_text(value: Any) -> str:
     """Return the value if it is a text, else an empty text."""
     return value if type(value) is str else ""
 
 
-def mapping(value: Any) -> dict[str, Any]:
+def as_object(value: Any) -> dict[str, Any]:
     """Return the value if it is an object, else an empty object."""
     return value if type(value) is dict else {}
 
 
-def items(value: Any) -> list[Any]:
+def as_array(value: Any) -> list[Any]:
     """Return the value if it is an array, else an empty array."""
     return value if type(value) is list else []
 
 
-def objects(value: Any) -> list[dict[str, Any]]:
+def objects_in(value: Any) -> list[dict[str, Any]]:
     """Return the objects in an array; none for a value that is no array."""
     if type(value) is not list:
         return []
@@ -51,7 +51,7 @@ def text_of(content: Any) -> str:
     """Return a content that is a text, or else the texts of its parts, joined with line breaks."""
     if type(content) is str:
         return content
-    return "\n".join([text for part in items(content) if (text := text_field(part, "text"))])
+    return "\n".join([text for part in as_array(content) if (text := text_field(part, "text"))])
 
 
 def text_field(value: Any, name: str) -> str:

@@ -19,7 +19,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile, LogReader,
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
-from orchtrace_corpus.trace.importers.core.values import first_text, mapping, object_field, string, text_field
+from orchtrace_corpus.trace.importers.core.values import as_object, as_text, first_text, object_field, text_field
 from orchtrace_corpus.trace.importers.spans.files import SpanCollector
 from orchtrace_corpus.trace.importers.spans.span import Kind, Span, calls_of, error_kind
 from orchtrace_corpus.trace.model.import_report import Drop
@@ -95,10 +95,10 @@ class _ScopeReader:
 
     def take(self, event: _Event, file: str, line: int) -> None:
         """Read an event. A second beginning or end of a scope is a copy."""
-        report, scope_id = self._collector.report, string(event.uuid)
-        self._version = self._version or string(event.atof_version)
+        report, scope_id = self._collector.report, as_text(event.uuid)
+        self._version = self._version or as_text(event.atof_version)
         if event.kind == "mark":
-            report.skip(masked(f"mark {string(event.name)}"[:80]))
+            report.skip(masked(f"mark {as_text(event.name)}"[:80]))
             return
         if event.kind != "scope" or event.scope_category not in ("start", "end") or not scope_id:
             report.drop(Drop.NO_SPAN, file, line)
@@ -111,8 +111,8 @@ class _ScopeReader:
         elif (scope.span.start if is_start else scope.span.end) is not None:
             report.drop(Drop.COPY, file, line)
             return
-        metadata = mapping(event.metadata)
-        scope.root = scope.root or string(event.propagation_root_uuid)
+        metadata = as_object(event.metadata)
+        scope.root = scope.root or as_text(event.propagation_root_uuid)
         scope.role = scope.role or text_field(metadata, _ROLE)
         scope.session = scope.session or first_text(metadata, _SESSION_IDS)
         if is_start:
@@ -130,14 +130,14 @@ class _ScopeReader:
 
     def _end(self, span: Span, event: _Event, metadata: Mapping[str, Any]) -> None:
         """Complete a span from the end of its scope: output, usage, status."""
-        profile, data = mapping(event.category_profile), decoded(event.data)
+        profile, data = as_object(event.category_profile), decoded(event.data)
         span.model = text_field(profile, "model_name") or span.model
         status = first_text(metadata, ("otel.status_code", "otel_status_code"))
         error = None
         if span.kind in (Kind.TOOL, Kind.INFERENCE):
             span.output = self._privacy.reference(data)
             if not status:
-                error = mapping(data).get("error")
+                error = as_object(data).get("error")
         span.is_error = status == "ERROR" or bool(error)
         if span.is_error:
             error_type = first_text(metadata, ("exception.type", "exception_type", "error.type", "error_type"))
@@ -145,10 +145,10 @@ class _ScopeReader:
         if span.kind is Kind.INFERENCE:
             answer = object_field(profile, "annotated_response")
             span.model = text_field(answer, "model") or span.model
-            span.usage = _usage(answer, mapping(data))
+            span.usage = _usage(answer, as_object(data))
             span.calls = calls_of(answer, self._privacy) or calls_of(data, self._privacy)
             cost = object_field(object_field(answer, "usage"), "cost")
-            total = values.dollars(cost.get("total"))
+            total = values.as_dollars(cost.get("total"))
             if total is not None and cost.get("currency") in (None, "USD"):
                 span.more = {"cost_usd": total}
         span.is_triggered = span.kind is Kind.GUARDRAIL and span.is_error
@@ -237,10 +237,10 @@ def _is_inside(agent: Span, call: Span) -> bool:
 
 def _span(event: _Event, file: str, line: int) -> Span:
     """Return the span of a scope, without times, from its first event."""
-    category, profile = string(event.category), mapping(event.category_profile)
+    category, profile = as_text(event.category), as_object(event.category_profile)
     unknown = "" if category in _KINDS else f"scope of category {masked(category)[:50] or 'none'}"
     kind = _KINDS.get(category, Kind.CHAIN)
-    span = Span(string(event.uuid), string(event.parent_uuid), kind, string(event.name), file, line, unknown=unknown)
+    span = Span(as_text(event.uuid), as_text(event.parent_uuid), kind, as_text(event.name), file, line, unknown=unknown)
     span.call_id = text_field(profile, "tool_call_id")
     span.model = text_field(profile, "model_name") or ("" if profile else span.name)
     return span
@@ -254,7 +254,7 @@ def _usage(answer: Mapping[str, Any], data: Mapping[str, Any]) -> Usage | None:
     if not relay_counts:
         return service_usage
     usage = usage_of_service(relay_counts)
-    uncached = values.count(relay_counts.get("uncached_input_tokens"))
+    uncached = values.as_count(relay_counts.get("uncached_input_tokens"))
     if uncached is not None:
         usage = usage._replace(input=uncached + (usage.cache_read or 0) + (usage.cache_write or 0))
     return usage if service_usage is None else usage._replace(reasoning=service_usage.reasoning)

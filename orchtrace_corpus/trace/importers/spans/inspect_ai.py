@@ -20,7 +20,7 @@ from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage
-from orchtrace_corpus.trace.importers.core.values import count, items, mapping, string
+from orchtrace_corpus.trace.importers.core.values import as_array, as_count, as_object, as_text
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import add_scores
 from orchtrace_corpus.trace.importers.spans.span import Bundle, Call, Kind, Span
@@ -127,7 +127,7 @@ def _samples_of_archive(file: LogFile, failures: list[DataFileError]) -> Iterato
 
     with Archive(file) as archive:
         headers = [name for name in _HEADERS if name in archive.names]  # an interrupted run has only the second one
-        header = mapping(json_parts.decoded(archive.read(headers[0]))) if headers else {}
+        header = as_object(json_parts.decoded(archive.read(headers[0]))) if headers else {}
         for name in archive.names:
             if name.startswith(_SAMPLES) and name.endswith(".json"):
                 try:
@@ -136,12 +136,12 @@ def _samples_of_archive(file: LogFile, failures: list[DataFileError]) -> Iterato
                     failures.append(error)
                     continue
                 sample = json_parts.decoded(data, _Sample) or json_parts.lenient(json_parts.decoded(data), _Sample)
-                yield mapping(header.get("eval")), masked(f"{file.name}/{name}"), 1, sample
+                yield as_object(header.get("eval")), masked(f"{file.name}/{name}"), 1, sample
 
 
 def _samples_of_document(file: LogFile) -> Iterator[_LocatedSample]:
     members = document(file).members()
-    evaluation = mapping(members["eval"].value() if "eval" in members else None)
+    evaluation = as_object(members["eval"].value() if "eval" in members else None)
     for part in members["samples"].elements() if "samples" in members else ():
         yield evaluation, file.name, part.line, part.value(_Sample) or json_parts.lenient(part.value(), _Sample)
 
@@ -152,13 +152,13 @@ class _SampleReader:
     def __init__(self, sample: _Sample, file: str, line: int, privacy: Privacy) -> None:
         self._sample, self._file, self._line = sample, file, line
         self._run, self._privacy = Run("inspect_ai", privacy), privacy
-        self._attachments = mapping(sample.attachments)
+        self._attachments = as_object(sample.attachments)
         self._begun = {
-            string(event.id): event for event in sample.events if event.event == "span_begin" and string(event.id)
+            as_text(event.id): event for event in sample.events if event.event == "span_begin" and as_text(event.id)
         }
         self._spans: list[Span] = []
         self._ends = {
-            string(event.id): instant(event.timestamp) for event in sample.events if event.event == "span_end"
+            as_text(event.id): instant(event.timestamp) for event in sample.events if event.event == "span_end"
         }
         self._call_spans = self._find_call_spans()
         self._token_sum = 0
@@ -166,22 +166,22 @@ class _SampleReader:
     def trace(self, evaluation: Mapping[str, Any]) -> Trace:
         """Return the trace of the sample, given the member `eval` of the log."""
         sample, run = self._sample, self._run
-        name = f"{string(evaluation.get('task'))} {_label(sample.id)}".strip()
-        version = string(mapping(evaluation.get("packages")).get("inspect_ai"))
-        bundle = Bundle(string(sample.uuid) or f"{name} {_label(sample.epoch)}", name, "inspect_ai", version)
+        name = f"{as_text(evaluation.get('task'))} {_label(sample.id)}".strip()
+        version = as_text(as_object(evaluation.get("packages")).get("inspect_ai"))
+        bundle = Bundle(as_text(sample.uuid) or f"{name} {_label(sample.epoch)}", name, "inspect_ai", version)
         self._read_events()
         bundle.spans = self._spans
         from orchtrace_corpus.trace.importers.spans.events import write_events
 
         topology = write_events(bundle, run)
-        stated = [usage for value in mapping(sample.model_usage).values() if (usage := _counts(value)) is not None]
+        stated = [usage for value in as_object(sample.model_usage).values() if (usage := _counts(value)) is not None]
         for usage in stated:
             run.leave_out(LedgerLine.RESTATED, usage)
         if stated and sum((usage.input or 0) + (usage.output or 0) for usage in stated) != self._token_sum:
             run.report.note(Problem.RESTATED_DIFFERS, f"{self._file}:{self._line}")
         trace = run.trace(topology=topology)
         epoch = sample.epoch if type(sample.epoch) is int and 0 <= sample.epoch < 2**53 else None
-        run_id = string(evaluation.get("run_id")) or string(evaluation.get("eval_id"))
+        run_id = as_text(evaluation.get("run_id")) or as_text(evaluation.get("eval_id"))
         trace.run = RunIdentity(" ".join(filter(None, (masked(run_id), masked(name)))), epoch)
         self._add_outcomes(trace)
         return trace
@@ -189,8 +189,8 @@ class _SampleReader:
     def _add_outcomes(self, trace: Trace) -> None:
         """Add the scores of the sample, and its times with and without waiting; one letter alone is `task_success`."""
         scores, grades = dict[str, float](), dict[str, float]()
-        for name, score in mapping(self._sample.scores).items():
-            value = mapping(score).get("value")
+        for name, score in as_object(self._sample.scores).items():
+            value = as_object(score).get("value")
             values = value if isinstance(value, dict) else {"": value}
             for part, mark in values.items():
                 score_name = masked(f"{name}.{part}" if part else name)
@@ -210,14 +210,14 @@ class _SampleReader:
         open_spans: dict[tuple[str, str], list[str]] = {}  # by the span around them and the tool
         for span_id, begin in self._begun.items():
             if begin.type == "tool":
-                open_spans.setdefault((self._enclosing(span_id, ("handoff",)), string(begin.name)), []).append(span_id)
+                open_spans.setdefault((self._enclosing(span_id, ("handoff",)), as_text(begin.name)), []).append(span_id)
         call_spans = {}
         for index, event in enumerate(self._sample.events):
             if event.event != "tool":
                 continue
-            candidates = open_spans.get((string(event.span_id), string(event.function)))
+            candidates = open_spans.get((as_text(event.span_id), as_text(event.function)))
             if candidates:
-                agent_parent = self._enclosing(string(event.agent_span_id))
+                agent_parent = self._enclosing(as_text(event.agent_span_id))
                 call_spans[index] = agent_parent if agent_parent in candidates else candidates[0]
                 candidates.remove(call_spans[index])
         return call_spans
@@ -225,7 +225,7 @@ class _SampleReader:
     def _enclosing(self, span_id: str, skipped: Sequence[str] = ()) -> str:
         """Return the id of the next span around a span that has none of the skipped types; empty if there is none."""
         reached = {span_id}
-        while span_id := string(self._begun[span_id].parent_id) if span_id in self._begun else "":
+        while span_id := as_text(self._begun[span_id].parent_id) if span_id in self._begun else "":
             if span_id in reached or span_id not in self._begun or self._begun[span_id].type not in skipped:
                 break
             reached.add(span_id)
@@ -236,9 +236,9 @@ class _SampleReader:
         contents: dict[str, list[Any]] = {}  # the types of spans, and None for other events, by the span around them
         for event in self._sample.events:
             if event.event == "span_begin":
-                contents.setdefault(string(event.parent_id), []).append(event.type)
-            elif string(event.event) not in _SKIPPED_EVENTS:
-                contents.setdefault(string(event.span_id), []).append(None)
+                contents.setdefault(as_text(event.parent_id), []).append(event.type)
+            elif as_text(event.event) not in _SKIPPED_EVENTS:
+                contents.setdefault(as_text(event.span_id), []).append(None)
         return {span_id for span_id, types in contents.items() if types == ["agent"]}
 
     def _span(self, span_id: str, parent: str, kind: Kind, name: str, event: _Event) -> Span:
@@ -251,33 +251,33 @@ class _SampleReader:
     def _read_events(self) -> None:
         """Add the root span, and the spans of all events."""
         wrappers, tools = self._wrappers(), set(self._call_spans.values())
-        root = Span("sample", "", Kind.CHAIN, string(self._sample.id), self._file, self._line)
-        limit = mapping(self._sample.limit)
+        root = Span("sample", "", Kind.CHAIN, as_text(self._sample.id), self._file, self._line)
+        limit = as_object(self._sample.limit)
         root.is_error = bool(self._sample.error or limit)
         if root.is_error:
-            root.error_type = spans.error_kind(mapping(self._sample.error).get("message")) or "error"
+            root.error_type = spans.error_kind(as_object(self._sample.error).get("message")) or "error"
             if limit and not self._sample.error:
-                root.error_type = f"{string(limit.get('type'))}_limit"
+                root.error_type = f"{as_text(limit.get('type'))}_limit"
         self._spans.append(root)
         for index, event in enumerate(self._sample.events):
-            kind, parent = event.event, string(event.span_id) or root.id
+            kind, parent = event.event, as_text(event.span_id) or root.id
             if kind == "span_begin":
-                span_id = string(event.id)
+                span_id = as_text(event.id)
                 if span_id and span_id not in tools and event.type != "handoff":
                     is_agent = event.type == "agent" and span_id not in wrappers
                     span_kind = Kind.AGENT if is_agent else Kind.CHAIN
                     parent = self._enclosing(span_id, ("handoff",)) or root.id
-                    span = self._span(span_id, parent, span_kind, string(event.name), event)
+                    span = self._span(span_id, parent, span_kind, as_text(event.name), event)
                     span.is_named, span.end = is_agent, self._ends.get(span_id)
             elif kind == "model":
                 self._take_answer(index, event, parent)
             elif kind == "tool":
                 self._take_call(index, event, parent)
             elif kind == "approval":
-                approver = string(event.approver) or "approval"
+                approver = as_text(event.approver) or "approval"
                 guard = self._span(f"#{index}", parent, Kind.GUARDRAIL, approver, event)
                 guard.end = guard.start
-                guard.is_triggered = string(event.decision) in _REFUSED
+                guard.is_triggered = as_text(event.decision) in _REFUSED
                 guard.more = {}
                 if event.decision in tuple(GateDecision):
                     guard.more["decision"] = GateDecision(event.decision)
@@ -286,7 +286,7 @@ class _SampleReader:
             elif kind == "input":
                 person = self._span(f"#{index}", parent, Kind.PERSON, "", event)
                 person.end, person.output = person.start, self._reference(json_parts.decoded(event.input))
-            elif string(kind) in _SKIPPED_EVENTS:
+            elif as_text(kind) in _SKIPPED_EVENTS:
                 self._run.report.skip(str(kind))
             else:
                 self._run.report.note_unknown(masked(f"event {str(kind)[:100]}"))
@@ -294,17 +294,17 @@ class _SampleReader:
         root.start, root.end = min(times, default=None), max(times, default=None)
 
     def _take_answer(self, index: int, event: _Event, parent: str) -> None:
-        answer = self._span(string(event.uuid) or f"#{index}", parent, Kind.INFERENCE, "", event)
-        output = mapping(event.output)
-        choice = mapping(next(iter(items(output.get("choices"))), None))
-        message = mapping(choice.get("message"))
-        answer.model = string(output.get("model")) or string(event.model)
+        answer = self._span(as_text(event.uuid) or f"#{index}", parent, Kind.INFERENCE, "", event)
+        output = as_object(event.output)
+        choice = as_object(next(iter(as_array(output.get("choices"))), None))
+        message = as_object(choice.get("message"))
+        answer.model = as_text(output.get("model")) or as_text(event.model)
         answer.output = self._reference(message.get("content"))
-        calls = [call for call in map(mapping, items(message.get("tool_calls"))) if string(call.get("function"))]
+        calls = [call for call in map(as_object, as_array(message.get("tool_calls"))) if as_text(call.get("function"))]
         answer.calls = tuple(
-            Call(string(call.get("id")), call["function"], self._reference(call.get("arguments"))) for call in calls
+            Call(as_text(call.get("id")), call["function"], self._reference(call.get("arguments"))) for call in calls
         )
-        reason = masked(string(choice.get("stop_reason")))
+        reason = masked(as_text(choice.get("stop_reason")))
         answer.more = {"finish_reason": reason} if reason else {}
         if answer.start and answer.end and (worked := _duration(event.working_time)) is not None:
             answer.more["t_request"] = min(max(answer.start, answer.end - worked), answer.end)
@@ -319,14 +319,14 @@ class _SampleReader:
             self._token_sum += (answer.usage.input or 0) + (answer.usage.output or 0)
 
     def _take_call(self, index: int, event: _Event, parent: str) -> None:
-        name = self._call_spans.get(index) or string(event.uuid) or f"#{index}"
-        call = self._span(name, parent, Kind.TOOL, string(event.function), event)
-        call.call_id = string(event.id)
+        name = self._call_spans.get(index) or as_text(event.uuid) or f"#{index}"
+        call = self._span(name, parent, Kind.TOOL, as_text(event.function), event)
+        call.call_id = as_text(event.id)
         call.arguments, call.output = self._reference(event.arguments), self._reference(event.result)
         worked = _duration(event.working_time)
         call.more = {"run_time": worked} if worked is not None else None
         if event.error:
-            call.is_error, call.error_type = True, string(mapping(event.error).get("type")) or "tool_error"
+            call.is_error, call.error_type = True, as_text(as_object(event.error).get("type")) or "tool_error"
 
     def _reference(self, content: Any) -> str:
         """Return the reference to a content. To be kept, it needs its long texts, which are attachments."""
@@ -353,10 +353,10 @@ def _counts(usage: Any) -> Usage | None:
     """Return token counts; None if there are none. The input includes cached tokens."""
     if not isinstance(usage, Mapping):
         return None
-    input_tokens, output = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
-    cache_read = count(usage.get("input_tokens_cache_read"))
-    cache_write = count(usage.get("input_tokens_cache_write"))
-    reasoning, total = count(usage.get("reasoning_tokens")), count(usage.get("total_tokens"))
+    input_tokens, output = as_count(usage.get("input_tokens")), as_count(usage.get("output_tokens"))
+    cache_read = as_count(usage.get("input_tokens_cache_read"))
+    cache_write = as_count(usage.get("input_tokens_cache_write"))
+    reasoning, total = as_count(usage.get("reasoning_tokens")), as_count(usage.get("total_tokens"))
     if input_tokens is not None and total != input_tokens + (output or 0):  # the stated input excludes cached tokens
         input_tokens += (cache_read or 0) + (cache_write or 0)
     return Usage(input_tokens, output, cache_read, cache_write, reasoning, total)

@@ -18,7 +18,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
-from orchtrace_corpus.trace.importers.core.values import items, mapping, string
+from orchtrace_corpus.trace.importers.core.values import as_array, as_object, as_text
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import SpanCollector, read_items
 from orchtrace_corpus.trace.importers.spans.files import session_keys as session_keys
@@ -71,26 +71,26 @@ class _Run(Struct):
     @property
     def trace(self) -> str:
         """Return the id of the trace, which is the id of the root run."""
-        if string(self.trace_id):
-            return string(self.trace_id)
-        root = string(self.dotted_order).partition(".")[0]  # a time that ends in Z, and the id
+        if as_text(self.trace_id):
+            return as_text(self.trace_id)
+        root = as_text(self.dotted_order).partition(".")[0]  # a time that ends in Z, and the id
         if "Z" in root:
             return root.partition("Z")[2]
-        return "" if self.parent_run_id else string(self.id)
+        return "" if self.parent_run_id else as_text(self.id)
 
     @property
     def parent(self) -> str:
         """Return the id of the parent; empty for a root. Older clients state it only in the dotted order."""
-        if string(self.parent_run_id):
-            return string(self.parent_run_id)
-        ancestors = string(self.dotted_order).split(".")[:-1]
+        if as_text(self.parent_run_id):
+            return as_text(self.parent_run_id)
+        ancestors = as_text(self.dotted_order).split(".")[:-1]
         return ancestors[-1].partition("Z")[2] if ancestors else ""
 
 
 def recognises(beginning: Head) -> bool:
     """Return True if a file begins with runs, or with a request or an answer that has runs."""
     for row in beginning.rows[:5]:
-        parts = [mapping(part) for name in _LISTS for part in items(row.get(name))]
+        parts = [as_object(part) for name in _LISTS for part in as_array(row.get(name))]
         if _is_run(row) or any(_is_run(part) or "dotted_order" in part for part in parts):
             return True
     if beginning.rows:
@@ -151,10 +151,10 @@ class _Runs:
 
     def add(self, run: _Run | None, file: str, line: int) -> None:
         """Add a run or a part of a run."""
-        if run is None or not string(run.id):
+        if run is None or not as_text(run.id):
             self._collector.report.drop(Drop.NO_RUN, file, line)
             return
-        key = (run.trace, string(run.id))
+        key = (run.trace, as_text(run.id))
         if run.feedback_stats and not run.parent:
             self._collector.bundle(key[0]).scores.update(_scores(run.feedback_stats))
         if isinstance(run.run_type, str):
@@ -183,14 +183,14 @@ class _Runs:
             bundle.system = "langgraph"
         if not span.parent and not bundle.name:
             extra = run.extra or _Extra()
-            bundle.name, bundle.version = span.name, string(mapping(extra.runtime).get("sdk_version"))
+            bundle.name, bundle.version = span.name, as_text(as_object(extra.runtime).get("sdk_version"))
 
 
 def _scores(stats: Any) -> dict[str, float]:
     """Return the means of the scores that people or evaluators gave the run, by name."""
     scores = {}
-    for name, statistics in mapping(stats).items():
-        mean = mapping(statistics).get("avg")
+    for name, statistics in as_object(stats).items():
+        mean = as_object(statistics).get("avg")
         if (type(mean) is float and isfinite(mean)) or (type(mean) is int and abs(mean) < 2**53):
             scores[masked(name)] = float(mean)
     return scores
@@ -198,12 +198,12 @@ def _scores(stats: Any) -> dict[str, float]:
 
 def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> Span:
     kind, extra = _KINDS.get(run_type, Kind.CHAIN), run.extra or _Extra()
-    metadata = mapping(extra.metadata)
-    span = Span(string(run.id), run.parent, kind, string(run.name), file, line)
+    metadata = as_object(extra.metadata)
+    span = Span(as_text(run.id), run.parent, kind, as_text(run.name), file, line)
     span.start, span.end = instant(run.start_time), instant(run.end_time)
-    span.agent = string(metadata.get("lc_agent_name"))
+    span.agent = as_text(metadata.get("lc_agent_name"))
     span.task = spans.langgraph_task(metadata)
-    if run.error and not string(run.error).startswith(spans.PARENT_COMMAND):
+    if run.error and not as_text(run.error).startswith(spans.PARENT_COMMAND):
         span.is_error, span.error_type = True, spans.error_kind(run.error) or "other"
         span.is_interrupted = span.error_type.endswith("Interrupt")
     if run_type not in _KINDS:
@@ -222,14 +222,14 @@ def _span(run: _Run, run_type: str, file: str, line: int, privacy: Privacy) -> S
         span.model = _model(answers, metadata, extra)
         calls = []
         for message in chain.from_iterable(answers):
-            for call in map(mapping, items(message.get("tool_calls"))):
+            for call in map(as_object, as_array(message.get("tool_calls"))):
                 arguments = privacy.reference(call.get("args"))
-                calls.append(Call(string(call.get("id")), string(call.get("name")), arguments))
+                calls.append(Call(as_text(call.get("id")), as_text(call.get("name")), arguments))
         span.calls = tuple(calls)
     else:
         span.usage = _total_usage(run, metadata)
-        answer = _unwrapped(mapping(outputs).get("output"))
-        span.call_id = string(extra.tool_call_id) or string(answer.get("tool_call_id"))
+        answer = _unwrapped(as_object(outputs).get("output"))
+        span.call_id = as_text(extra.tool_call_id) or as_text(answer.get("tool_call_id"))
         span.arguments = privacy.reference(decoded(run.inputs))
     return span
 
@@ -240,15 +240,15 @@ _Answers = list[list[Mapping[str, Any]]]
 
 def _answers(outputs: Any) -> _Answers:
     answers = []
-    for generations in items(mapping(outputs).get("generations")):
+    for generations in as_array(as_object(outputs).get("generations")):
         candidates = generations if isinstance(generations, list) else [generations]
-        answers.append([_unwrapped(mapping(candidate).get("message")) for candidate in candidates])
+        answers.append([_unwrapped(as_object(candidate).get("message")) for candidate in candidates])
     return answers
 
 
 def _unwrapped(message: Any) -> Mapping[str, Any]:
     """Return a message. A serialised message is the member `kwargs` of an object."""
-    return mapping(mapping(message).get("kwargs")) or mapping(message)
+    return as_object(as_object(message).get("kwargs")) or as_object(message)
 
 
 def _model_usage(run: _Run, outputs: Any, answers: _Answers, metadata: Mapping[str, Any]) -> Usage | None:
@@ -256,15 +256,15 @@ def _model_usage(run: _Run, outputs: Any, answers: _Answers, metadata: Mapping[s
     usages_of_prompts = []
     for candidates in answers:
         # a provider states one usage for all candidates, and writes it to each of them; so equal usages count once
-        usages = {_usage(mapping(message.get("usage_metadata"))) for message in candidates} - {None}
+        usages = {_usage(as_object(message.get("usage_metadata"))) for message in candidates} - {None}
         if usages:
             usages_of_prompts.append(_sum([usage for usage in usages if usage is not None]))
     if usages_of_prompts:
         return _sum(usages_of_prompts)
-    outputs = mapping(outputs)
-    provider = mapping(outputs.get("llm_output")).get("token_usage")
+    outputs = as_object(outputs)
+    provider = as_object(outputs.get("llm_output")).get("token_usage")
     for stated in (outputs.get("usage_metadata"), metadata.get("usage_metadata"), provider, asdict(run)):
-        if (usage := _usage(mapping(stated))) is not None:
+        if (usage := _usage(as_object(stated))) is not None:
             return usage
     return None
 
@@ -273,7 +273,7 @@ def _total_usage(run: _Run, metadata: Mapping[str, Any]) -> Usage | None:
     """Return the usage of a run that is no model call: a total, stated by its program or else by the server."""
     if "usage_metadata" not in metadata and run.prompt_tokens is None and run.total_tokens is None:
         return None
-    return _usage(mapping(metadata.get("usage_metadata"))) or _usage(asdict(run))
+    return _usage(as_object(metadata.get("usage_metadata"))) or _usage(asdict(run))
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage | None:
@@ -296,8 +296,8 @@ def _sum(usages: Sequence[Usage]) -> Usage:
 def _model(answers: _Answers, metadata: Mapping[str, Any], extra: _Extra) -> str:
     """Return the model that answered, or else the model that was asked; empty if unknown."""
     for message in chain.from_iterable(answers):
-        response = mapping(message.get("response_metadata"))
-        if name := string(response.get("model_name")) or string(response.get("model")):
+        response = as_object(message.get("response_metadata"))
+        if name := as_text(response.get("model_name")) or as_text(response.get("model")):
             return name
-    request = mapping(extra.invocation_params)
-    return string(metadata.get("ls_model_name")) or string(request.get("model")) or string(request.get("model_name"))
+    request = as_object(extra.invocation_params)
+    return as_text(metadata.get("ls_model_name")) or as_text(request.get("model")) or as_text(request.get("model_name"))

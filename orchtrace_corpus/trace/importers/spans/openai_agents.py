@@ -14,7 +14,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage, usage_of_service
-from orchtrace_corpus.trace.importers.core.values import items, mapping, string
+from orchtrace_corpus.trace.importers.core.values import as_array, as_object, as_text
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import SpanCollector, read_items
 from orchtrace_corpus.trace.importers.spans.files import session_keys as session_keys
@@ -75,7 +75,7 @@ def recognises(beginning: Head) -> bool:
     if not beginning.rows:
         names = beginning.outline
         return "object" in names and bool({"workflow_name", "span_data"} & names)
-    return any(_is_object(row) or any(map(_is_object, items(row.get("data")))) for row in beginning.rows[:5])
+    return any(_is_object(row) or any(map(_is_object, as_array(row.get("data")))) for row in beginning.rows[:5])
 
 
 def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
@@ -85,14 +85,14 @@ def read(files: Sequence[LogFile], privacy: Privacy) -> Iterator[Trace]:
         for item, line in read_items(file, collector.report, _Item, lists=("data",)):
             if item is None or item.object not in _OBJECTS:
                 collector.report.drop(Drop.NO_TRACE_NOR_SPAN, file.name, line)
-            elif not string(item.id):
+            elif not as_text(item.id):
                 collector.report.drop(Drop.NO_ID, file.name, line)
             elif item.object == "trace":
                 bundle = collector.bundle(item.id)
-                bundle.name = string(item.workflow_name) or bundle.name
+                bundle.name = as_text(item.workflow_name) or bundle.name
             else:
                 span = _span(item, item.span_data or _Data(), file.name, line, privacy)
-                collector.bundle(string(item.trace_id)).spans.append(span)
+                collector.bundle(as_text(item.trace_id)).spans.append(span)
     yield from collector.traces("openai_agents", "openai-agents")
 
 
@@ -102,39 +102,39 @@ def _is_object(value: Any) -> bool:
 
 
 def _span(item: _Item, data: _Data, file: str, line: int, privacy: Privacy) -> Span:
-    kind = _KINDS.get(string(data.type), Kind.CHAIN)
-    message = string(mapping(item.error).get("message"))
-    span = Span(item.id, string(item.parent_id), kind, string(data.name), file, line)
+    kind = _KINDS.get(as_text(data.type), Kind.CHAIN)
+    message = as_text(as_object(item.error).get("message"))
+    span = Span(item.id, as_text(item.parent_id), kind, as_text(data.name), file, line)
     span.start, span.end = instant(item.started_at), instant(item.ended_at)
     if item.error:
         span.is_error = True
         span.error_type = _ERRORS.get(message) or spans.error_kind(message) or "other"
     if data.type not in tuple(_KINDS):  # in a tuple, because a type that is a list is not hashable
-        span.unknown = f"span of type {masked(string(data.type))[:50] or 'none'}"
+        span.unknown = f"span of type {masked(as_text(data.type))[:50] or 'none'}"
     if kind is Kind.AGENT:
         span.is_named = True  # the name of the span is the name of the agent
     elif kind is Kind.INFERENCE:
         output = decoded(data.output)
         span.usage = _usage(data.usage)
-        span.model = string(data.model)
+        span.model = as_text(data.model)
         span.calls = spans.calls_of(output, privacy)
         span.output = privacy.reference(output)
     elif kind is Kind.TOOL:
         span.arguments = privacy.reference(decoded(data.input))
         span.output = privacy.reference(decoded(data.output))
     elif kind is Kind.HANDOFF:
-        span.agent, span.target = string(data.from_agent), string(data.to_agent)
+        span.agent, span.target = as_text(data.from_agent), as_text(data.to_agent)
     elif kind is Kind.GUARDRAIL:
         span.is_triggered = data.triggered is True
     else:
-        span.usage = _usage(mapping(data.data).get("usage"))
+        span.usage = _usage(as_object(data.data).get("usage"))
         span.is_cumulative = True  # the usage of a turn or a task is the sum of its calls
     return span
 
 
 def _usage(usage: Any) -> Usage | None:
     """Return a usage, with the counts that the exporter to OpenAI writes into its `details`; None if it is empty."""
-    stated = mapping(usage)
+    stated = as_object(usage)
     if not stated:
         return None
-    return usage_of_service({**stated, **mapping(stated.get("details"))})
+    return usage_of_service({**stated, **as_object(stated.get("details"))})

@@ -18,7 +18,7 @@ from orchtrace_corpus.trace.importers.core.logs import Head, LogFile
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.usage import Usage
-from orchtrace_corpus.trace.importers.core.values import count, first_text, items, mapping, string
+from orchtrace_corpus.trace.importers.core.values import as_array, as_count, as_object, as_text, first_text
 from orchtrace_corpus.trace.importers.spans import span as spans
 from orchtrace_corpus.trace.importers.spans.files import SpanCollector, read_records
 from orchtrace_corpus.trace.importers.spans.files import session_keys as session_keys
@@ -98,13 +98,13 @@ def _complete(span: Span, attributes: dict[str, Any], logged: "_Span", privacy: 
     span.kind, span.unknown = _kind_of(attributes, title)
     span.agent = agent = first_text(attributes, _AGENT_NAMES)
     span.usage = _usage(attributes, span, report)
-    span.is_error, span.error_type = _error(mapping(logged.status), logged.events, attributes)
+    span.is_error, span.error_type = _error(as_object(logged.status), logged.events, attributes)
     span.is_interrupted = span.error_type.endswith("Interrupt")
     metadata_text = attributes.get("metadata")
     if isinstance(metadata_text, str) and ("langgraph_" in metadata_text or "lc_agent_name" in metadata_text):
-        metadata = mapping(decoded(metadata_text))
+        metadata = as_object(decoded(metadata_text))
         span.task = spans.langgraph_task(metadata)
-        span.agent = agent or string(metadata.get("lc_agent_name"))
+        span.agent = agent or as_text(metadata.get("lc_agent_name"))
         span.routes = _routes(_content(attributes, "output.value")) if span.task and span.kind is Kind.CHAIN else ()
     if span.kind is Kind.INFERENCE:
         span.library = span.library or next((name for name in _DIALECTS if name in attributes), "")
@@ -117,9 +117,9 @@ def _complete(span: Span, attributes: dict[str, Any], logged: "_Span", privacy: 
         span.arguments = _reference(attributes, _ARGUMENTS, privacy)
         span.output = _reference(attributes, _OUTPUTS, privacy)
     elif span.kind is Kind.AGENT:
-        span.name = agent or string(attributes.get("traceloop.entity.name")) or title.removeprefix("invoke_agent ")
+        span.name = agent or as_text(attributes.get("traceloop.entity.name")) or title.removeprefix("invoke_agent ")
         span.is_named = bool(agent)
-        span.follows = string(attributes.get("graph.node.parent_id"))
+        span.follows = as_text(attributes.get("graph.node.parent_id"))
         span.model = first_text(attributes, _MODEL_NAMES)
     elif span.kind is Kind.CHAIN:
         span.name = title.removeprefix("custom ")  # spans that programs add themselves have this prefix
@@ -184,10 +184,10 @@ def _value(value: Any) -> Any:
     type_name, content = next(iter(value.items()))
     if type_name not in _NESTED:
         return content
-    inner = items(mapping(content).get("values"))
+    inner = as_array(as_object(content).get("values"))
     if type_name.startswith("array"):
         return [_value(element) for element in inner]
-    return {string(member.get("key")): _value(member.get("value")) for member in map(mapping, inner)}
+    return {as_text(member.get("key")): _value(member.get("value")) for member in map(as_object, inner)}
 
 
 def _kind_of(attributes: Mapping[str, Any], title: str) -> tuple[Kind, str]:
@@ -195,13 +195,13 @@ def _kind_of(attributes: Mapping[str, Any], title: str) -> tuple[Kind, str]:
     if first_text(attributes, _TARGETS):
         is_call = attributes.get("gen_ai.transfer.mode") == "return_to_caller"
         return (Kind.TOOL if is_call else Kind.HANDOFF), ""
-    if own_kind := string(attributes.get("openinference.span.kind")):
+    if own_kind := as_text(attributes.get("openinference.span.kind")):
         kind = _OPENINFERENCE_KINDS.get(own_kind.upper())
         if kind is None:
             return Kind.CHAIN, f"span of kind {masked(own_kind)[:50]}"
         is_handoff = kind is Kind.TOOL and title.startswith(_HANDOFF) and not first_text(attributes, _TOOL_NAMES)
         return (Kind.HANDOFF if is_handoff else kind), ""
-    if operation := string(attributes.get("gen_ai.operation.name")):
+    if operation := as_text(attributes.get("gen_ai.operation.name")):
         kind = _OPERATION_KINDS.get(operation)
         return (Kind.CHAIN, f"operation {masked(operation)[:50]}") if kind is None else (kind, "")
     if (entity_kind := attributes.get("traceloop.span.kind")) in _TRACELOOP_KINDS:
@@ -223,7 +223,7 @@ def _counts(attributes: Mapping[str, Any], names: Mapping[str, tuple[str, ...]])
                 continue
             if type(value) is str and value.isascii() and value.isdigit() and len(value) < _MAX_DIGITS:
                 value = int(value)  # Protobuf writes numbers of 64 bits as text in JSON
-            if (tokens := count(value)) is not None:
+            if (tokens := as_count(value)) is not None:
                 counts[kind] = tokens
                 break
     return Usage(**counts) if counts else None
@@ -234,10 +234,10 @@ def _error(status: Mapping[str, Any], events: Raw, attributes: Mapping[str, Any]
     error_type = first_text(attributes, _ERROR_TYPES)
     if not error_type and status.get("code") not in (2, "2", "STATUS_CODE_ERROR", "ERROR"):
         return False, ""
-    for event in items(decoded(events)):
-        for attribute in items(mapping(event).get("attributes")):
-            if mapping(attribute).get("key") == "exception.type":
-                error_type = error_type or string(_value(attribute.get("value")))
+    for event in as_array(decoded(events)):
+        for attribute in as_array(as_object(event).get("attributes")):
+            if as_object(attribute).get("key") == "exception.type":
+                error_type = error_type or as_text(_value(attribute.get("value")))
     kind = masked(error_type).rsplit(".", 1)[-1] or spans.error_kind(status.get("message")) or "other"
     return (False, "") if kind == spans.PARENT_COMMAND else (True, kind)
 
@@ -264,7 +264,7 @@ def _flat_calls(attributes: Mapping[str, Any], privacy: Privacy) -> Iterator[Cal
                 parts_by_call.setdefault(call, {})[part.removeprefix("function.")] = value
     for parts in parts_by_call.values():
         if parts.get("name"):
-            yield Call(string(parts.get("id")), string(parts["name"]), privacy.reference(parts.get("arguments")))
+            yield Call(as_text(parts.get("id")), as_text(parts["name"]), privacy.reference(parts.get("arguments")))
 
 
 # member names of OTLP: as JSON has them, as Protobuf has them, and older ones
@@ -388,7 +388,7 @@ def _decode_span(part: Part) -> _Span | None:
     span: _Span | None = part.value(_Span)
     if span is None or span.span_id is None:
         json_names = dict(zip(_Span.__struct_fields__, _Span.__struct_encode_fields__, strict=True))
-        renamed = {json_names.get(name, name): value for name, value in mapping(part.value()).items()}
+        renamed = {json_names.get(name, name): value for name, value in as_object(part.value()).items()}
         span = decoded(encoded(_with_attribute_list(renamed)), _Span)
     return span
 
@@ -401,15 +401,15 @@ def _decode_resource(part: Part) -> _Resource | None:
 def _program(resource: _Resource | None, scope: _Scope | None) -> _Program:
     """Return the program that a resource and an instrumentation scope name."""
     scope = scope or _Scope()
-    library = string(scope.name)
-    service = string(_decoded_attributes(resource.attributes).get("service.name")) if resource else ""
+    library = as_text(scope.name)
+    service = as_text(_decoded_attributes(resource.attributes).get("service.name")) if resource else ""
     system = library if service.startswith("unknown_service") else service
-    return _Program(system, string(scope.version), library)
+    return _Program(system, as_text(scope.version), library)
 
 
 def _with_attribute_list(value: Any) -> Any:
     """Return a JSON object with its attributes as a list of keys and values, as OTLP has them."""
-    attributes = mapping(value).get("attributes")
+    attributes = as_object(value).get("attributes")
     if isinstance(attributes, dict):
         return {**value, "attributes": [{"key": name, "value": {"": content}} for name, content in attributes.items()]}
     return value
@@ -430,7 +430,7 @@ def _add_span(
     parent = _identifier(span.parent_span_id)
     genai_parent = _identifier(attributes.get("virtual_parent.genai"))  # the next GenAI span above, by Visual Studio
     start, end = _moment(span.start_time_unix_nano), _moment(span.end_time_unix_nano)
-    new = Span(span_id, genai_parent or parent, CHAIN, string(span.name), file, line, parent, start, end)
+    new = Span(span_id, genai_parent or parent, CHAIN, as_text(span.name), file, line, parent, start, end)
     new.library = program.library
     _complete(new, attributes, span, privacy, collector.report)
     bundle.spans.append(new)

@@ -15,7 +15,14 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace.importers.core.json_parts import decoded
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.usage import Usage
-from orchtrace_corpus.trace.importers.core.values import count, items, object_field, objects, string, text_field
+from orchtrace_corpus.trace.importers.core.values import (
+    as_array,
+    as_count,
+    as_text,
+    object_field,
+    objects_in,
+    text_field,
+)
 from orchtrace_corpus.trace.model.terms import Status
 
 _OK = {"status": Status.OK}
@@ -144,7 +151,7 @@ def calls_of(answer: Any, privacy: Privacy) -> tuple[Call, ...]:
         if not isinstance(value, dict):
             continue
         is_call = value.get("type") in ("tool_call", "function_call", "tool_use") and "name" in value
-        stated_calls = [value] if is_call else objects(value.get("tool_calls"))
+        stated_calls = [value] if is_call else objects_in(value.get("tool_calls"))
         for call in stated_calls:
             function = object_field(call, "function") or call
             arguments = next((function[name] for name in ("arguments", "args", "input") if name in function), None)
@@ -161,18 +168,18 @@ _ERROR_KIND = re.compile(r"[A-Za-z_][\w.]{0,80}?(?:Error|Exception|Exceeded|Time
 
 def error_kind(message: Any) -> str:
     """Return the kind of error at the start of a message, such as `ValueError`; the rest of the message is private."""
-    match = _ERROR_KIND(string(message))
+    match = _ERROR_KIND(as_text(message))
     return match.group() if match else ""
 
 
 def langgraph_task(metadata: Mapping[str, Any]) -> Task | None:
     """Return the LangGraph task that metadata describe; None if they describe none."""
-    namespace = string(metadata.get("langgraph_checkpoint_ns"))
-    node = string(metadata.get("langgraph_node"))
-    step = count(metadata.get("langgraph_step"))
+    namespace = as_text(metadata.get("langgraph_checkpoint_ns"))
+    node = as_text(metadata.get("langgraph_node"))
+    step = as_count(metadata.get("langgraph_step"))
     if not namespace or not node or step is None:
         return None
-    triggers = tuple(name for name in items(metadata.get("langgraph_triggers")) if isinstance(name, str))
+    triggers = tuple(name for name in as_array(metadata.get("langgraph_triggers")) if isinstance(name, str))
     return Task(step, node, triggers, namespace)
 
 
@@ -189,4 +196,4 @@ def langgraph_routes(output: Any) -> tuple[str, ...]:
             output = [single_quoted or double_quoted for single_quoted, double_quoted in quoted_names]
         else:
             output = [output]
-    return tuple(name for name in items(output) if isinstance(name, str) and len(name) < 200)
+    return tuple(name for name in as_array(output) if isinstance(name, str) and len(name) < 200)

@@ -18,7 +18,7 @@ from orchtrace_corpus.trace.importers.core import transcript as steps
 from orchtrace_corpus.trace.importers.core.identity import current_answer_ids
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
-from orchtrace_corpus.trace.importers.core.values import mapping, objects, text_field
+from orchtrace_corpus.trace.importers.core.values import as_object, objects_in, text_field
 from orchtrace_corpus.trace.model.import_report import ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.terms import Status, TokenBasis
 from orchtrace_corpus.trace.model.trace import Tokens, Trace
@@ -156,14 +156,14 @@ class Family:
         files = {source.part: source for source in reversed(sources)}
         if Part.RUN in files:  # the program writes it at the end of the workflow
             try:
-                summary = mapping(logs.document(files[Part.RUN].file).value())
+                summary = as_object(logs.document(files[Part.RUN].file).value())
             except DataFileError:
                 run.report.note(Problem.UNREADABLE_WORKFLOW, files[Part.RUN].name)
         total = summary.get("totalTokens")
         if type(total) is int and total >= 0:
             run.report.enter(LedgerLine.WORKFLOW_TOTAL, total=total)
         labels: dict[str, str] = {}  # by agent: the name that the script gives it
-        for progress in objects(summary.get("workflowProgress")):
+        for progress in objects_in(summary.get("workflowProgress")):
             key = text_field(progress, "agentId")
             if key:
                 labels[key] = masked(text_field(progress, "label"))

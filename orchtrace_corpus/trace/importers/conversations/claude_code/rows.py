@@ -27,10 +27,10 @@ from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, momen
 from orchtrace_corpus.trace.importers.core.transcript import Place, Transcript
 from orchtrace_corpus.trace.importers.core.values import (
     MAX_COUNT,
-    count,
+    as_count,
+    as_object,
+    as_text,
     first_text,
-    mapping,
-    string,
     text_field,
     text_of,
 )
@@ -297,14 +297,14 @@ def usage_of(value: Any) -> tuple[dict[str, int] | None, bool]:
         if type(stated) is int and 0 <= stated <= MAX_COUNT:  # faster than `count`
             tokens[kind] = stated
             continue
-        amount = count(stated)
+        amount = as_count(stated)
         if amount is not None:
             tokens[kind] = amount
         elif stated is not None:
             has_invalid_count = True
     by_duration = value.get("cache_creation")
     if type(by_duration) is dict:
-        written_for_hour = count(by_duration.get("ephemeral_1h_input_tokens"))
+        written_for_hour = as_count(by_duration.get("ephemeral_1h_input_tokens"))
         if written_for_hour:
             tokens["cache_write_1h"] = min(written_for_hour, tokens.get("cache_write", 0))
     return tokens or None, has_invalid_count
@@ -410,7 +410,7 @@ def source_of(file: logs.LogFile, headers: Sequence[RowHeader] | None = None) ->
         if headers is None:
             with logs.LogReader(file) as reader:
                 headers = _headers(reader)
-        agents = {string(row.agent_id) if row.is_sidechain is True else "" for row in headers}
+        agents = {as_text(row.agent_id) if row.is_sidechain is True else "" for row in headers}
         agent = agents.pop() if len(agents) == 1 else ""
     part = Part.AGENT if agent else Part.MAIN
     return Source(file, part, masked_path(name), agent)
@@ -447,7 +447,7 @@ def session_keys(reader: logs.LogReader) -> list[str]:
     if part is Part.MAIN:
         if len(session) >= _MIN_SESSION_ID_LENGTH:
             keys.append(f"{folder}/{session}")
-        identified = [header for header in headers[:2] if len(string(header.uuid)) >= _MIN_SESSION_ID_LENGTH]
+        identified = [header for header in headers[:2] if len(as_text(header.uuid)) >= _MIN_SESSION_ID_LENGTH]
         keys += [f"{folder}\n{header.uuid} {header.timestamp}" for header in identified]
     return keys
 
@@ -493,9 +493,9 @@ def launched_task(text: str, row: Row) -> str:
         return ""
     details = details_of(row)
     if details is not None:
-        task_id = string(details.background_task)
+        task_id = as_text(details.background_task)
         if not task_id and text.startswith("Monitor started"):
-            task_id = string(details.task)
+            task_id = as_text(details.task)
         return task_id
     match = re.match(_LAUNCHED, text)
     return match[1] if match else ""
@@ -673,7 +673,7 @@ class Reading:
             elif isinstance(kind, str) and kind in _PROGRAM_ROWS:
                 self._read_program_row(row, kind, thread, time, place)
             else:
-                self.run.skip(string(kind), is_known=False)
+                self.run.skip(as_text(kind), is_known=False)
 
     def thread(self, key: str) -> steps.Transcript:
         """Return the thread of an agent, given by its id in the log; a new thread for a new id."""
@@ -693,7 +693,7 @@ class Reading:
         A row that names no agent belongs to the thread of its parent row; if the parent row is missing, to the thread
         of the previous such row; if the parent row is the session's own, to a new thread.
         """
-        key, uuid, parent = string(row.agent_id), string(row.uuid), string(row.parent_uuid)
+        key, uuid, parent = as_text(row.agent_id), as_text(row.uuid), as_text(row.parent_uuid)
         if not key:
             key = self._inline_keys.get(parent, "")
             if not key and parent and parent not in self._row_marks:
@@ -726,7 +726,7 @@ class Reading:
         else:
             entry, content = Entry(row, message, thread, time, place), message.get("content")
             if not isinstance(content, list):
-                self._read_text(entry, string(content), content)
+                self._read_text(entry, as_text(content), content)
                 return
             text_blocks = []
             for block in content:
@@ -747,7 +747,7 @@ class Reading:
         if time == NO_TIME and not is_turn_end:
             return
         if kind == "progress" and text_field(row.data, "type") == "bash_progress":  # says how long a command has run
-            call_id, elapsed = string(row.parent_tool_use), mapping(row.data).get("elapsedTimeSeconds")
+            call_id, elapsed = as_text(row.parent_tool_use), as_object(row.data).get("elapsedTimeSeconds")
             if call_id and type(elapsed) in (int, float):
                 begin = time - duration(elapsed)
                 self.run_begins[call_id] = min(self.run_begins.get(call_id, begin), begin)
@@ -757,7 +757,7 @@ class Reading:
             if not self._is_copy_of_earlier(row, kind, {}, place) and time != NO_TIME and run_time > 0:
                 thread.add(steps.TurnEnd(time, place, run_time=run_time))
         elif kind == "queue-operation":  # a notification enters the queue before the agent reads it
-            text = string(row.content)
+            text = as_text(row.content)
             if speaker_of(text) is Speaker.TASK:
                 for task in read_tasks(text):
                     step, end = steps.Note(time, place), STATUS_OF_END.get(task.status)
@@ -766,7 +766,7 @@ class Reading:
     def _read_progress(self, row: Row, time: float, place: Place) -> None:
         """Read a sub-agent's row that the session repeats as progress, if the sub-agent has no transcript."""
         key = text_field(row.data, "agentId")
-        self.progress_calls.setdefault(key, string(row.parent_tool_use))
+        self.progress_calls.setdefault(key, as_text(row.parent_tool_use))
         copy = None
         if key and key not in self._agents_with_files:
             copy = lenient(row.data.get("message"), Row)
@@ -789,16 +789,16 @@ class Reading:
         if row.kind == "assistant" and isinstance(row.message, dict):
             tokens, _ = usage_of(row.message.get("usage"))
         if tokens:  # the last row of an answer replaces its earlier rows
-            answer_id = text_field(row.message, "id") or string(row.uuid)
-            copied_usage[answer_id, string(row.request_id)] = tokens
+            answer_id = text_field(row.message, "id") or as_text(row.uuid)
+            copied_usage[answer_id, as_text(row.request_id)] = tokens
         else:
             self.report.skip("row copied from another session")
 
     def _name_run(self, row: Row) -> None:
         if not self.run.name:
-            self.run.name = string(row.session_id).partition("#")[0]
+            self.run.name = as_text(row.session_id).partition("#")[0]
         if not self.run.version:
-            self.run.version = string(row.version)
+            self.run.version = as_text(row.version)
 
     def _is_copy_of_earlier(self, row: Row, kind: str, message: dict[str, Any], place: Place) -> bool:
         """Return True if the row was read before: a session that goes on in a second file repeats rows of the first."""
@@ -872,13 +872,13 @@ class Reading:
     def _answer_of_row(self, entry: Entry) -> Answer | None:
         """Return the answer that a row is a part of, a new one for its first row; None if another thread has it."""
         message, thread, time, place = entry.message, entry.thread, entry.time, entry.place
-        answer_id, request_id, key = string(message.get("id")), "", None
+        answer_id, request_id, key = as_text(message.get("id")), "", None
         # The service made a long id, and a short id with the id of a request. People may have made up any other id:
         # it identifies an answer only within its thread.
         if len(answer_id) >= MIN_ID_LENGTH:
             key = answer_id, "", ""
         elif answer_id:
-            request_id = string(entry.row.request_id)
+            request_id = as_text(entry.row.request_id)
             thread_key = "" if request_id else thread.key
             key = answer_id, request_id, thread_key
         usage = message.get("usage")
@@ -889,7 +889,7 @@ class Reading:
             self._last_usage = usage, tokens, has_invalid_count
         answer = self._answers_by_id.get(key)
         if answer is None:
-            uuid, model = string(entry.row.uuid), text_field(message, "model")
+            uuid, model = as_text(entry.row.uuid), text_field(message, "model")
             if len(answer_id) >= MIN_ID_LENGTH or request_id:
                 self._answer_ids.note(answer_id, request_id, place.file, place.line)
             elif len(uuid) >= MIN_ID_LENGTH:
@@ -936,14 +936,14 @@ class Reading:
         if purpose is steps.TOOL and tool not in POLLING_TOOLS:
             tool_call.ref = self._privacy.reference(arguments)
             return
-        details = mapping(arguments)
+        details = as_object(arguments)
         match purpose:
             case steps.SPAWN:
                 prompt = text_field(details, "prompt") or text_field(details, "script")
                 tool_call.ref = self._privacy.reference(prompt)
                 tool_call.role = masked(text_field(details, "subagent_type"))
                 spawn = Spawn(tool_call, thread, call_id, text_field(details, "name"), steps.mark(prompt))
-                spawn.team, spawn.row = text_field(details, "team_name"), string(entry.row.uuid)
+                spawn.team, spawn.row = text_field(details, "team_name"), as_text(entry.row.uuid)
                 is_team_or_workflow = spawn.team != "" or tool == WORKFLOW_TOOL
                 spawn.in_background = is_team_or_workflow or details.get("run_in_background") is True
                 self.spawns.append(spawn)
@@ -1032,12 +1032,12 @@ class Reading:
             result.is_refused = '"success": false' in text or '"success":false' in text
             details = details_of(entry.row)
             if details is not None:
-                result.agent = string(details.agent) or string(details.teammate)
-                result.run, result.task = string(details.run), string(details.task)
-                has_begun = string(details.status).endswith(("_launched", "_spawned"))
+                result.agent = as_text(details.agent) or as_text(details.teammate)
+                result.run, result.task = as_text(details.run), as_text(details.task)
+                has_begun = as_text(details.status).endswith(("_launched", "_spawned"))
                 result.is_launch = details.is_async is True or has_begun
                 result.usage, _ = usage_of(details.usage)
-                result.total = count(details.total)
+                result.total = as_count(details.total)
         if purpose is steps.TOOL or purpose is None:  # without a call: its row may come later
             if status is _ERROR:
                 result.time_limit = time_limit_of(text)

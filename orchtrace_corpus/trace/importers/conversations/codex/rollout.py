@@ -32,7 +32,7 @@ from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, duration, moment
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Place, ToolCall, ToolResult, UserInput
-from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, count, string, text_field, text_of
+from orchtrace_corpus.trace.importers.core.values import MAX_COUNT, as_count, as_text, text_field, text_of
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Missing, Problem
 from orchtrace_corpus.trace.model.terms import Excluded, Status, TokenBasis
 from orchtrace_corpus.trace.model.trace import Tokens
@@ -67,7 +67,7 @@ def read_amounts(usage: Any) -> Amounts | None:
         if type(amount) is not int or not 0 <= amount <= MAX_COUNT:
             if stated == _NO_AMOUNTS or has_invalid_count(usage):
                 return None
-            return tuple([count(amount) or 0 for amount in stated])
+            return tuple([as_count(amount) or 0 for amount in stated])
     return stated
 
 
@@ -75,7 +75,7 @@ def has_invalid_count(usage: Any) -> bool:
     """Return True if a usage has a count that is not a number."""
     if type(usage) is not dict:
         return False
-    return any(amount is not None and count(amount) is None for amount in map(usage.get, _USAGE_MEMBERS))
+    return any(amount is not None and as_count(amount) is None for amount in map(usage.get, _USAGE_MEMBERS))
 
 
 def by_kind(amounts: Amounts) -> dict[str, int]:
@@ -204,7 +204,7 @@ def read_copy(file: logs.LogFile) -> tuple[list[CopyRow], ImportReport]:
     for line_number, row in logs.rows(file._replace(name=name), report, rows.Row):
         payload, time = row.payload or Payload(), moment(row.timestamp)
         content = msgspec.json.encode(payload, order="sorted") if time == NO_TIME else b""
-        key = string(row.type), time, string(payload.type), string(payload.call_id), content
+        key = as_text(row.type), time, as_text(payload.type), as_text(payload.call_id), content
         occurrences[key] += 1
         unreadable, mark = count_unreadable(), hash((key, occurrences[key]))
         copy_rows.append(CopyRow(Place(name, line_number), row, mark, unreadable - unreadable_before))
@@ -415,16 +415,16 @@ class Rollout:
                 elif event not in _UNTRAILED_EVENTS:
                     trail_kind = "row"
             elif kind == "turn_context":
-                self._model = masked(string(payload.model)) or self._model
+                self._model = masked(as_text(payload.model)) or self._model
                 report.skip(kind)
                 trail_kind = "turn" if self._is_own_turn(payload) else ""
             elif kind == "session_meta":
                 report.skip(kind)
-                trail_kind = "meta" if string(payload.id) not in ("", self.meta.id) else ""
+                trail_kind = "meta" if as_text(payload.id) not in ("", self.meta.id) else ""
             elif kind == "inter_agent_communication":  # later versions write it as an item
                 self._read_message(payload, at)
                 trail_kind = "row"
-            elif string(kind) in _PROGRAM_ROWS:
+            elif as_text(kind) in _PROGRAM_ROWS:
                 report.skip(kind)
             else:
                 report.note_unknown(masked(kind) if isinstance(kind, str) else "(no type)")
@@ -450,7 +450,7 @@ class Rollout:
         if isinstance(started, (int, float)) and not isinstance(started, bool):
             seconds = started / 1000 if started > 1e11 else started  # larger numbers are milliseconds
             return bool(seconds >= int(created))
-        digits = string(payload.turn_id).replace("-", "").lower()
+        digits = as_text(payload.turn_id).replace("-", "").lower()
         if len(digits) != 32 or digits[12] != "7" or not set(digits) <= set("0123456789abcdef"):
             return False
         return int(digits[:12], 16) / 1000 >= created - _EARLIER_SECONDS
@@ -458,7 +458,7 @@ class Rollout:
     def _read_item(self, payload: Payload, at: Moment) -> None:
         """Read an item of the conversation with the model."""
         if self._approval is not None:
-            self._end_approval(self._approval, at, output_of=string(payload.call_id))
+            self._end_approval(self._approval, at, output_of=as_text(payload.call_id))
         kind = payload.type
         if type(kind) is not str or not kind:
             kind = "message"
@@ -486,13 +486,13 @@ class Rollout:
         if payload.type == "token_count":
             details = payload.info if type(payload.info) is dict else {}
             return self._read_count(details, at)
-        kind, item = string(payload.type), payload.item
+        kind, item = as_text(payload.type), payload.item
         if self._approval is not None:
             self._end_approval(self._approval, at, output_of="")
         if kind == "item_completed" and text_field(item, "type").replace("_", "").lower() == "subagentactivity":
             kind, payload = "sub_agent_activity", msgspec.convert(item, Payload)
         if kind == "user_message":
-            text = string(payload.message)
+            text = as_text(payload.message)
             self._answer = None
             if self.meta.parent:
                 self._add_arrival(Arrival(steps.Delivery(at.time, at.place), steps.mark(text)), at)
@@ -501,10 +501,10 @@ class Rollout:
                 self._add(UserInput(at.time, at.place, ref=self._privacy.reference(text)), at)
         elif kind in _ITEM_BY_EVENT:
             if _ITEM_BY_EVENT[kind] not in self._items:
-                text = string(payload.message) or string(payload.text)
+                text = as_text(payload.message) or as_text(payload.text)
                 self._continue_answer(at).note_text(text, self._privacy)
         elif kind in ("task_started", "turn_started"):
-            self._turns[string(payload.turn_id)] = at.time
+            self._turns[as_text(payload.turn_id)] = at.time
             self._run.report.skip(kind)
         elif kind in ("task_complete", "turn_complete"):
             self._end_turn(payload, at)
@@ -514,22 +514,22 @@ class Rollout:
             if not self.meta.parent:
                 self._add(UserInput(at.time, at.place, waited=False, status=Status.CANCELLED), at)
         elif kind in _APPROVALS:
-            self._approval = at, string(payload.call_id)
+            self._approval = at, as_text(payload.call_id)
         elif kind == "guardian_assessment":
-            if string(payload.status) in ("denied", "rejected", "blocked"):
+            if as_text(payload.status) in ("denied", "rejected", "blocked"):
                 self._add(steps.SafetyEvent(at.time, at.place, error=FORBIDDEN), at)
         elif kind in ("collab_agent_spawn_end", "collab_tool_call"):
-            if string(payload.new_thread):
-                self._note_start(string(payload.new_thread), string(payload.call_id), "", at)
+            if as_text(payload.new_thread):
+                self._note_start(as_text(payload.new_thread), as_text(payload.call_id), "", at)
             elif kind == "collab_agent_spawn_end":
-                self._failed.add(string(payload.call_id))
+                self._failed.add(as_text(payload.call_id))
         elif kind == "collab_waiting_end":
             self._add_endings(rows.ended_agents(payload.statuses), at)
         elif kind == "sub_agent_activity":
-            thread = string(payload.agent_thread) or string(payload.agent_thread_camel)
+            thread = as_text(payload.agent_thread) or as_text(payload.agent_thread_camel)
             if payload.kind == "started":
-                path = string(payload.agent_path) or string(payload.agent_path_camel)
-                self._note_start(thread, string(payload.call_id) or string(payload.event_id), path, at)
+                path = as_text(payload.agent_path) or as_text(payload.agent_path_camel)
+                self._note_start(thread, as_text(payload.call_id) or as_text(payload.event_id), path, at)
             elif payload.kind == "interrupted":
                 self._add_endings([(thread, Status.CANCELLED, "")], at)
         elif kind == "web_search_end" and self._hosted_calls:
@@ -596,7 +596,7 @@ class Rollout:
 
     def _end_turn(self, payload: Payload, at: Moment) -> None:
         """End a turn. Its stated duration includes waits, but not the sleep of the machine."""
-        begin = self._turns.pop(string(payload.turn_id), NO_TIME)
+        begin = self._turns.pop(as_text(payload.turn_id), NO_TIME)
         if NO_TIME not in (begin, at.time) and payload.duration_ms is not None:
             seconds = duration(payload.duration_ms, 1000)
             turn_end = steps.TurnEnd(at.time, at.place, run_time=seconds, excludes=Excluded.SLEEP, since=begin)
@@ -618,7 +618,7 @@ class Rollout:
     def _read_message(self, payload: Payload, at: Moment) -> None:
         """Read a message of another agent, or the notice that an agent has ended."""
         self._answer = None
-        text, author = text_of(payload.content), string(payload.author)
+        text, author = text_of(payload.content), as_text(payload.author)
         endings = list(rows.notified_endings(text))
         self._add_endings(endings, at, author)
         envelope = re.match(rows.FINAL_ANSWER, text) if "FINAL_ANSWER" in text else None
@@ -670,8 +670,8 @@ class Rollout:
 
     def _read_call(self, kind: str, payload: Payload, answer: ModelCall, at: Moment) -> None:
         """Read an item that is a call of a tool; `kind` is the type of the item."""
-        name = string(payload.name) or kind.removesuffix("_call")
-        call_id = string(payload.call_id) or string(payload.id)
+        name = as_text(payload.name) or kind.removesuffix("_call")
+        call_id = as_text(payload.call_id) or as_text(payload.id)
         arguments = payload.arguments
         if arguments is None:
             arguments = payload.action if payload.input is None else payload.input
@@ -689,7 +689,7 @@ class Rollout:
             self._awaited[id(call)] = awaited
         answer.final = False
         if kind in _HOSTED_CALLS:
-            self._end_hosted_call(call, string(payload.status), at)
+            self._end_hosted_call(call, as_text(payload.status), at)
             return
         self._has_called = True
         if purpose in _ABOUT_AGENTS:
@@ -706,7 +706,7 @@ class Rollout:
                 text_mark = steps.mark(text) if text else 0
                 self.agent_calls.append(AgentCall(call, name, text_mark))
         elif rows.asks_for_approval(arguments):
-            self._request_approval(call, at, len(re.findall(rows.TOOL_CALL, string(arguments))))
+            self._request_approval(call, at, len(re.findall(rows.TOOL_CALL, as_text(arguments))))
 
     def _end_hosted_call(self, call: ToolCall, status: str, at: Moment) -> None:
         """End a call that the service runs while the model answers, unless its status says that it still runs."""
@@ -729,7 +729,7 @@ class Rollout:
         ref = self._privacy.reference(output.text or payload.output)
         result = ToolResult(at.time, at.place, status=status, error=output.error, ref=ref)
         self._add(result, at)
-        call_id = string(payload.call_id) or string(payload.id)
+        call_id = as_text(payload.call_id) or as_text(payload.id)
         self._results.append((call_id, result, output.run_time, output.command_times))
         calls = self._calls.get(call_id)
         if calls and (output.running or self._awaited):

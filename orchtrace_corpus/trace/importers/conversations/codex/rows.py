@@ -17,7 +17,14 @@ from orchtrace_corpus.trace.importers.core.json_parts import decoded
 from orchtrace_corpus.trace.importers.core.privacy import masked
 from orchtrace_corpus.trace.importers.core.times import instant
 from orchtrace_corpus.trace.importers.core.transcript import REJECTED
-from orchtrace_corpus.trace.importers.core.values import first_text, mapping, object_field, string, text_field, text_of
+from orchtrace_corpus.trace.importers.core.values import (
+    as_object,
+    as_text,
+    first_text,
+    object_field,
+    text_field,
+    text_of,
+)
 from orchtrace_corpus.trace.model.import_report import ImportReport
 from orchtrace_corpus.trace.model.terms import Status
 
@@ -59,7 +66,7 @@ def first_meta(reader: logs.LogReader) -> Meta:
         if type(value) is str:
             fields[name] = value
     thread_id = text_field(payload, "id") or os.path.basename(reader.file.path_text).removesuffix(".jsonl")
-    return Meta(thread_id, created=instant(string(payload.get("timestamp"))), **fields)
+    return Meta(thread_id, created=instant(as_text(payload.get("timestamp"))), **fields)
 
 
 def _meta_payload(reader: logs.LogReader) -> dict[str, Any]:
@@ -161,7 +168,7 @@ def parsed(value: Any) -> dict[str, Any]:
     """Return an object, given as such or as a text in JSON; empty for anything else."""
     if isinstance(value, str) and value.lstrip()[:1] == "{" and len(value) <= _MAX_PARSED_CHARACTERS:
         value = decoded(value.encode("utf-8", "replace"))
-    return mapping(value)
+    return as_object(value)
 
 
 def asks_for_approval(arguments: Any) -> bool:
@@ -206,7 +213,7 @@ def ended_agents(statuses: Any) -> Iterator[tuple[str, Status, str]]:
     if not isinstance(statuses, dict):
         return
     for agent, state in statuses.items():
-        results_by_word = {state: ""} if isinstance(state, str) else mapping(state)
+        results_by_word = {state: ""} if isinstance(state, str) else as_object(state)
         for word, result in results_by_word.items():
             status = _STATUS_BY_WORD.get(word.lower())
             if status:
@@ -262,7 +269,7 @@ def read_output(value: Any) -> Output:
     envelope: dict[str, Any] = {}
     content = text = value
     if type(value) is not str:
-        envelope = mapping(value)
+        envelope = as_object(value)
         content = envelope.get("content_items", value)
         text = text_field(envelope, "content") or text_of(content)
     if text.startswith("Script ") and (script := re.match(_SCRIPT, text)):

@@ -25,7 +25,7 @@ from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.times import NO_TIME, moment_ms
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Note, Place, ToolCall, ToolResult, UserInput
 from orchtrace_corpus.trace.importers.core.usage import counts
-from orchtrace_corpus.trace.importers.core.values import dollars, string, text_field
+from orchtrace_corpus.trace.importers.core.values import as_dollars, as_text, text_field
 from orchtrace_corpus.trace.model.decode import LINES
 from orchtrace_corpus.trace.model.import_report import Drop, ImportReport, LedgerLine, Problem
 from orchtrace_corpus.trace.model.terms import Status
@@ -432,7 +432,7 @@ class Store:
         if begin != NO_TIME and end >= begin:
             call.more = {"run_time": round(times.end - times.start, 3) / 1000}
         if state.status in ("completed", "error"):
-            error, error_text = "", string(state.error)
+            error, error_text = "", as_text(state.error)
             if state.status == "error":
                 error = "tool_error"
                 if error_text.startswith(_REJECTIONS):
@@ -542,7 +542,7 @@ class _Family:
             if len(model_steps) == 1 and stated != first.stated:
                 run.report.note(Problem.RESTATED_DIFFERS, str(place))
         if row.cost and all(step.cost is None for step in model_steps):
-            model_steps[-1].cost = dollars(row.cost)
+            model_steps[-1].cost = as_dollars(row.cost)
         end = message.created
         for step in model_steps:
             end = self._add_model_step(agent, message, row, step, end, is_last=step is model_steps[-1])
@@ -631,7 +631,7 @@ def _model_steps(message: Message) -> list[_ModelStep]:
             if step.usage is None:
                 step.usage = part.tokens
             if part.cost:
-                step.cost = dollars(part.cost)
+                step.cost = as_dollars(part.cost)
         elif (kind == "text" or kind == "reasoning") and part.text:
             step.text_refs.append(part.text)
         if begin != NO_TIME and not NO_TIME < step.begin <= begin:

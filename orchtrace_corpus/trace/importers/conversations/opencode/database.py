@@ -14,7 +14,7 @@ from orchtrace_corpus.base import budget
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote_path
 from orchtrace_corpus.trace.importers.core.logs import LogFile
-from orchtrace_corpus.trace.importers.core.values import string
+from orchtrace_corpus.trace.importers.core.values import as_text
 
 _JOURNALS = ("-wal", "-journal")
 _TABLES = frozenset(("session", "message", "part"))  # that are read
@@ -110,15 +110,15 @@ class Database:
     def _check_schema(self) -> None:
         """Raise DataFileError unless all tables are plain and all columns stored: computing others may never end."""
         for name, sql in self._rows("SELECT name, sql FROM sqlite_master"):
-            statement = string(sql).upper()
-            if string(name).lower() not in _TABLES or statement.startswith("CREATE TABLE"):
+            statement = as_text(sql).upper()
+            if as_text(name).lower() not in _TABLES or statement.startswith("CREATE TABLE"):
                 continue
             kind = "a view" if statement.startswith("CREATE VIEW") else "no plain table"
-            message = f"cannot read the database {quote_path(self._file.path)}: {string(name).lower()} is {kind}"
+            message = f"cannot read the database {quote_path(self._file.path)}: {as_text(name).lower()} is {kind}"
             raise DataFileError(message, _HINT)
         for table in sorted(_TABLES):
             for column in self._rows(f"PRAGMA table_xinfo({table})"):
-                name, is_hidden = string(column[1]).lower(), column[6]
+                name, is_hidden = as_text(column[1]).lower(), column[6]
                 if is_hidden and name in _COLUMNS:
                     message = f"cannot read the database {quote_path(self._file.path)}: {table}.{name} is computed"
                     raise DataFileError(message, _HINT)
@@ -130,7 +130,7 @@ class Database:
         """
         for index in self._rows(f"PRAGMA index_list({table})"):
             columns = self._rows("SELECT name FROM pragma_index_info(?) ORDER BY seqno", index[1])
-            if [string(name) for (name,) in columns][:1] == ["session_id"]:
+            if [as_text(name) for (name,) in columns][:1] == ["session_id"]:
                 return "session_id = ?"
         for statement in (
             "PRAGMA query_only = OFF",
@@ -149,15 +149,15 @@ class Database:
 
     def sessions(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield the id, the parent, the agent and the version of each session, in the order of their creation."""
-        columns = [string(row[1]) for row in self._rows("PRAGMA table_info(session)")]
+        columns = [as_text(row[1]) for row in self._rows("PRAGMA table_info(session)")]
         agent_column = "agent" if "agent" in columns else "''"  # earlier versions have no such column
         for row in self._rows(f"SELECT id, parent_id, {agent_column}, version FROM session ORDER BY time_created, id"):
-            session_id, parent, agent, version = map(string, row)
+            session_id, parent, agent, version = map(as_text, row)
             yield session_id, parent, agent, version
 
     def folders(self) -> dict[str, str]:
         """Return the folder in which each session ran, by the session's id."""
-        return {string(name): string(folder) for name, folder in self._rows("SELECT id, directory FROM session")}
+        return {as_text(name): as_text(folder) for name, folder in self._rows("SELECT id, directory FROM session")}
 
     def records(self, session: str) -> Iterator[tuple[str, int, str, str, bytes | None]]:
         """Yield the messages of a session, then their parts.
@@ -170,4 +170,4 @@ class Database:
         for table, message_column in (("message", "id"), ("part", "message_id")):
             query = f"SELECT rowid, id, {message_column}, {data} FROM {table} WHERE {self._conditions[table]}"
             for row_number, record_id, message_id, json in self._rows(query, session):
-                yield table, row_number, string(record_id), string(message_id), json
+                yield table, row_number, as_text(record_id), as_text(message_id), json
