@@ -147,7 +147,7 @@ def test_the_interface_leads_from_a_log_to_its_diagnosis() -> None:
     assert [(one.kind, one.occurrences) for one in diagnosis.problems] == [("failed event", 1)]
     assert diagnosis.tokens.known == sum(number for _, number in diagnosis.tokens.by_agent) == 46_215
     chain = diagnosis.path.chain
-    assert sum(chain.parts) + sum(chain.gaps) + chain.after == pytest.approx(diagnosis.summary.elapsed)
+    assert sum(chain.worked) + sum(chain.gaps) + chain.after == pytest.approx(diagnosis.summary.elapsed)
     assert sum(one.seconds for one in diagnosis.path.stretches) + diagnosis.path.small_gaps == pytest.approx(312)
     assert diagnosis.cost.by_agent == ()
     assert [one.agent for one in package.agent_tree(view)] == [one.agent for one in view.agents]

@@ -39,7 +39,7 @@ def test_the_chain_goes_through_what_ended_last_and_the_longest_path_through_the
     times, chain = chain_of(document)
 
     assert named(times, chain) == ["plan", "late", "answer"]
-    assert (chain.parts, chain.gaps, chain.after) == ([1, 30, 4], [0, 29, 1], 0)
+    assert (chain.worked, chain.gaps, chain.after) == ([1, 30, 4], [0, 29, 1], 0)
     path = longest_path(times, times.works, overlapping=True)
     assert (path.length, [times.graph.events[n].id for n in path.events]) == (43, ["plan", "long", "answer"])
 
@@ -54,7 +54,7 @@ def test_an_agent_waits_for_itself_without_an_edge() -> None:
     times, chain = chain_of(raw([first, other, second]))
 
     assert named(times, chain) == ["first", "second"]
-    assert (chain.parts, chain.gaps) == ([4, 2], [0, 3])
+    assert (chain.worked, chain.gaps) == ([4, 2], [0, 3])
 
 
 def test_what_still_works_when_its_successor_begins_counts_up_to_then() -> None:
@@ -63,7 +63,7 @@ def test_what_still_works_when_its_successor_begins_counts_up_to_then() -> None:
 
     times, chain = chain_of(document)
 
-    assert (named(times, chain), chain.parts) == (["a", "b"], [4, 8])
+    assert (named(times, chain), chain.worked) == (["a", "b"], [4, 8])
 
 
 def test_copied_history_releases_nothing() -> None:
@@ -91,16 +91,16 @@ def test_time_before_an_event_that_depends_on_nothing_is_a_gap() -> None:
 def test_the_parts_of_the_chain_and_the_gaps_add_up_to_the_time_of_the_run(document: dict[str, Any]) -> None:
     times, chain = chain_of(document)
 
-    assert min([*chain.parts, *chain.gaps, chain.after]) >= 0
-    assert sum(chain.parts) + sum(chain.gaps) + chain.after == pytest.approx(times.elapsed, abs=CLOSE)
-    assert sum(chain.parts) <= sum(times.works) + CLOSE
+    assert min([*chain.worked, *chain.gaps, chain.after]) >= 0
+    assert sum(chain.worked) + sum(chain.gaps) + chain.after == pytest.approx(times.elapsed, abs=CLOSE)
+    assert sum(chain.worked) <= sum(times.works) + CLOSE
 
 
 @given(documents())
 def test_the_counted_parts_of_the_chain_do_not_overlap_and_lie_within_their_events(document: dict[str, Any]) -> None:
     times, chain = chain_of(document)
     at = min(times.starts)
-    for number, part, gap in zip(chain.events, chain.parts, chain.gaps, strict=True):
+    for number, part, gap in zip(chain.events, chain.worked, chain.gaps, strict=True):
         begin, end = at + gap, at + gap + part
         if part:
             assert times.starts[number] - CLOSE <= begin

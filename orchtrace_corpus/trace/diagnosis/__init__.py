@@ -251,7 +251,7 @@ def _idle_time(times: Timing, chain: Chain) -> float:
     gaps: list[tuple[float, float]] = []
     moment = times.begin
     # The time after the last event is a gap before a last part without a duration.
-    for part, gap in zip([*chain.parts, 0.0], [*chain.gaps, chain.after], strict=True):
+    for part, gap in zip([*chain.worked, 0.0], [*chain.gaps, chain.after], strict=True):
         if gap > 0:
             gaps.append((moment, moment + gap))
         moment += gap + part
@@ -277,7 +277,7 @@ def _stretches(
     """Yield the stretches of a chain, each of one agent, without gaps that are shorter than `min_gap`."""
     pieces: list[_Piece] = []
     moment = times.begin
-    for index, part, gap in zip(chain.events, chain.parts, chain.gaps, strict=True):
+    for index, part, gap in zip(chain.events, chain.worked, chain.gaps, strict=True):
         if gap >= min_gap and gap > 0:
             pieces.append(_Piece("", Activity.IDLE, "", gap, moment))
         if part > 0:

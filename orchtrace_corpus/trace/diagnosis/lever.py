@@ -11,7 +11,7 @@ MIN_WASTE_SHARE = 0.1
 """Waste that saves at least this share of the elapsed time is the lever, even if some work would save more."""
 
 _MAX_CANDIDATES = 4
-"""The number of the largest candidates that are computed: each takes a twelfth of the time of a diagnosis."""
+"""The number of the largest candidates that are tried, since each takes a twelfth of the time of a diagnosis."""
 
 _OPEN_ACTIVITIES = (Activity.OPEN, Activity.OPEN_MODEL)
 
@@ -50,7 +50,7 @@ def biggest_lever(diagnosis: Diagnosis) -> Lever | None:
     if not elapsed:
         return None
     events_on_path = _events_on_path(diagnosis)
-    levers: list[tuple[Lever, Collection[int]]] = []  # each with the events whose time it is
+    levers: list[tuple[Lever, Collection[int]]] = []  # each with its events
     for part, seconds in time_on_path(diagnosis).items():
         agent, activity, tool = part
         if activity is not Activity.GAP:
@@ -80,13 +80,13 @@ def _largest_saving(levers: Sequence[tuple[Lever, Collection[int]]], diagnosis: 
     for lever, indices in candidates:
         if best is not None and lever.seconds <= best.saved:
             break  # this candidate and the smaller ones after it cannot save more
-        remaining = 0.0
+        longest = 0.0  # idle time has no events, so no path limits what it saves
         if indices:
             weights = list(times.works)
             for index in indices:
                 weights[index] = 0.0
-            remaining = longest_path(times, weights, overlapping=True).length
-        saved = min(lever.seconds, max(lever.elapsed - remaining, 0.0))
+            longest = longest_path(times, weights, overlapping=True).length
+        saved = min(lever.seconds, max(lever.elapsed - longest, 0.0))
         if best is None or saved > best.saved:
             best = lever._replace(saved=saved)
     return best
@@ -112,7 +112,7 @@ def time_on_path(diagnosis: Diagnosis) -> dict[tuple[str, Activity, str], float]
     The gaps of the path have no agent. Their activity is `IDLE` while no agent works, else `GAP`.
     """
     path, chain = diagnosis.path, diagnosis.path.chain
-    time_by_event = dict(zip(chain.events, chain.parts, strict=True))
+    time_by_event = dict(zip(chain.events, chain.worked, strict=True))
     gaps = sum((*chain.gaps, chain.after))
     time_by_part = {("", Activity.IDLE, ""): path.idle, ("", Activity.GAP, ""): max(gaps - path.idle, 0.0)}
     for part, indices in _events_on_path(diagnosis).items():
@@ -127,12 +127,13 @@ def _finding_costs(diagnosis: Diagnosis) -> dict[FindingKind, tuple[float, set[i
     if there are open calls that it may wait for, and missing returns if the log is cut off.
     """
     chain = diagnosis.path.chain
-    time_by_event = dict(zip(chain.events, chain.parts, strict=True))
+    time_by_event = dict(zip(chain.events, chain.worked, strict=True))
     events_by_kind: dict[FindingKind, set[int]] = {}
     idle = 0.0
     for finding in diagnosis.team_findings.findings:
-        if finding.kind is FindingKind.IDLE_LEAD and not diagnosis.view.open_calls:
-            idle += finding.seconds or 0.0
+        if finding.kind is FindingKind.IDLE_LEAD:
+            if not diagnosis.view.open_calls:
+                idle += finding.seconds or 0.0
         elif finding.kind is not FindingKind.LARGE_CONTEXT:
             events_by_kind.setdefault(finding.kind, set()).update(finding.cost_events)
     if diagnosis.is_cut:

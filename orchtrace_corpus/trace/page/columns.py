@@ -120,7 +120,7 @@ def columns(diagnosis: Diagnosis, names: Mapping[str, str], *, with_content: boo
         },
         "critical": {
             "event": [places[index] for index in chain.events],
-            "worked": [_six_digits(part) for part in chain.parts],
+            "worked": [_six_digits(part) for part in chain.worked],
             "gap": [_six_digits(gap) for gap in chain.gaps],
         },
         "waits": {

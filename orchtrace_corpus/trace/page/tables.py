@@ -256,7 +256,7 @@ class Tables:
         """Return the steps of the critical path that take the most time, in their order."""
         chain = self._run.path.chain
         open_events = {call.event for call in self._run.view.open_calls}
-        steps = list(zip(chain.events, chain.parts, chain.gaps, strict=True))
+        steps = list(zip(chain.events, chain.worked, chain.gaps, strict=True))
         steps = [(index, worked, gap) for index, worked, gap in steps if worked or gap]
         times = [worked + gap for _, worked, gap in steps]
         longest = sorted(range(len(steps)), key=lambda place: -times[place])[:MAX_ROWS]

@@ -107,7 +107,7 @@ def _most_important(diagnosis: Diagnosis, max_agents: int) -> list[AgentSpan]:
     if len(agents) <= max_agents:
         return agents
     events = diagnosis.view.trace.events
-    parts = zip(chain.events, chain.parts, strict=True)
+    parts = zip(chain.events, chain.worked, strict=True)
     agents_on_path = {events[index].agent for index, seconds in parts if seconds > 0}
 
     def importance(place: int) -> tuple[bool, bool, float]:
@@ -193,7 +193,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
                 "assumed": index in diagnosis.assumed_events,
                 "open": index in open_events,
             }
-            for index, part, gap in zip(chain.events, chain.parts, chain.gaps, strict=True)
+            for index, part, gap in zip(chain.events, chain.worked, chain.gaps, strict=True)
         ],
         "critical_path_gap_after": chain.after,
         "tokens": {

@@ -198,7 +198,7 @@ class Sentences:
             note = f" {unbroken_count(without_end, 'call')} without an end: taken as 0 s."
         least, most = path.span_if_waiting, path.span
         open_events = perhaps_waiting(view)
-        parts = zip(path.chain.events, path.chain.parts, strict=True)
+        parts = zip(path.chain.events, path.chain.worked, strict=True)
         path_work = sum(part for index, part in parts if index not in open_events)
         bound = f"With these steps and no waiting: at least {self._time(least.length)}"
         if least.stretches and self._time(path_work) != self._time(least.length):  # these are not the steps of `text`

@@ -422,17 +422,17 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
 
 
 class Chain(NamedTuple):
-    """The critical path: `parts`, `gaps` and `after` add up to the elapsed time.
+    """The critical path: `worked`, `gaps` and `after` add up to the elapsed time.
 
     Attributes:
         events: The indices of the events on the path, first to last.
-        parts: How long each of these events worked while the rest of the path waited for it.
+        worked: How long each of these events worked while the rest of the path waited for it.
         gaps: The time before each of these events in which no event of the path worked.
         after: The time after the last event.
     """
 
     events: list[int]
-    parts: list[float]
+    worked: list[float]
     gaps: list[float]
     after: float
 
@@ -473,11 +473,11 @@ def critical_chain(times: Timing) -> Chain:
             own_predecessors[index] = latest_by_agent[agent]
     index = max(times.sequence, key=lateness)
     limit = times.end  # when the successor began; at first, when the run ended
-    path, parts, gaps_after = [], [], list[float]()
+    path, worked, gaps_after = [], [], list[float]()
     while True:
         end, begin = min(ends[index], limit), min(begins[index], limit)
         path.append(index)
-        parts.append(end - begin)
+        worked.append(end - begin)
         gaps_after.append(limit - end)
         limit = begin
         candidates = [source for source in incoming[index] if source not in times.off_clock]
@@ -490,4 +490,4 @@ def critical_chain(times: Timing) -> Chain:
         index = max(candidates, key=lambda n: (min(ends[n], start), ends[n] <= start, starts[n], position[n]))
     after = gaps_after.pop(0)
     gaps = [limit - times.begin, *reversed(gaps_after)]
-    return Chain(path[::-1], parts[::-1], gaps, after)
+    return Chain(path[::-1], worked[::-1], gaps, after)
