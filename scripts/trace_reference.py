@@ -149,7 +149,7 @@ def reward_functions() -> str:
         formula = function.formula
         if function.source not in ("ours", "the trace"):
             formula += f" ({function.source})"
-        options = ", ".join(f"`{name}`" for name in function.options)
+        options = ", ".join(f"`{name}`" for name in function.defaults)
         rows.append((f"`{function.name}`", function.family, f"{least}..{most}", function.unit, formula, options))
     return _table(("function", "family", "range", "unit", "formula", "options"), rows)
 

@@ -428,7 +428,7 @@ def test_the_schema_names_the_functions_and_their_options() -> None:
     known = SCHEMA["$defs"]["term"]["properties"]
 
     assert known["function"]["enum"] == list(FUNCTIONS)
-    assert set(known["options"]["properties"]) == {name for one in FUNCTIONS.values() for name in one.options}
+    assert set(known["options"]["properties"]) == {name for one in FUNCTIONS.values() for name in one.defaults}
     assert known["gates"]["items"]["enum"] == list(GATES)
     assert SCHEMA["$defs"]["evidence"]["properties"]["level"]["enum"] == list(LEVELS)
 

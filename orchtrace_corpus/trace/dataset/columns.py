@@ -45,7 +45,7 @@ def _as_measure(function: Function) -> Definition:
 
     def compute(run: Run) -> Measure:
         team = run if isinstance(run, Team) else Team(run.view)
-        score = function.compute(team, function.options)
+        score = function.compute(team, function.defaults)
         return Measure(score.value)
 
     unit = "1" if function.unit == "reward" else function.unit

@@ -65,7 +65,7 @@ def contributions(trace: Trace | TraceView, spec: Spec) -> tuple[float | None, .
 
 
 def _scores(team: Team, spec: Spec) -> Iterator[tuple[TermSpec, Score]]:
-    """Yield each term with its score. A term that a gate rules out scores 0: its ramp and range do not apply."""
+    """Yield each term with its score. Ramp and range, which `_limit` applies, do not change the score of a gate."""
     for term_spec in spec.terms:
         gate_score = _gate_score(team, term_spec)
         if gate_score is None:
@@ -79,7 +79,7 @@ def _gate_score(team: Team, term_spec: TermSpec) -> Score | None:
     if "spawns" in term_spec.gates and not team.spawns:
         return Score(0.0)
     if "outcome" in term_spec.gates:
-        outcome = FUNCTIONS["outcome"].compute(team, FUNCTIONS["outcome"].options)
+        outcome = FUNCTIONS["outcome"].compute(team, FUNCTIONS["outcome"].defaults)
         if outcome.value is None:
             return outcome
         if outcome.value <= 0:
@@ -96,16 +96,9 @@ def _sum(values: Sequence[float | None]) -> float | None:
 
 
 def _term(team: Team, term_spec: TermSpec, score: Score) -> Term:
+    name, family, weight = term_spec.name, term_spec.family, term_spec.weight
     if score.value is None:
-        return Term(
-            term_spec.name,
-            term_spec.family,
-            term_spec.weight,
-            value=None,
-            refusal=score.refusal,
-            by_event={},
-            by_agent={},
-        )
+        return Term(name, family, weight, value=None, refusal=score.refusal, by_event={}, by_agent={})
     value = _limit(score.value, term_spec)
     events, agents = team.trace.events, team.times.graph.agents
     by_event = {events[index].id: share for index, share in score.events.items()}
@@ -116,15 +109,9 @@ def _term(team: Team, term_spec: TermSpec, score: Score) -> Term:
         for index, share in score.events.items():
             agent = agents[index]
             by_agent[agent] = by_agent.get(agent, 0.0) + share
-    return Term(
-        term_spec.name,
-        term_spec.family,
-        term_spec.weight,
-        value=value,
-        refusal=None,
-        by_event=_rescale(by_event, score.value, value),
-        by_agent=_rescale(by_agent, score.value, value),
-    )
+    by_event = _rescale(by_event, score.value, value)
+    by_agent = _rescale(by_agent, score.value, value)
+    return Term(name, family, weight, value=value, refusal=None, by_event=by_event, by_agent=by_agent)
 
 
 def _limit(value: float, term_spec: TermSpec) -> float:

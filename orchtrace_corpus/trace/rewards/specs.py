@@ -143,7 +143,7 @@ class TermSpec(NamedTuple):
     @property
     def settings(self) -> Mapping[str, Any]:
         """All options of the function by name, defaults included."""
-        defaults = FUNCTIONS[self.function].options
+        defaults = FUNCTIONS[self.function].defaults
         return {**defaults, **self.options} if self.options else defaults
 
     @property
@@ -185,7 +185,7 @@ class Spec(NamedTuple):
         """Return the same reward with options replaced in every term whose function has them."""
         terms = []
         for term in self.terms:
-            defaults = FUNCTIONS[term.function].options
+            defaults = FUNCTIONS[term.function].defaults
             replaced = {name: value for name, value in options.items() if name in defaults}
             terms.append(term._replace(options={**term.options, **replaced}))
         return self._replace(terms=tuple(terms))
@@ -283,7 +283,7 @@ def _term_schema(function: str) -> Schema:
     """Return the schema of a term with a function: each function has options of its own."""
     if function not in FUNCTIONS:
         return _TERM
-    options = {name: _option(function, name, default) for name, default in FUNCTIONS[function].options.items()}
+    options = {name: _option(function, name, default) for name, default in FUNCTIONS[function].defaults.items()}
     options_schema = Schema(f"options of {function}", "", options, ())
 
     def decode_options(node: Node, report: Report) -> Any:

@@ -127,7 +127,7 @@ class Function(NamedTuple):
         bounds: The lowest and the highest value.
         formula: The formula, in one line.
         source: The source of the formula; `ours` if this project defined it.
-        options: The names of the options with their defaults.
+        defaults: The default of each option, by name.
         compute: The function that computes the score of a run from values for all options.
     """
 
@@ -137,7 +137,7 @@ class Function(NamedTuple):
     bounds: tuple[float, float]
     formula: str
     source: str
-    options: Mapping[str, Any]
+    defaults: Mapping[str, Any]
     compute: Callable[["Team", Mapping[str, Any]], Score]
 
 
