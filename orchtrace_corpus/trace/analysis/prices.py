@@ -58,7 +58,7 @@ class Prices(NamedTuple):
     source: str = ""
 
     def table_name(self, model: str) -> str:
-        """Return the name of a model in the table. The table may have a snapshot without its date."""
+        """Return the name of a model in the table, where a dated snapshot may have the name of its model."""
         if model not in self.models:
             snapshot = re.fullmatch(_SNAPSHOT_PATTERN, model)
             if snapshot:
@@ -112,9 +112,9 @@ class PackagePrices(NamedTuple):
         return model
 
     def cost(self, model: str, tokens: Mapping[str, float | None], moment: datetime | None = None) -> float | None:
-        """Return the cost of a model's tokens in US dollars at a moment, or on the day of the prices without one.
+        """Return the cost of a model's tokens in US dollars at a moment; None if a count or a price is unknown.
 
-        It is None if a count or a price is unknown.
+        Without a moment, the prices are those of the day `date`.
         """
         from genai_prices import Usage
 
@@ -130,13 +130,14 @@ class PackagePrices(NamedTuple):
         if any(amount and getattr(prices, f"{kind}_mtok", None) is None for kind, amount in amounts.items()):
             return None
         counts = {kind: int(amounts.get(kind, 0)) for kind in KINDS}
-        cache_write = counts["cache_write"] + counts[_HOUR]  # for the package, they include one-hour writes
+        cache_write = counts["cache_write"] + counts[_HOUR]  # the package counts one-hour writes as both
+        hour_tokens = {f"{_HOUR}_tokens": counts[_HOUR]} if counts[_HOUR] else {}
         usage = Usage(
-            input_tokens=counts["input"] + counts["cache_read"] + cache_write,  # they include all cache tokens
+            input_tokens=counts["input"] + counts["cache_read"] + cache_write,  # input, as the package counts it
             cache_read_tokens=counts["cache_read"],
             cache_write_tokens=cache_write,
             output_tokens=counts["output"],
-            **({f"{_HOUR}_tokens": counts[_HOUR]} if counts[_HOUR] else {}),
+            **hour_tokens,
         )
         price = known_model.calc_price(usage, provider, genai_request_timestamp=moment)
         return round(float(price.total_price), 9)
@@ -257,10 +258,10 @@ def apply(prices: AnyPrices, trace: Trace) -> None:
     - `date`, `source`, `currency`: those of the prices.
     - `first_day`, `last_day`: the days of the run.
     - `events`: the number of events with a cost.
-    - `without`, `without_hour`: the number of events without a cost, and of those without a price for one-hour cache
-      writes, by model.
+    - `without`: the number of events without a cost, by model.
+    - `without_hour`: the number of events with a cost, but without a price for one-hour cache writes, by model.
     - `unused`: the models of the table that the run does not have.
-    - `stated_usd`, `has_all_stated`: the sum of the costs that the log itself states.
+    - `stated_usd`, `has_all_stated`: the sum of the costs that the log states; True if it states that of every answer.
     """
     stated_cost = _stated_cost(trace)  # read first, since the costs are replaced below
     priced_events = 0
@@ -268,18 +269,18 @@ def apply(prices: AnyPrices, trace: Trace) -> None:
     without_hour: dict[str, int] = {}
     epoch = _epoch(trace)
     seconds = SECONDS[trace.clock.unit]
-    models = {prices.table_name(event.model) for event in trace.events}
+    used_models = {prices.table_name(event.model) for event in trace.events}
     for event in trace.events:
         event.cost_usd = None
         tokens = event.tokens
         if not isinstance(tokens, Tokens) or event.copied_context:
             continue
-        is_whole = event.type not in ANSWER_TYPES or (tokens.input is not None and tokens.output is not None)
+        has_counts = event.type not in ANSWER_TYPES or (tokens.input is not None and tokens.output is not None)
         amounts = by_kind(tokens)
         moment = _moment(epoch, event.t * seconds)
-        if is_whole and amounts and not any(amounts.values()):
+        if has_counts and amounts and not any(amounts.values()):
             event.cost_usd = 0.0  # whatever the price is
-        elif is_whole:
+        elif has_counts:
             event.cost_usd = prices.cost(event.model, amounts, moment)
         model = event.model or "(no model)"
         if event.cost_usd is None:
@@ -293,7 +294,7 @@ def apply(prices: AnyPrices, trace: Trace) -> None:
         report["without_hour"] = without_hour
     if prices.source:
         report["source"] = prices.source
-    report["unused"] = [model for model in prices.models if model not in models]
+    report["unused"] = [model for model in prices.models if model not in used_models]
     trace.import_report["prices"] = report | stated_cost
 
 

@@ -44,7 +44,7 @@ class State:
 
     @property
     def open_calls(self) -> tuple[str, ...]:
-        """The tool calls without a result so far: the `call_id` of each, or the event's id without one."""
+        """The tool calls without a result so far: the `call_id` of each, else the id of its event."""
         return self._team.open_calls.at(self.step)
 
     @property
@@ -113,7 +113,7 @@ class _Presence:
 
     def change(self, name: str, step: int, *, present: bool) -> None:
         """Record that a name is now present or absent, if that is a change."""
-        if (name in self._now) is present:
+        if present == (name in self._now):
             return
         _toggle(self._now, name)
         self.changes.append((step, name))

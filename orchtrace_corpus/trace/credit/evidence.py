@@ -1,6 +1,6 @@
 """How often credit methods find a fault that was planted in synthetic runs, as measured by `scripts/attribution.py`.
 
-A test compares the figures with the tables of docs/credit.md.
+A test compares the figures with the tables of docs/credit.md. The module `credit.reach` explains the proxy `reach`.
 """
 
 from enum import StrEnum
@@ -22,8 +22,8 @@ class DetectionRate(NamedTuple):
         least: The share if the part with the least credit by the proxy `reach` comes first.
         judge: The share if the part with the lowest reward comes first; a judge that is right 8 times out of 10 gives
             the rewards.
-        reruns: The share by difference rewards from four simulated runs with each part replaced; None if it was not
-            measured.
+        reruns: The share if the part with the lowest difference reward comes first, from four simulated runs with each
+            part replaced; None if it was not measured.
     """
 
     fault: str

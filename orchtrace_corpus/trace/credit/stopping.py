@@ -2,14 +2,14 @@
 
 Let a run of a task have turns 1 to T with rewards r_1 to r_T, whose sum is R. After turn t, the policy goes on with
 probability p_t. The gradient by the logit of p_t is g_t = E[s_t R]; the score s_t is 1(T > t) - p_t if T >= t, else 0.
-A baseline b that does not depend on the run after turn t does not change the gradient: E[s_t b] = 0. A baseline that
-sums the mean rewards m_u by turn, over the turns of a run, changes the gradient, because it depends on T:
+A baseline b that does not depend on the run after turn t does not change the gradient: E[s_t b] = 0. The baseline by
+turn is the sum of the mean rewards m_u over the turns u of a run. It changes the gradient, because it depends on T:
 
     E[s_t (m_1 + ... + m_T)] = P(T >= t) p_t (1 - p_t) E[m_(t+1) + ... + m_T | T > t].
 
 So the baseline charges the decision to go on after turn t a price that is part of no reward: the mean rewards of the
-turns that follow (verl, issue 7244, for the rewards before the last). The mean of a turn is taken over the runs that
-reached it.
+turns that follow. Issue 7244 of verl describes this for the rewards before the last. The mean of a turn is taken over
+the runs that reached it.
 """
 
 from collections.abc import Sequence
@@ -129,10 +129,10 @@ def estimate_gradients(
         by_run.append(run_sum / (size - 1))
         by_sample.append(sample_sum / (size - 1))
         by_turn.append(turn_sum / (size - 1))
-    run_mean, run_error = _mean_and_error(by_run)
-    sample_mean, sample_error = _mean_and_error(by_sample)
-    turn_mean, turn_error = _mean_and_error(by_turn)
-    return GradientEstimates(run_mean, sample_mean, turn_mean, (run_error, sample_error, turn_error))
+    run_estimate, run_error = _mean_and_error(by_run)
+    sample_estimate, sample_error = _mean_and_error(by_sample)
+    turn_estimate, turn_error = _mean_and_error(by_turn)
+    return GradientEstimates(run_estimate, sample_estimate, turn_estimate, (run_error, sample_error, turn_error))
 
 
 def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:

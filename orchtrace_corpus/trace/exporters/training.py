@@ -1,8 +1,7 @@
 """Turn runs into training data for RL: each turn of a run with its reward.
 
-Each run is one trajectory. Its turns are its steps, as `credit.assign.parts` finds them, in the order of time. The
-reward of the run is divided among its turns: their rewards add up to it. The reward of an agent is the sum over its
-turns.
+Each run is one trajectory of turns (its steps, see `credit.assign.parts`) in the order of time. The reward of the run
+is divided among its turns: their rewards add up to it. The reward of an agent is the sum over its turns.
 Runs of one task form a group, with the group-relative advantage of GRPO (arXiv 2402.03300).
 """
 
@@ -55,7 +54,7 @@ class Turn(NamedTuple):
     """One turn of a run, which trainers call a transition.
 
     Attributes:
-        event: The event of the step.
+        event: Its event.
         role: The role of its agent; empty if unknown.
         tokens: Its token ids.
         reward: Its share of the reward of the run.
@@ -171,7 +170,7 @@ class RunReward(NamedTuple):
 
 
 def divide_reward(view: TraceView, reward: "Reward") -> RunReward:
-    """Return a computed reward in its parts: each term is for events if it names any, else for agents or the run.
+    """Return a reward in parts. A term that names events is paid to them, any other to agents; `WHOLE` goes to the run.
 
     Raises:
         CommandUseError: A term has no value in this run; the hint says what to add.
@@ -188,7 +187,7 @@ def divide_reward(view: TraceView, reward: "Reward") -> RunReward:
             raise CommandUseError(message, printable(term.refusal, limit=300))
         names_events = any(name != WHOLE for name in term.by_event)
         shares = term.by_event if names_events else term.by_agent
-        for name, share in shares.items():
+        for name, share in shares.items():  # a name is an event id, the name of an agent, or `WHOLE`
             amount = term.weight * share
             if name == WHOLE:
                 whole += amount
@@ -207,8 +206,8 @@ def trajectories(
     Args:
         views: The runs, in any order of tasks; the order within a task is kept.
         division: The units among which the reward for a run as a whole is divided. Turns and agents get Shapley
-            values of the proxy `reach`; the last turn of an agent gets the agent's share. With `team`, the last
-            turn of the run gets all of it.
+            values of a proxy (see `credit.reach`); the last turn of an agent gets the agent's share. With `team`, the
+            last turn of the run gets all of it.
         rewards: The reward of each run, in the order of `views`.
         tokens: Reads the token ids.
 

@@ -30,9 +30,7 @@ _HEADER_MEMBERS = frozenset(("sessionId", "projectHash"))
 _PROGRAM_TEXT = "<session_context>"  # the beginning of the text that the program adds before the first prompt
 _SUBAGENT_END = re.compile(r"Subagent '[^\n]{0,200}' finished\.\s+Termination Reason: (\w{1,40})")
 _ENDED_STATES = ("success", "error", "cancelled")  # of calls
-_PlacedMessage = tuple[
-    dict[str, Any], steps.Place
-]  # a message as last written, and the place where it was first written
+_PlacedMessage = tuple[dict[str, Any], steps.Place]  # a message as last written, and where it was first written
 
 
 class _Header(NamedTuple):
@@ -54,7 +52,7 @@ def session_keys(reader: logs.LogReader) -> Sequence[str]:
     header = _header(reader)
     keys = [f"session {header.session}"] if header.session else []
     path = reader.file.path
-    if header.is_child:  # `realpath` follows the links of all folders, which takes longer than to read the file
+    if header.is_child:  # `realpath` only for a link: to resolve all folders takes longer than to read the file
         path = os.path.realpath(path) if os.path.islink(path) else os.path.abspath(path)
         keys.append(f"session {os.path.basename(os.path.dirname(path))}")
     return keys or [os.path.realpath(path)]
@@ -69,8 +67,8 @@ def further_files(reader: logs.LogReader) -> Sequence[logs.LogFile]:
     while waiting:
         session = waiting.pop()
         session_folder = os.path.join(folder, session)
-        is_name = session not in ("", ".", "..") and os.path.basename(session_folder) == session
-        if not is_name or not os.path.isdir(session_folder):
+        is_folder_name = session not in ("", ".", "..") and os.path.basename(session_folder) == session
+        if not is_folder_name or not os.path.isdir(session_folder):
             continue
         for name in sorted(os.listdir(session_folder)):
             stem, suffix = os.path.splitext(name)
@@ -84,8 +82,8 @@ def further_files(reader: logs.LogReader) -> Sequence[logs.LogFile]:
 
 def _header(reader: logs.LogReader) -> _Header:
     """Read the header of a file of lines, or the beginning of a document."""
-    rows = reader.first().rows or reader.head().rows
-    if rows and not rows[0].keys() >= _HEADER_MEMBERS:
+    rows = reader.first().rows  # mostly the header
+    if not rows or not rows[0].keys() >= _HEADER_MEMBERS:
         rows = reader.head().rows
     if rows:
         headers = [row for row in rows if row.keys() >= _HEADER_MEMBERS]
@@ -114,15 +112,15 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
 class _Reading:
     """Reads the files of a session into a `Run`.
 
-    The key of a sub-agent is the id of its session or, in early versions, which give it the id of the main session, the
-    name of its file.
+    The key of a sub-agent is the id of its session. Early versions give it the id of the main session; then the name of
+    its file is the key.
     """
 
     def __init__(self, privacy: Privacy, main_sessions: set[str]) -> None:
         self._run = Run("gemini_cli", privacy)
         self._main_sessions = main_sessions
         self._messages: dict[str, dict[str, _PlacedMessage]] = {}  # by agent and id
-        self._keys: dict[str, str] = {}  # of sub-agents, by key and name of the file
+        self._keys: dict[str, str] = {}  # of sub-agents, by the key itself and by the name of the file
 
     def read_file(self, file: logs.LogFile, header: _Header) -> None:
         """Collect the messages of a file."""
@@ -136,17 +134,17 @@ class _Reading:
         else:
             run.name = run.name or header.session
         messages = self._messages.setdefault(agent, {})
-        rows = logs.rows(file, run.report)
-        if header.is_document:
-            rows = _document_rows(file, run.report)
+        rows = _document_rows(file, run.report) if header.is_document else logs.rows(file, run.report)
         for line, row in rows:
             place = steps.Place(file.name, line)
-            if "$set" in row or ("messages" in row and "type" not in row):
-                for message in objects_in(as_object(row.get("$set", row)).get("messages")):
+            is_message = "type" in row
+            if "$set" in row or ("messages" in row and not is_message):
+                update = as_object(row.get("$set", row))
+                for message in objects_in(update.get("messages")):
                     self._read_message(messages, message, place)
-            elif "$rewindTo" in row and "type" not in row:
+            elif "$rewindTo" in row and not is_message:
                 run.report.skip("$rewindTo")  # messages cut from the history were paid for
-            elif "type" in row or not row.keys() >= _HEADER_MEMBERS:
+            elif is_message or not row.keys() >= _HEADER_MEMBERS:  # a header is no message
                 self._read_message(messages, row, place)
 
     def _read_message(self, messages: dict[str, _PlacedMessage], row: dict[str, Any], place: steps.Place) -> None:
@@ -159,8 +157,8 @@ class _Reading:
         else:
             earlier, _ = messages[message_id]
             if "tokens" in earlier:
-                stated, is_apart = _usage(as_object(earlier["tokens"]))
-                self._run.leave_out(LedgerLine.REPEATED_USAGE, stated, reasoning_apart=is_apart)
+                stated, reasoning_apart = _usage(as_object(earlier["tokens"]))
+                self._run.leave_out(LedgerLine.REPEATED_USAGE, stated, reasoning_apart=reasoning_apart)
             earlier.update(row)
 
     def trace(self, file: logs.LogFile) -> Trace:
@@ -192,8 +190,8 @@ class _Reading:
         ref = run.privacy.reference(text_of(row.get("content")))
         answer = run.answer(agent, time, place, run.masked(text_field(row, "model")), ref=ref)
         if row.get("tokens") is not None:
-            stated, is_apart = _usage(as_object(row["tokens"]))
-            run.spend(answer, stated, reasoning_apart=is_apart)
+            stated, reasoning_apart = _usage(as_object(row["tokens"]))
+            run.spend(answer, stated, reasoning_apart=reasoning_apart)
         for call in objects_in(row.get("toolCalls")):
             call_id = text_field(call, "id")
             run.call(agent, call_id, text_field(call, "name"), time, place, call.get("args"), answer)
@@ -203,7 +201,7 @@ class _Reading:
             if agent_id:
                 child = self._keys.get(agent_id, agent_id)
                 role = text_field(call.get("args"), "agent_name") or text_field(call.get("resultDisplay"), "agentName")
-                run.agent(child, name=role, role=role)  # it has no name but its id
+                run.agent(child, name=role, role=role)  # the log names a sub-agent only by its id
                 run.spawn(child, agent, call_id, place)
 
     def _add_result(self, agent: str, call_id: str, call: dict[str, Any], time: float, place: steps.Place) -> None:
@@ -225,17 +223,18 @@ class _Reading:
 def _usage(tokens: dict[str, Any]) -> tuple[tuple[Any, ...], bool]:
     """Return the usage of a message for `Run.spend`, and True if its output excludes reasoning.
 
-    The total tells if it does: else it is the sum of input and output. The tokens that tools added to the prompt are
-    added to the input, which excludes them.
+    If the total is the sum of input and output, the output includes reasoning. The input excludes the tokens that
+    tools added to the prompt, so they are added to it.
     """
     stated_input, stated_output = tokens.get("input"), tokens.get("output")
     input_tokens, output_tokens = as_count(stated_input), as_count(stated_output)
     if input_tokens is not None and tokens.get("tool"):
-        stated_input = input_tokens = input_tokens + (as_count(tokens["tool"]) or 0)
-    is_apart = False
+        input_tokens += as_count(tokens["tool"]) or 0
+        stated_input = input_tokens
+    reasoning_apart = False
     if input_tokens is not None and output_tokens is not None:
-        is_apart = as_count(tokens.get("total")) != input_tokens + output_tokens
-    return (stated_input, stated_output, tokens.get("cached"), None, tokens.get("thoughts")), is_apart
+        reasoning_apart = as_count(tokens.get("total")) != input_tokens + output_tokens
+    return (stated_input, stated_output, tokens.get("cached"), None, tokens.get("thoughts")), reasoning_apart
 
 
 def _document_rows(file: logs.LogFile, report: ImportReport) -> Iterator[tuple[int, dict[str, Any]]]:
