@@ -7,7 +7,7 @@ from orchtrace_corpus.trace.importers.core import logs
 from orchtrace_corpus.trace.importers.core.privacy import Privacy, masked
 from orchtrace_corpus.trace.importers.core.run import Run
 from orchtrace_corpus.trace.importers.core.transcript import ModelCall, Place
-from orchtrace_corpus.trace.importers.core.values import string, text_field
+from orchtrace_corpus.trace.importers.core.values import as_text, text_field
 from orchtrace_corpus.trace.model.import_report import Drop
 
 TITLE = "Relay logs (JSON Lines)"
@@ -29,11 +29,11 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     answers: dict[str, ModelCall] = {}  # the last of each agent
     for file in files:
         for line, row in logs.rows(file, run.report):
-            agent, time, place = string(row.get("agent")), row.get("t"), Place(file.name, line)
+            agent, time, place = as_text(row.get("agent")), row.get("t"), Place(file.name, line)
             if not agent or type(time) not in (int, float) or time < 0:
                 run.report.drop(Drop.NO_ID, file.name, line)
                 continue
-            run.name = run.name or string(row.get("relay"))
+            run.name = run.name or as_text(row.get("relay"))
             kind, call_id, child = row.get("kind"), text_field(row, "id"), text_field(row, "child")
             if not run.agents:
                 run.agent(agent).is_root = True
