@@ -58,7 +58,7 @@ def show(
 def terms(
     ctx: Context,
     axis: Annotated[
-        str, argument("[FIELD]", "One field, or a term or code of one, with definitions.", offers.fields)
+        str, argument("[FIELD]", "A field, or a term by its name or code, with definitions.", offers.fields)
     ] = "",
     sort: Sort = "",
     columns: Columns = "",

@@ -34,7 +34,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
     MORE: {
         "claims": Command("corpus.cli.claims:claims", "Compare the claims about the corpus with its records."),
         "candidates": Command("corpus.cli.records:candidates", "List the papers that were found and await a decision."),
-        "readings": Command("corpus.cli.records:readings", "List the tags that readers of the sources read otherwise."),
+        "readings": Command("corpus.cli.records:readings", "List the tags for which readers agree on another value."),
         "cite": Command("corpus.cli.exchange:cite", "Cite papers: BibTeX, APA or CSL-JSON."),
         "scale": Command("corpus.cli.counts:scale", "Compare the size of deployed systems with that of experiments."),
         "figures": Command("corpus.cli.generate:figures", "Draw the figures, and the page that shows them."),

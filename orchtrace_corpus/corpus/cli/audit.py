@@ -63,7 +63,7 @@ def sample(
         str, option("--stratify", "FIELD", "Sample in proportion to the terms of this field.", offers.fields)
     ] = "",
     include_sparse: Annotated[
-        bool, Option("--include-sparse", help="Include every paper with a term of an axis that at most 2 papers have.")
+        bool, Option("--include-sparse", help="Include every paper with a sparse term of an axis (at most 2 papers).")
     ] = False,
     seed: Annotated[int, Option("--seed", help="The seed of the sample.")] = 0,
     fields: Annotated[
@@ -216,8 +216,8 @@ def dispute(
 ) -> int:
     """Record another reading of a tag that stays as it is.
 
-    The tag is marked as contested. Tags of the published pool stay as published; of a later paper, rather
-    correct the tag: "corpus tag".
+    The tag is marked as contested. Tags of the published pool stay as published; "corpus tag" corrects the tag of a
+    later paper.
 
     \b
     Examples:

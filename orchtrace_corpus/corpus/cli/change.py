@@ -57,10 +57,10 @@ def add(
 ) -> int:
     """Add papers to the pool.
 
-    Name a paper by an arXiv id, DOI, OpenReview or ACL id, or address; or name a file of papers: .bib, .ris,
-    .csl.json, .csv, .json or .jsonl. Title, authors and year come from arXiv, the registry or the file; tags are
-    options, or keywords of the file such as stop=explicit. At a terminal, what is missing is asked for. A
-    candidate, named by its key, or an exclusion, by its id, becomes a paper and keeps its known fields.
+    Name a paper by an arXiv id, DOI, OpenReview or ACL id, or address; or name a file of papers: .bib, .ris, .csl.json,
+    .csv, .json or .jsonl. Title, authors and year come from arXiv, the registry or the file; tags are options, or
+    keywords of the file such as stop=explicit. At a terminal, what is missing is asked for. A candidate (name its key)
+    or an exclusion (name its id) becomes a paper and keeps its known fields.
 
     A known paper is not added; the reason is shown. Nothing is written unless every new paper is complete. Exit
     code 0: all added; 1: some are known; 2: something is missing or misspelt; 4: a service could not be reached.
@@ -119,7 +119,7 @@ def exclude(
     title: Title = "",
     url: Annotated[str, option("--url", "URL", "Its address, if it cannot be looked up.")] = "",
     identifier: Annotated[
-        str, option("--identifier", "TEXT", "Its name in the exclusions (default: the id, or a name in capitals).")
+        str, option("--identifier", "TEXT", "Its identifier (default: its arXiv id or DOI, or a name in capitals).")
     ] = "",
     screened: Annotated[str, option("--screened", "DATE", "The day of screening, YYYY-MM-DD (default: today).")] = "",
     *,
@@ -131,10 +131,9 @@ def exclude(
     The record gets the next free id; ids are never reused. A candidate leaves data/candidates.yaml in the
     same edit. At a terminal, missing values are asked for.
 
-    The key of a paper takes it out of the pool: it becomes an exclusion, in one edit of both files. A paper that
-    came from an exclusion ("corpus add E007") returns to it, with its reason and tags unless new ones are given.
-    Only the key does so: by another id or address, a paper of the pool is refused, as is one that is already
-    excluded.
+    A paper of the pool that is named by its key is moved to the exclusions, in one edit of both files. If it came from
+    an exclusion ("corpus add E007"), it returns to it, with its reason and tags unless new ones are given. A paper of
+    the pool that is named by another id or address is refused, and so is one that is already excluded.
 
     \b
     Examples:
@@ -208,7 +207,7 @@ def tag(
     """Set tags of one record.
 
     "field=term" sets a tag, "field=a,b" a tag with several terms, "field=NA" marks it as not applicable, and
-    "field=" removes an optional one. "stop=explicit" sets one level of sub_decisions and keeps the others,
+    "field=" removes an optional one. "stop=explicit" sets the level of one sub-decision and keeps the others,
     "stop=none" removes it, "sub_decisions=none" removes all. Other fields are set in the same way: for a paper, its
     summary, its notes and the fields of "corpus add --set", such as benchmarks=GAIA,GPQA; for an exclusion, its
     reason. Nothing is written if the edit would cause new errors, or change a tag that was published: "corpus
@@ -262,9 +261,9 @@ def remove(
 ) -> int:
     """Remove records, and the comments directly above each.
 
-    Use this for records that should never have existed. To take a paper out of the pool, use "corpus
-    exclude", which keeps the reason. Ids of exclusions are never reused, so the newest exclusion, whose
-    id would be given again, is not removed.
+    Use this for records that should never have existed. To take a paper out of the pool, use "corpus exclude", which
+    keeps the reason. The newest exclusion is not removed: its id would be given again, and ids of exclusions are never
+    reused.
 
     \b
     Examples:

@@ -42,8 +42,8 @@ def claims(
     """Compare the claims about the corpus with its records.
 
     Checks each claim of data/claims.yaml against the records of the corpus. A claim fails if it does not hold as
-    written (exit code 1). It falls if it holds as written, but not over a later pool or by another reading; this is
-    no error. These claims and contested ones come first; a list longer than the screen only counts the others.
+    written (exit code 1). It falls if it holds as written, but not over a later pool or by another reading; this is no
+    error. Claims that fail, fall or are contested come first; if the list is cut to the screen, it counts the others.
 
     A claim about the published pool is also checked over two later pools. The pool "today" contains every paper of
     the corpus; the papers that make a claim fall are named. The pool "candidates" adds the candidates proposed for
@@ -52,11 +52,11 @@ def claims(
     the least favourable terms for such tags. --with candidates names the candidates by which claims fall or could
     fall, with their tags and sources.
 
-    With ids, shows the records, those contested in data/disputes.yaml, the boundary of the claim and the evidence
-    against it. --stress gives disputed tags their other term, includes near misses with the tags least favourable
-    to the claim, and leaves records out. Claims that no dispute breaks, but any single record does, are only counted.
-    --reading sources uses the tags on which readers of the sources agree instead of the published tags, and names
-    the tags by which a claim falls.
+    With ids, shows the records, those contested in data/disputes.yaml, the boundary of the claim (what it does not say)
+    and the evidence against it. --stress gives disputed tags their other term, includes near misses with the tags least
+    favourable to the claim, and leaves records out. Claims that any one record breaks, but no dispute, are only
+    counted. --reading sources uses the tags on which readers of the sources agree instead of the published tags, and
+    names the tags by which a claim falls.
 
     \b
     Examples:

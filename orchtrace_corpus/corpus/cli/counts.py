@@ -63,18 +63,17 @@ def stats(
 ) -> int:
     """Count the corpus: one page, one field, or two fields crossed.
 
-    Fields are those of "corpus terms", the sub-decisions by name or code (stop, O5), and those of a
-    record (year, venue, ...). Fields of exclusions (stage, source, ...) count exclusions. --reading
-    sources counts, and filters by, the tags that readers of the sources agree on (data/disputes.yaml);
-    the published counts are shown beside them.
+    Fields are those of "corpus terms", the sub-decisions by name or code (stop, O5), and those of a record (year,
+    venue, ...). Fields of exclusions (stage, source, ...) count exclusions. With --reading sources, counts and filters
+    use the tags that readers of the sources agree on (data/disputes.yaml); the published counts are shown beside them.
 
-    --evidence counts the tags, other than NA, of fields that the taxonomy declares sourced. A tag is "primary" if
-    it has evidence from the paper itself, its code or its documentation, "secondary" with other evidence, else
-    "none". By its weakest evidence, it is also supported, partly supported or contradicted. --list shows the tags
-    of one of these six kinds, with note and source of the evidence.
+    --evidence counts the tags, other than NA, of sourced fields: those that need evidence. A tag is "primary" if it has
+    evidence from the paper itself, its code or its documentation, "secondary" with other evidence, else "none". By its
+    weakest evidence, it is also supported, partly supported or contradicted. --list shows the tags of one of these six
+    kinds, with note and source of the evidence.
 
-    --screening counts, from data/searches.yaml, the records that each run identified, those removed before
-    screening (found twice, known, refused), screened, excluded, included, and awaiting a decision. Records included
+    --screening counts, from data/searches.yaml, the records that each run identified, those removed before screening
+    (found twice, known, refused for errors), screened, excluded, included, and awaiting a decision. Records included
     before all their tags are settled count as "open". Later records that no run found are "added by hand".
 
     \b
@@ -254,11 +253,11 @@ def gaps(
     Without arguments, shows the first pair that the taxonomy crosses. Any field with a vocabulary can be an axis,
     including a single sub-decision, with its levels as values.
 
-    Cells that a rule of the taxonomy forbids are marked x. The other empty and sparse cells are ranked by how far
-    they fall below the number of papers expected if the two tags were independent. Each is listed with papers of
-    the nearest cells that have papers. --reading sources counts, and filters by, the tags on which readers of the
-    sources agree (data/disputes.yaml). --with candidates names the candidates proposed for inclusion that have both
-    tags; "?" marks those with an open tag that a reader has read so.
+    Cells that a rule of the taxonomy forbids are marked x. The other empty and sparse cells are ranked by how far they
+    fall below the number of papers expected if the two tags were independent. Each is listed with papers of the nearest
+    cells that have papers. With --reading sources, counts and filters use the tags on which readers of the sources
+    agree (data/disputes.yaml). --with candidates names the candidates proposed for inclusion that have both tags; "?"
+    marks those of which one of these tags is open, but chosen by a reader.
 
     \b
     Examples:
@@ -306,9 +305,9 @@ def gaps(
 def scale(ctx: Context, output_format: shared.OutputFormat = Format.TABLE) -> int:
     """Compare the size of deployed systems with that of experiments.
 
-    From data/scale.yaml: how many agents run together, and what else is published. Vendors' numbers are unverified
-    reports; "unknown" means that no number was found. The sizes that vendors report are compared
-    with those of open evaluations; neither come from verified training traces.
+    From data/scale.yaml: how many agents run together, and other published figures. Vendors' numbers are unverified
+    reports; "unknown" means that no number was found. The sizes that vendors report are compared with those of open
+    evaluations; neither come from verified training traces.
 
     \b
     Examples:

@@ -288,11 +288,11 @@ def diff(
     """Report what a change to the data means: papers, tags, counts, claims.
 
     Shows every value that changed in any data file, with what was and what is, new records in full, and points that
-    need human judgement. Reordered records and changed comments are shown, but have no meaning; the layout is
-    ignored. BASE...HEAD compares HEAD with the common ancestor of both, as a pull request does, names the files
-    that it changes outside data/, and accepts only plain data files; with --format markdown it prints the comment
-    that the workflow posts on a pull request. Nothing is fetched: if the clone lacks a commit, the message gives
-    the command that gets it (exit code 3).
+    need human judgement. Reordered records and changed comments are shown, but have no meaning; the layout is ignored.
+    BASE...HEAD compares HEAD with the common ancestor of both, as a pull request does, names the files that it changes
+    outside data/, and refuses data files that are links, executables or submodules; with --format markdown it prints
+    the comment that the workflow posts on a pull request. Nothing is fetched: if the clone lacks a commit, the message
+    gives the command that gets it (exit code 3).
 
     \b
     Examples:

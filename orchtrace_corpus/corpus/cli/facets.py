@@ -45,9 +45,10 @@ class DetailOptions(NamedTuple):
     summary: Annotated[str, option("--summary", "TEXT", "One sentence of your own; may follow later.")] = ""
     notes: Annotated[str, option("--notes", "TEXT", "A remark for users, in one sentence.")] = ""
     note: Annotated[str, option("--evidence", "NOTE", "What in the source supports the tags.")] = ""
-    source: Annotated[str, option("--evidence-source", "URL", "Its address (default: the paper's).")] = ""
+    source: Annotated[str, option("--evidence-source", "URL", "The source's address (default: the paper's).")] = ""
     supported: Annotated[
-        str, option("--evidence-tags", "A,B,...", "The fields it supports (default: all that need it).", offers.fields)
+        str,
+        option("--evidence-tags", "A,B,...", "Fields it supports (default: all that need evidence).", offers.fields),
     ] = ""
 
 
@@ -60,7 +61,7 @@ class IntakeOptions(NamedTuple):
     despite_title: Annotated[
         bool, Option("--despite-title", help="Add it although a known title is nearly the same.")
     ] = False
-    yes: Annotated[bool, Option("--yes", "-y", help="Ask no questions; accept the proposals.")] = False
+    yes: Annotated[bool, Option("--yes", "-y", help="Ask no questions; accept the proposed values.")] = False
     dry_run: DryRun = False
     no_fetch: Annotated[
         bool, Option("--no-fetch", help="Make no requests; use only the options.", show_default=False)

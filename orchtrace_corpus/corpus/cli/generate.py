@@ -42,11 +42,11 @@ def build(
 ) -> int:
     """Regenerate every generated file, or one kind of them.
 
-    Regenerates the marked regions of README.md and docs/list (readme), docs/STATS.md (stats), docs/figures.md
-    and the figures in docs/figures (figures), and the JSON Schemas in docs/schema, by which editors complete
-    tags and mark errors (schema). Without PART also docs/codebook.md, docs/protocol.md and the issue form
-    .github/ISSUE_TEMPLATE/suggest-a-paper.yml, where there are such. Generated pages and figures that are no
-    longer needed are removed. Data files are not changed: see "corpus check --fix".
+    Regenerates the marked regions of README.md and docs/list (readme), docs/STATS.md (stats), docs/figures.md and the
+    figures in docs/figures (figures), and the JSON Schemas in docs/schema, by which text editors complete tags and mark
+    errors (schema). Without PART also docs/codebook.md, docs/protocol.md and the issue form
+    .github/ISSUE_TEMPLATE/suggest-a-paper.yml, if the corpus has them. Generated pages and figures that are no longer
+    needed are removed. Data files are not changed: see "corpus check --fix".
 
     README.md changes only between the marks "<!-- corpus:begin NAME -->" and "<!-- corpus:end NAME -->".
     Regions: contents, counts, page, list, terms FIELD, papers FILTER, claims, figures NAME.
@@ -102,9 +102,9 @@ def figures(
     screening, and the scale of systems if data/scale.yaml exists. A region "figures NAME ..." in
     README.md shows some of them.
 
-    --by and --cross draw any fields that "corpus stats" counts, as SVG or PDF; without -o, SVG goes to standard
-    output. Years without papers are drawn, too. Of a field without a vocabulary, such as venue, the rarest of more
-    than 30 values are counted together.
+    --by and --cross draw any fields that "corpus stats" counts, as SVG or PDF; without -o, SVG goes to standard output.
+    Years without papers are drawn, too. If a field without a vocabulary, such as venue, has more than 30 values, the
+    rarest are counted together.
 
     \b
     Examples:

@@ -45,7 +45,7 @@ Where: TypeAlias = Annotated[
         "--where",
         "-w",
         metavar="FILTER",
-        help="Only papers that match: field=value, !=, <, <=, >, >=, ~ (contains), field= (none); repeatable.",
+        help="Only papers that match: field=value, !=, <, <=, >, >=, ~ (contains), field= (no value); repeatable.",
         offers=offers.filters,
     ),
 ]
@@ -64,11 +64,11 @@ Order: TypeAlias = Annotated[
     Option("--order", help="The order of reading: newest first, or most likely to be included first."),
 ]
 Caption: TypeAlias = Annotated[
-    str, option("--caption", "TEXT", "With -f latex: the caption, instead of fields and filters in words.")
+    str, option("--caption", "TEXT", "With -f latex: the caption (default: fields and filters in words).")
 ]
 With: TypeAlias = Annotated[
     ExtraRecords | None,
-    Option("--with", help="Show what would change if candidates were taken in, and which change it."),
+    Option("--with", help="Show what including candidates would change, and which candidates change it."),
 ]
 Offline: TypeAlias = Annotated[bool, Option("--offline", help="Make no requests; use stored answers.")]
 Refresh: TypeAlias = Annotated[bool, Option("--refresh", help="Ask again, even if a recent answer is stored.")]

@@ -154,7 +154,7 @@ def readings(
     sort: Sort = "",
     output_format: OutputFormat = Format.TABLE,
 ) -> int:
-    """List the tags that readers of the sources read otherwise.
+    """List the tags for which readers agree on another value.
 
     Each row is a tag of data/disputes.yaml for which independent readers agree on another value than the published
     one: it shows the published value, and the value that "--reading sources" of other commands uses; "none" means

@@ -51,11 +51,11 @@ def fetch(
 ) -> int:
     """Compare the records with arXiv, and report what has changed.
 
-    Reports drift ("corpus rule A"): another title, other authors, a new version, a suspected withdrawal,
-    a DOI. Records take precedence: nothing is written without --write. With it, titles, full lists of
-    authors and missing DOIs are updated, but never a venue, a year or a tag; other metadata of arXiv is
-    saved in data/arxiv.json. An interrupted run can be continued. Exit code 0: no drift, or warnings
-    only; 1: an id of another work; 4: arXiv could not be reached.
+    Reports drift ("corpus rule A"): another title, other authors, a new version, a suspected withdrawal, a DOI. Records
+    take precedence: nothing is written without --write. With it, titles, full lists of authors and missing DOIs are
+    updated, but never a venue, a year or a tag; other metadata of arXiv is saved in data/arxiv.json. An interrupted run
+    can be continued. Exit code 0: no drift, or warnings only; 1: an arXiv id of another work; 4: arXiv could not be
+    reached.
 
     \b
     Examples:
@@ -186,13 +186,13 @@ def discover(
 ) -> int:
     """Search for new papers, and save them as candidates.
 
-    Sends every query of data/protocol.yaml to arXiv, in its categories, for a window of days that ends
-    yesterday. If OPENALEX_API_KEY holds a key, also asks OpenAlex for works that cite, or are cited by,
-    the papers that the protocol names. Known papers (same identifier, or nearly the same title) are
-    skipped and counted. New ones go to data/candidates.yaml, the run to data/searches.yaml, and the
-    metadata of arXiv to data/arxiv.json. --dry-run only counts the results of each query. An
-    interrupted run can be continued. Exit code 0: every query was sent; 1: a result could not be
-    recorded; 4: a service could not be reached, or not for every query; results so far are recorded.
+    Sends every query of data/protocol.yaml to arXiv, in the categories named there, for a window of days that ends
+    yesterday. If OPENALEX_API_KEY holds a key, also asks OpenAlex for works that cite, or are cited by, the papers that
+    the protocol names. Known papers (same identifier, or nearly the same title) are skipped and counted. New ones go to
+    data/candidates.yaml, the run to data/searches.yaml, and the metadata of arXiv to data/arxiv.json. --dry-run only
+    counts the results of each query. An interrupted run can be continued. Exit code 0: every query was sent; 1: a
+    result could not be recorded; 4: a service could not be reached, or not for every query; results so far are
+    recorded.
 
     \b
     Examples:

@@ -14,7 +14,7 @@ File: TypeAlias = Annotated[
     str, Argument(metavar="FILE", help="A trace as JSON, or a log; - for a trace on standard input.")
 ]
 SessionName: TypeAlias = Annotated[
-    str, Option("--session", metavar="NAME", help="The session whose name begins like this, or the name of its file.")
+    str, Option("--session", metavar="NAME", help="A session, by its file's name or the beginning of its name.")
 ]
 LogFormat: TypeAlias = Annotated[
     str, Option("--from", metavar="FORMAT", help="The format of the logs, such as claude_code. Default: detected.")

@@ -53,14 +53,14 @@ def credit(
 ) -> int:
     """Divide a run's reward among its tokens, turns, messages, calls, agents or roles.
 
-    difference and shapley compare coalitions: with runs made without some members (--values), else with a proxy
-    on the trace's graph; the output says which. group compares several runs of one task; gae and mean need the
-    value of each step (--values). docs/credit.md gives the formulas.
+    The methods difference and shapley compare coalitions: by the values of runs without some members (--values), else
+    by a proxy on the trace's graph; the output says which. The method group compares several runs of one task; gae and
+    mean need the value of each step (--values). docs/credit.md gives the formulas.
 
-    Shapley values are exact for any number of players with the proxy, and for up to 12 players with --values.
-    With more players, --samples random orders are used, and each figure has a standard error.
+    Shapley values are exact for any number of players with the proxy, and for up to 12 players with --values. With more
+    players, as many random orders as --samples says are used, and each figure has a standard error.
 
-    Credit does not locate faults: the output says how often the method found planted faults, and what finds more.
+    Credit does not locate faults: the output says how often it found faults planted in test runs, and what finds more.
 
     Logs contain no rewards: --outcomes gives them, as in corpus trace import. Exit code 1: an outcome belongs
     to no run, or a run without a reward was left out; 2: no run has one.

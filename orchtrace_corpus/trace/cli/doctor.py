@@ -48,7 +48,7 @@ def doctor(
     timezone: Annotated[
         str, Option("--timezone", metavar="NAME", help="Days are those of this zone, as Europe/Berlin. Default: local.")
     ] = "",
-    limit: Annotated[int, Option("--limit", min=1, help="The most rows of a table, and the sessions of --list.")] = 15,
+    limit: Annotated[int, Option("--limit", min=1, help="At most N rows of a table, or N sessions of --list.")] = 15,
     output_format: OutputFormat = Format.TABLE,
     html: Page = "",
     with_content: Annotated[
@@ -62,10 +62,10 @@ def doctor(
     expensive first. Two that are named separately are compared, largest differences first. --html writes one run,
     or two side by side, as a page with a timeline and a replay; without it, nothing is written.
 
-    Without a PATH, shows the newest session below the home folder; --session selects another by its name. The
-    sessions of Claude Code, Codex, Qwen Code, Gemini CLI, OpenCode, Copilot CLI, Kimi Code and Pi are found there.
-    Variables such as CLAUDE_CONFIG_DIR and CODEX_HOME, which move their folders, are followed. --list lists the
-    newest sessions there with their totals; with --by it reads all of them.
+    Without a PATH, shows the newest session below the home folder; --session selects another by its name. The sessions
+    of Claude Code, Codex, Qwen Code, Gemini CLI, OpenCode, Copilot CLI, Kimi Code and Pi are found there. Variables
+    such as CLAUDE_CONFIG_DIR and CODEX_HOME, which move their folders, are followed. --list lists the newest sessions
+    there with their totals; with --by, the totals of all of them.
 
     Totals count each answer once, on the day on which it was complete, whatever copies of it other sessions have.
 

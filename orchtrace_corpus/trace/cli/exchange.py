@@ -117,7 +117,7 @@ def export(
     output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = "",
     division: Annotated[
         Division | None,
-        Option("--credit", help="For trainers: who gets the reward: each turn, the agents, or the last turn."),
+        Option("--credit", help="For trainers: divide the reward among turns or agents, or give it to the last turn."),
     ] = None,
     channel: Annotated[str, Option("--channel", help="For trainers: the reward, as in corpus trace credit.")] = "",
     spec: Annotated[
@@ -133,11 +133,11 @@ def export(
 ) -> int:
     """Write a trace with one event per line, in our schema or the published one, as ATIF 1.7, or for trainers.
 
-    The profile published leaves out what the schema of arXiv 2605.02801 refuses: our own fields, null figures,
-    and the events stop and inference, whose edges are bridged. Omissions are reported on standard error.
+    The profile published leaves out what the schema of arXiv 2605.02801 refuses: our own fields, null figures, and the
+    events stop and inference, which new edges bridge. Omissions are reported on standard error.
 
-    The profile atif writes a trajectory, with those of sub-agents embedded. What ATIF cannot express is kept in
-    extra, from which corpus trace import restores the trace, and is listed on standard error.
+    The profile atif writes a trajectory, with those of sub-agents embedded. What ATIF cannot express is kept in its
+    fields "extra", from which corpus trace import restores the trace, and is listed on standard error.
 
     The profiles verl, agent-lightning and skyrl write all given runs, turn by turn, with rewards that add up to
     that of the run, and with the group-relative advantage if a task has several runs. docs/credit.md shows

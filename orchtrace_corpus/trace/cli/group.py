@@ -19,7 +19,7 @@ COMMANDS: dict[str, dict[str, Command]] = {
         "show": Command("trace.cli.views:show", "Show who spawned whom, and who worked when."),
         "replay": Command(
             "trace.cli.views:replay_trace",
-            "Replay a trace: after each event, show which agents are active, what is open and what was spent.",
+            "Replay a trace: after each event, show which agents are active, what is under way and what was spent.",
         ),
         "graph": Command(
             "trace.cli.views:graph_trace",

@@ -50,7 +50,7 @@ def import_(
     ] = "",
     to: Annotated[
         Form | None,
-        Option("--to", help="One trace per line; one event per line; five tables (default: by the ending of OUT)."),
+        Option("--to", help="A trace per line, an event per line, or five tables (default: by the ending of OUT)."),
     ] = None,
     form: LogFormat = "",
     keep_content: Annotated[bool, Option("--keep-content", help="Keep contents in full instead of hashes.")] = False,

@@ -25,8 +25,8 @@ def validate(
 ) -> int:
     """Check traces against the schema and the rules of the graph, and report every error.
 
-    A file holds one trace, or one on each line; a log is converted to traces first. The rules of the graph
-    (T2..) are checked only for traces that are JSON and follow the schema (T1..). Exit code 0: nothing wrong,
+    A file holds one trace, or one on each line; a log is converted to traces first. The rules of the graph (codes T201
+    and up) are checked only for traces that are JSON and follow the schema (T101 to T115). Exit code 0: nothing wrong,
     or warnings only; 1: errors, or a log that cannot be read; 3: a file cannot be read as JSON.
 
     \b

@@ -92,7 +92,7 @@ def replay_trace(
     ] = "",
     output_format: Annotated[TextOrJson, Option("--format", "-f", help="The output format.")] = (TextOrJson.TEXT),
 ) -> int:
-    """Replay a trace: after each event, show which agents are active, what is open and what was spent.
+    """Replay a trace: after each event, show which agents are active, what is under way and what was spent.
 
     Each line is an event: its number in the replay, its time, its id, and what happened. --until and --step
     together show one of the states up to T: the Nth, or the last. JSON output has a line that names the schema,
