@@ -45,7 +45,7 @@ LIST_FOLDER = "docs/list"
 """The folder of the list's sections with a page of their own."""
 
 LIST_LIMIT_BYTES = 384 * 1024
-"""The size of the list in the README, if the text around it leaves as much."""
+"""The largest size of the list in the README. It is smaller if the text around it leaves less room."""
 
 RESERVED_BYTES = 16 * 1024
 """The part of the README that is kept free for the contents, which are made after the list, and for headings."""
@@ -124,8 +124,8 @@ def readme(text: str, path: str, pool: Pool, files: "CorpusFiles | None" = None)
             except InvalidCorpusError:  # about the data of the region; all other errors are about the region itself
                 raise
             except CorpusError as error:
-                line = document.count("\n", 0, region.start)
-                problems.append(f"{path}:{line}: region {quote(region.name)}: {error}")
+                begin_line = document.count("\n", 0, region.start)  # `start` is after the begin line
+                problems.append(f"{path}:{begin_line}: region {quote(region.name)}: {error}")
                 return ""
 
         return replace_regions(document, to_fill, body)
@@ -147,7 +147,7 @@ def readme(text: str, path: str, pool: Pool, files: "CorpusFiles | None" = None)
 
 
 def list_sections(pool: Pool, contested: Collection[tuple[str, str]], room_bytes: int) -> tuple[ListSection, ...]:
-    """Return the sections of the list in the order of `pool`, with `own_page` True or False.
+    """Return the sections of the list in the order of `pool`; `own_page` is then decided, and no longer None.
 
     A section has its own page if the taxonomy says so, or if it is larger than the taxonomy's `page_above`. As long as
     the other sections are larger than `room_bytes`, the largest one moves to its own page, too.
@@ -181,7 +181,7 @@ def list_sections(pool: Pool, contested: Collection[tuple[str, str]], room_bytes
             on_own_page.add(index)
             remaining -= sizes[index]
     sections = [section._replace(own_page=index in on_own_page) for index, section in enumerate(sections)]
-    return tuple(section for section in sections if section.items or section_facet is None)
+    return tuple(section for section in sections if section.items or section_facet is None)  # the only one stays
 
 
 _URL_KINDS = (FieldKind.URL, FieldKind.URLS)
@@ -195,26 +195,26 @@ def item(
 ) -> str:
     """Return a paper as a list item: its link, venue, year, links to code and other URLs, chips, and summary.
 
-    `facets` and `fields` are shown as chips, but fields with URLs as links. A contested tag ends in a question mark.
+    Tags of `facets` and values of `fields` are chips, but URLs are links. A contested tag ends in a question mark.
     """
-    origin = []
+    details = []
     venue = markdown_text(paper.venue)
-    venue_has_year = re.search(r"(?<![^\s()])[0-9]{4}(?![^\s()])", paper.venue)  # like `NeurIPS 2025`
+    venue_has_year = re.search(r"(?:^|[\s()])[0-9]{4}(?:[\s()]|$)", paper.venue)  # such as `NeurIPS 2025`
     if paper.cited_year and not venue_has_year:
         venue = f"{venue} {paper.cited_year}".strip()
     if venue:
-        origin.append(venue)
+        details.append(venue)
     if paper.code:
-        origin.append(f"[code]({link_url(paper.code)})")
+        details.append(f"[code]({link_url(paper.code)})")
     chips = []
     for field in fields:
         if field.kind in _URL_KINDS:
             label = markdown_text(field_label(field))
-            origin += [f"[{label}]({link_url(url)})" for url in value_texts(paper.value(field.name))]
+            details += [f"[{label}]({link_url(url)})" for url in value_texts(paper.value(field.name))]
         else:
             chips.append(_field_text(paper, field))
     chips += [_tag_text(paper.key, paper.tags.get(facet.field), facet, contested) for facet in facets]
-    parts = [f"{', '.join(origin)}."] if origin else []
+    parts = [f"{', '.join(details)}."] if details else []
     parts += [_chip(text) for text in chips if text]
     summary = markdown_text(paper.summary)
     if summary:
@@ -228,7 +228,7 @@ def _field_text(paper: Paper, field: RecordField) -> str:
     value = paper.value(field.name)
     if isinstance(value, bool):
         return field_label(field) if value else ""
-    texts = ", ".join(map(bare_author, value_texts(value)))
+    texts = ", ".join(map(bare_author, value_texts(value)))  # only an author's braces are taken off
     return f"{field_label(field)}: {texts}" if texts else ""
 
 
@@ -236,7 +236,7 @@ def link_url(url: str) -> str:
     """Return a URL as a Markdown link can hold it, with other characters percent-encoded."""
     if re.fullmatch(r"[\w!#$%&*+,./:;=?@^{}~-]*", url, re.ASCII):
         return url
-    from urllib.parse import quote as percent_encode  # the import takes as long as writing all other URLs
+    from urllib.parse import quote as percent_encode  # few URLs need it, and the import takes as long as all others
 
     return percent_encode(url, safe="!#$%&*+,-./:;=?@^_{}~")
 
@@ -323,7 +323,7 @@ class _Regions:
         claims = self.files.claims
         raise_findings("the claims have errors:", claims.findings)
         proposed = None
-        if self.files.candidates.places is not None:
+        if self.files.candidates.places is not None:  # the corpus has a file of candidates
             proposed = select_proposed(self.files.candidates.require())
         return markdown(pools_table(evaluate(claims.claims, self.files.pool, candidates=proposed)))
 
@@ -353,7 +353,7 @@ def _contents(text: str) -> str:
         if line.startswith("## ") and not is_code:
             heading = line[3:].strip()
             target = slug(heading, counts)
-            if heading != "Contributing":
+            if heading != "Contributing":  # awesome lists leave it out of their contents
                 lines.append(f"- [{heading}](#{target})")
     return "\n".join(lines)
 
@@ -378,16 +378,16 @@ def _pages(sections: Sequence[ListSection]) -> Iterator[tuple[str, str]]:
             head = f"{section.definition} Part of [the list](../../README.md).".lstrip()
             if len(pages) > 1:
                 links = []
-                for number, page in enumerate(pages, 1):
-                    name = page.removeprefix(f"{LIST_FOLDER}/")
-                    links.append(str(number) if page == path else f"[{number}]({link_url(name)})")
+                for number, linked_path in enumerate(pages, 1):
+                    name = linked_path.removeprefix(f"{LIST_FOLDER}/")
+                    links.append(str(number) if linked_path == path else f"[{number}]({link_url(name)})")
                 head += f" Pages: {', '.join(links)}."
             title = section.heading if page_number == 1 else f"{section.heading}, page {page_number}"
             yield path, "\n\n".join((f"# {title}", head, "\n".join(lines))) + "\n"
 
 
 def _page_paths(terms: Sequence[Term]) -> dict[str, str]:
-    """Return the path of each term's page. No path equals another one, or that of a further page of another term."""
+    """Return the path of each term's first page. Paths differ, also from further pages, such as `NAME--2.md`."""
     names: dict[str, str] = {}
     for number, term in enumerate(terms, 1):
         name = re.sub("[^a-z0-9]+", "-", term.id.lower()).strip("-")
@@ -425,10 +425,10 @@ def _terms_table(pool: Pool, field: str) -> str:
 
 
 def _tag_text(key: str, tag: Tag | None, facet: Facet, contested: Collection[tuple[str, str]]) -> str:
-    """Return a tag in labels, empty if none applies; of terms with levels, only those with the highest level."""
+    """Return the labels of a tag's terms, empty without any; of terms with levels, only those on the highest level."""
 
-    def mark(name: str) -> str:
-        return "?" if (key, name) in contested else ""
+    def mark(tag_name: str) -> str:  # a field, or a term of a facet with levels
+        return "?" if (key, tag_name) in contested else ""
 
     names = {term.id: f"{term.code} {term.label}".strip() for term in facet.terms}
     if tag is None or tag == NOT_APPLICABLE or tag == (NOT_APPLICABLE,):

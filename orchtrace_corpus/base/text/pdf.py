@@ -1,6 +1,6 @@
 """Write a picture of `drawing` as PDF: one page, with text in Helvetica, which every PDF reader has.
 
-The standard fonts have only the characters of Windows-1252. Others lose their marks, or become a question mark. The
+The standard fonts have only the characters of Windows-1252. Others lose their accents, or become a question mark. The
 same picture gives the same bytes. References: ISO 32000-1; for the widths of characters, Adobe's Core14 AFM files.
 """
 
@@ -14,7 +14,7 @@ from orchtrace_corpus.base.text.drawing import PALETTE, SIZE
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _CONTROL_DISTANCE = 0.5523
-"""A quarter circle is drawn as a Bézier curve; the distance of its control points from its ends, by the radius."""
+"""A quarter circle is drawn as a Bézier curve; this is the distance of its control points from its ends in radii."""
 
 _HELVETICA_WIDTHS = (
     "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 556 556 278 "
@@ -78,7 +78,7 @@ def _operators(element: ElementTree.Element) -> Iterator[str]:
 
 
 def _colors_and_dashes(attributes: Mapping[str, str]) -> str:
-    """Return the operators that set the colours, those for light screens, and the dashes of an element."""
+    """Return the operators that set the dashes of an element and its colours, as on light screens."""
     operators = []
     for name in attributes.get("class", "").split():
         kind, _, color = name.partition("-")  # `f-NAME` fills, `s-NAME` draws lines
@@ -92,10 +92,10 @@ def _colors_and_dashes(attributes: Mapping[str, str]) -> str:
 
 def _paint(attributes: Mapping[str, str]) -> str:
     """Return the operator that paints a shape: S draws its outline, f fills it, B does both."""
-    names = attributes.get("class", "")
-    if "f-" not in names:
+    classes = attributes.get("class", "")  # such as `f-NAME s-NAME`
+    if "f-" not in classes:
         return "S"
-    return "B" if "s-" in names else "f"
+    return "B" if "s-" in classes else "f"
 
 
 def _shape(tag: str, attributes: Mapping[str, str]) -> str:
@@ -117,10 +117,9 @@ def _circle(x: float, y: float, radius: float) -> str:
     """Return four quarter circles around (x, y)."""
     path = f"{x + radius:.2f} {y:.2f} m"
     start_x, start_y = radius, 0.0  # relative to the centre, as are the ends
-    reach = _CONTROL_DISTANCE if radius else 0.0
     for end_x, end_y in ((0.0, radius), (-radius, 0.0), (0.0, -radius), (radius, 0.0)):
-        path += f" {x + start_x + end_x * reach:.2f} {y + start_y + end_y * reach:.2f}"
-        path += f" {x + end_x + start_x * reach:.2f} {y + end_y + start_y * reach:.2f}"
+        path += f" {x + start_x + end_x * _CONTROL_DISTANCE:.2f} {y + start_y + end_y * _CONTROL_DISTANCE:.2f}"
+        path += f" {x + end_x + start_x * _CONTROL_DISTANCE:.2f} {y + end_y + start_y * _CONTROL_DISTANCE:.2f}"
         path += f" {x + end_x:.2f} {y + end_y:.2f} c"
         start_x, start_y = end_x, end_y
     return path

@@ -8,7 +8,7 @@ Proxies and certificates are those of the environment. An `Exchange` repeats a r
 waits if the service is busy or the answer is truncated, and gives up at once if the service refuses.
 
 `urllib3.Retry` cannot replace `Exchange`: it sees statuses and failing connections, but no bodies, and arXiv sends
-truncated feeds when it is busy. It limits the tries of one request, not the total time, and sleeps without progress.
+truncated feeds when it is busy. It limits the tries of one request, not the total time, and reports no progress.
 """
 
 import math
@@ -42,7 +42,7 @@ MAX_RETRIES = 7
 MAX_RETRIES_UNREADABLE = 3
 MAX_RETRIES_UNREACHABLE = 2
 BUSY_SPACINGS = 10
-"""The first wait for a busy service, in units of its spacing: 30 s for arXiv. Each further wait is twice as long."""
+"""The first wait for a busy service, in spacings: for arXiv, 10 times 3 s. Each further wait is twice as long."""
 
 MAX_WAIT_SECONDS = 600.0
 JITTER = 0.25  # a wait is longer by a random share, at most this one
@@ -161,13 +161,13 @@ def _redirect_target(session: Any, url: str, location: str, allowed_hosts: Colle
     try:
         target = urljoin(url, location)
         scheme, netloc = urlsplit(target)[:2]
-        # requests keeps credentials on one host and port, and from http to https: the redirects that are allowed here.
+        # `should_strip_auth` is False for the same host and port, and for http to https on one host: these are allowed.
         is_elsewhere = session.should_strip_auth(url, target) and urlsplit(target).hostname not in allowed_hosts
     except ValueError as error:
         raise HttpError(f"{_without_query(url)} redirects to no address: {quote(location)}") from error
     if scheme == "http" and url.startswith("https:"):
         problem = "not encrypted"
-    elif scheme not in ("http", "https") or is_elsewhere or "@" in netloc:
+    elif scheme not in ("http", "https") or is_elsewhere or "@" in netloc:  # `@` follows credentials
         problem = "another host"
     else:
         return target
@@ -179,7 +179,7 @@ def _explain(error: Exception, url: str, seconds: float) -> HttpError:
     from urllib3 import exceptions
 
     where = _without_query(url)
-    if isinstance(error, exceptions.ReadTimeoutError):  # after the status; before it, requests wraps this error
+    if isinstance(error, exceptions.ReadTimeoutError):  # in the body; requests wraps an earlier one
         return BrokenOffError(f"the answer of {where} had no end after {seconds:g} s")
     causes = causes_of(error)
     reasons = (cause.strerror.lower() for cause in causes if isinstance(cause, OSError) and cause.strerror)
@@ -242,7 +242,7 @@ class Exchange(ABC, Generic[Answer]):
         accept: The media types for the header of requests.
         busy_statuses: Statuses that mean that this service is busy, besides the usual ones.
         read_statuses: Statuses whose body is an answer, besides 200 to 299 and 400.
-        done_count: The number of units, of a `total`, that are reported to `progress` as done.
+        done_count: How many of the `total` units of the run are done, for `progress`.
     """
 
     accept: ClassVar[str]
@@ -252,7 +252,7 @@ class Exchange(ABC, Generic[Answer]):
     def __init__(
         self,
         service: Service,
-        time_file: str,
+        limiter_file: str,
         transport: Transport,
         progress: Callable[[Progress], None] | None,
         total: int,
@@ -263,7 +263,7 @@ class Exchange(ABC, Generic[Answer]):
         self.done_count = 0
         self._progress, self._total = progress, total
         self._transport = transport
-        self._limiter = Limiter(time_file, service.spacing_seconds, clock, self.report)
+        self._limiter = Limiter(limiter_file, service.spacing_seconds, clock, self.report)
         self._patience_seconds = patience_seconds
         self._remaining_seconds = patience_seconds
 
@@ -285,11 +285,11 @@ class Exchange(ABC, Generic[Answer]):
         """Return the status and the body of a response in words, for a message."""
 
     def turn(self) -> AbstractContextManager[Limiter]:
-        """Lock the service for other processes until the end of a `with` block; errors as of `Limiter.turn`."""
+        """Let no other process send requests until the end of a `with` block; errors are those of `Limiter.turn`."""
         return self._limiter.turn(self._patience_seconds)
 
     def ask(self, url: str, subject: str) -> Answer:
-        """Request an address, in a turn, until there is an answer; messages name what it is about by `subject`.
+        """Request an address until there is an answer, in one turn; `subject` says in messages what it is about.
 
         Raises:
             BusyError: The service is busy or breaks off, or another process is asking; there might be an answer later.
@@ -301,7 +301,7 @@ class Exchange(ABC, Generic[Answer]):
         with self.turn():
             while True:
                 started = clock.steady()
-                # The first request has all the time that the transport allows; retries have what is left of the run's.
+                # The first request has all the time that the transport allows; retries have what the run has left.
                 max_seconds = self._remaining_seconds if retry_counts else math.inf
                 answer = self._ask_once(url, subject, max_seconds)
                 if not isinstance(answer, Retry):

@@ -94,8 +94,8 @@ class OpenAlex:
         citing_keys: defaultdict[str, list[str]] = defaultdict(list)
         cited_keys: defaultdict[str, list[str]] = defaultdict(list)
         with Transport() as transport:
-            time_file = f"{self._cache.folder}.time"
-            self._exchange = _WorksExchange(self._service, time_file, transport, progress, len(papers), self._clock)
+            limiter_file = f"{self._cache.folder}.time"
+            self._exchange = _WorksExchange(self._service, limiter_file, transport, progress, len(papers), self._clock)
             for paper in papers:
                 paper_work = self._find_work(paper)
                 if paper_work is not None:

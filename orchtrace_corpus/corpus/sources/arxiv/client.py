@@ -297,8 +297,8 @@ class Client:
             return Searcher(exchange, pages, self._max_age_seconds).search(queries, count_only=count_only)
 
     def _exchange(self, transport: Transport, progress: Callable[[Progress], None] | None, total: int) -> FeedExchange:
-        time_file = f"{self._cache.folder}.time"
-        return FeedExchange(self._service, time_file, transport, progress, total, self._clock, self._patience_seconds)
+        path = f"{self._cache.folder}.time"  # of the limiter's file
+        return FeedExchange(self._service, path, transport, progress, total, self._clock, self._patience_seconds)
 
 
 class _Requests:
