@@ -128,7 +128,7 @@ def test_a_call_that_states_its_run_time_worked_that_long_at_its_end() -> None:
 
     assert view.open_calls == ()
     assert works(view) == {"a": 4, "b": 3, "c": 6}
-    assert (view.timing.begins[1], view.timing.elapsed) == (1201, 1210)
+    assert (view.timing.work_starts[1], view.timing.elapsed) == (1201, 1210)
 
 
 def test_a_person_who_was_asked_first_takes_the_rest_off_the_clock() -> None:

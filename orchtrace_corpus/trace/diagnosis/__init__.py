@@ -257,7 +257,7 @@ def _idle_time(times: Timing, chain: Chain) -> float:
         moment += gap + part
     if not gaps:
         return 0
-    busy = union((begin, begin + work) for begin, work in zip(times.begins, times.works, strict=True))
+    busy = union((begin, begin + work) for begin, work in zip(times.work_starts, times.works, strict=True))
     return length(without(gaps, busy))
 
 
@@ -306,7 +306,7 @@ def _stretches(
 def _gap(times: Timing, begin: float, end: float, seconds: float) -> values.Stretch:
     """Return a gap of the critical path, with the agents that worked meanwhile. `seconds` is the sum of its pieces."""
     work_by_agent: dict[str, Intervals] = {}
-    for agent, start, work in zip(times.graph.agents, times.begins, times.works, strict=True):
+    for agent, start, work in zip(times.graph.agents, times.work_starts, times.works, strict=True):
         work_begin = max(start, begin)
         work_end = min(start + work, end)
         if work_end - work_begin > _MIN_WORK_SHARE * seconds:

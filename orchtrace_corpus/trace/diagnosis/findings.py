@@ -139,7 +139,8 @@ def time_and_tokens(view: TraceView, events: Iterable[int]) -> tuple[float | Non
     times, indices = view.timing, frozenset(events)
     if not indices:
         return None, None
-    seconds = length(union((times.begins[index], times.ends[index]) for index in indices if times.works[index] > 0))
+    worked = ((times.work_starts[index], times.ends[index]) for index in indices if times.works[index] > 0)
+    seconds = length(union(worked))
     totals = []
     for index in indices:
         event = times.graph.events[index]
@@ -354,7 +355,7 @@ class _Finder:
         too_deep = _Subtree([], [], [], [])
         for agent in reversed(self._view.agents):
             work = [
-                (if_waiting.begins[index], if_waiting.ends[index])
+                (if_waiting.work_starts[index], if_waiting.ends[index])
                 for index in agent.events
                 if if_waiting.works[index] > 0
             ]

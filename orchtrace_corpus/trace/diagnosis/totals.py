@@ -328,7 +328,7 @@ class Totals:
         times = view.timing_if_waiting
         if times.unit != "s":
             return {}
-        begins, ends, works = times.begins, times.ends, times.works
+        begins, ends, works = times.work_starts, times.ends, times.works
         busy = union([(begins[index], ends[index]) for index in indices if works[index] > 0])
         if not busy:
             return {}

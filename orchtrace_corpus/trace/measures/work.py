@@ -105,7 +105,7 @@ def concurrency(times: Timing) -> dict[int, float]:
     changes: list[tuple[float, int]] = []  # a moment, and by how much the number of active events changes then
     for index, duration in enumerate(times.works):
         if duration > 0:
-            changes += [(times.begins[index], 1), (times.ends[index], -1)]
+            changes += [(times.work_starts[index], 1), (times.ends[index], -1)]
     changes.sort()
     profile: dict[int, float] = {}
     previous = times.begin
@@ -140,7 +140,7 @@ def max_concurrency(run: Run) -> Measure:
     """P: the largest number of events worked on at once."""
     times = run.times
     working = [index for index, duration in enumerate(times.works) if duration > 0]
-    most = most_at_once([times.begins[index] for index in working], [times.ends[index] for index in working])
+    most = most_at_once([times.work_starts[index] for index in working], [times.ends[index] for index in working])
     return _known_part(run, float(most))
 
 

@@ -152,7 +152,7 @@ def _time_of_event(diagnosis: Diagnosis, index: int, partners: Sequence[int]) ->
         yield "no time"
     if not perhaps_waiting(diagnosis.view).isdisjoint({index, *partners}):
         yield "perhaps waiting"
-    waited = times.begins[index] - start
+    waited = times.work_starts[index] - start
     if event.run_time is not None and waited > 0:
         yield f"behind {duration(waited, unit)} that were no work of its own"
     if event.background:
@@ -274,7 +274,7 @@ def _timeline(diagnosis: Diagnosis, agent: AgentSpan, cells: int, glyphs: Glyphs
                 shade = glyphs.shades[1]
             if index in open_events:
                 shade = _OPEN
-            first = cell(times.begins[index])
+            first = cell(times.work_starts[index])
             last = max(cell(times.ends[index]) - 1, first)
             for place in range(first, last + 1):
                 styled_characters[place] = shade, style

@@ -143,4 +143,4 @@ def agent_times(tree: Sequence[AgentSpan], times: Timing, if_waiting: Timing) ->
 
 def _work_of(agent: AgentSpan, times: Timing) -> Intervals:
     """Return the intervals in which an event of the agent was at work."""
-    return union((times.begins[index], times.ends[index]) for index in agent.events if times.works[index] > 0)
+    return union((times.work_starts[index], times.ends[index]) for index in agent.events if times.works[index] > 0)

@@ -77,13 +77,13 @@ class Clock(NamedTuple):
 
     Attributes:
         starts: When each event began.
-        begins: When the work of each event began, if it states its run time; else as in `starts`.
+        work_starts: When the work of each event began, if it states its run time; else as in `starts`.
         ends: When each event ended.
         blocked_until: For each background call, by its index, when its agent continued.
     """
 
     starts: list[float]
-    begins: list[float]
+    work_starts: list[float]
     ends: list[float]
     blocked_until: dict[int, float]
 
@@ -96,10 +96,10 @@ def derive_waits(turns: Iterable[Turn], graph: Graph, clock: Clock, scale: float
     """Return the waits and the sleep that follow from turns; `scale` is the seconds in a unit of the trace's clock."""
     zero = min(graph.times)  # the time of the trace that is 0 on the clock
     by_start = graph.indices_of((EventType.HUMAN, EventType.TOOL_CALL, *_ANSWER_TYPES))
-    by_start = [index for index in by_start if index not in graph.copied]
+    by_start = [index for index in by_start if index not in graph.copied]  # copied context took no time
     by_start.sort(key=clock.starts.__getitem__)
     starts = [clock.starts[index] for index in by_start]
-    latest_ends = list(accumulate((clock.ends[index] for index in by_start), max))  # of all events up to each event
+    latest_ends = list(accumulate((clock.ends[index] for index in by_start), max))  # of each event and those before
     with_known_work: set[int] = set()
     waits: list[TurnWait] = []
     call_waits: dict[int, Intervals] = {}
@@ -123,7 +123,7 @@ def derive_waits(turns: Iterable[Turn], graph: Graph, clock: Clock, scale: float
         missing -= length(turn_calls.shown_waits)
         possible = length(union(turn_calls.possible_waits()))
         if missing > possible * _MAX_EXCESS + TOLERANCE_SECONDS:
-            continue  # the models alone took longer than the turn states: the log means another duration
+            continue  # models alone took longer than the turn states, since more is missing than calls took
         with_known_work.update(_inside(indices, clock, (begin, end)))
         missing = min(missing, possible)
         if missing <= TOLERANCE_SECONDS:
@@ -172,11 +172,11 @@ class _TurnCalls:
                 models.append((starts[index], ends[index]))
                 continue
             wait_end = clock.blocked_until.get(index, ends[index])
-            has_run_time = clock.begins[index] > starts[index]
+            has_run_time = clock.work_starts[index] > starts[index]
             if has_run_time:
-                wait_end = min(wait_end, clock.begins[index])
-                if clock.begins[index] >= ends[index]:
-                    continue  # a call that worked for no time waited for the work of another call
+                wait_end = min(wait_end, clock.work_starts[index])
+                if clock.work_starts[index] >= ends[index]:
+                    continue  # a call with a run time of 0 s waited for another call, not for a person
             first, last = max(begin, starts[index]), min(end, wait_end)
             if last <= first:
                 continue
@@ -199,8 +199,8 @@ class _TurnCalls:
         one call and no model was at work, because then the wait of this call stops the whole turn.
         """
         waits: dict[int, Intervals] = {}
-        lone = {index: without(intervals, self._models) for index, intervals in self._alone.items()}
-        for candidates in (self._certain, lone, self._possible):
+        without_models = {index: without(intervals, self._models) for index, intervals in self._alone.items()}
+        for candidates in (self._certain, without_models, self._possible):
             for index in sorted(candidates, key=lambda call: (-length(candidates[call]), call)):
                 if missing <= 0:
                     return waits
@@ -226,13 +226,13 @@ class _TurnCalls:
             if index in self._certain:
                 most = min(missing, length(intervals))
                 least = most
-                if not rest:
+                if not rest:  # the turn waited for less than all certain waits together
                     by_others = length(without(certain, certain_alone.get(index, [])))
                     least = max(missing - by_others, 0.0)
             else:
                 most = min(rest, length(without(intervals, certain)))
                 only_this = length(without(self._alone.get(index, []), certain))
-                least = max(rest - possible_rest + only_this, 0.0)
+                least = max(rest - possible_rest + only_this, 0.0)  # others explain at most possible_rest - only_this
             if most > TOLERANCE_SECONDS:
                 waits.append(CallWait(index, least, most))
         return tuple(sorted(waits, key=lambda wait: (-wait.most, wait.event)))

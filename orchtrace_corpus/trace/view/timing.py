@@ -62,7 +62,7 @@ class Timing:
         off_clock: The indices of the events that are copied context or warm-ups. They take no time, and the run does
             not begin or end with them.
         starts: When each event began.
-        begins: When the work of each event began: later than its start if the event is known to have waited first.
+        work_starts: When the work of each event began: later than its start if the event is known to have waited first.
         ends: When each event ended; if that is unknown, when it began.
         works: How long each event worked; 0 for events that are not working events.
         unknown: The indices of the working events whose duration is unknown, including unfinished ones.
@@ -89,7 +89,7 @@ class Timing:
         self._last_seen_on_wall_clock = last_seen
         self._set_times(clock, self.waits, last_seen)
         self.waited = length(self.waits)
-        starts, begins, ends = self.starts, self.begins, self.ends
+        starts, begins, ends = self.starts, self.work_starts, self.ends
         self.works = [0.0] * len(sequence)
         for index in graph.indices_of(WORKING):
             self.works[index] = ends[index] - begins[index]
@@ -106,32 +106,33 @@ class Timing:
 
     def _set_times(self, clock: Clock, waits: Intervals, last_seen: dict[int, float]) -> None:
         """Set the times of events: waits of the run stop the clock; waits of single calls, and sleep, delay work."""
-        self.starts, self.begins, self.ends, self.last_seen = clock.starts, clock.begins, clock.ends, last_seen
+        self.starts, self.work_starts, self.ends = clock.starts, clock.work_starts, clock.ends
+        self.last_seen = last_seen
         if waits:
             self.starts = _without_waits(waits, clock.starts)
             self.ends = _without_waits(waits, clock.ends)
-            if clock.begins is clock.starts:  # no event states its run time
-                self.begins = self.starts
+            if clock.work_starts is clock.starts:  # no event states its run time
+                self.work_starts = self.starts
             else:
-                self.begins = _without_waits(waits, clock.begins)
+                self.work_starts = _without_waits(waits, clock.work_starts)
             self.last_seen = dict(zip(last_seen, _without_waits(waits, list(last_seen.values())), strict=True))
         asking = _waits_for_answers(self.graph, clock)
         if self.stated.waits or self.stated.call_waits or asking:
-            self.begins = self.begins.copy()
+            self.work_starts = self.work_starts.copy()
         for index in asking.keys() | self.stated.call_waits.keys():
             intervals = union([*asking.get(index, ()), *self.stated.call_waits.get(index, ())])
             # The call waited before its work in any case, and the clock does not run during waits of the run.
-            intervals = overlap(intervals, [(clock.begins[index], clock.ends[index])])
+            intervals = overlap(intervals, [(clock.work_starts[index], clock.ends[index])])
             self._delay(index, length(without(intervals, waits)))
         if self.stated.sleep:
-            for index, (begin, end) in enumerate(zip(clock.begins, clock.ends, strict=True)):
+            for index, (begin, end) in enumerate(zip(clock.work_starts, clock.ends, strict=True)):
                 if end > begin:
                     sleep = overlap([(begin, end)], self.stated.sleep)
                     self._delay(index, length(without(sleep, waits)))
 
     def _delay(self, index: int, seconds: float) -> None:
         """Let the work of an event begin later."""
-        self.begins[index] = min(self.begins[index] + seconds, self.ends[index])
+        self.work_starts[index] = min(self.work_starts[index] + seconds, self.ends[index])
 
     @property
     def elapsed(self) -> float:
@@ -184,13 +185,13 @@ class Timing:
         import copy  # needed only for runs with open calls
 
         times = copy.copy(self)
-        times.begins, times.ends, times.works = self.begins.copy(), self.ends.copy(), self.works.copy()
+        times.work_starts, times.ends, times.works = self.work_starts.copy(), self.ends.copy(), self.works.copy()
         for index in calls:
             if index in self.last_seen:
-                times.ends[index] = max(self.last_seen[index], self.begins[index])
-                times.works[index] = times.ends[index] - times.begins[index]
+                times.ends[index] = max(self.last_seen[index], self.work_starts[index])
+                times.works[index] = times.ends[index] - times.work_starts[index]
             else:
-                times.begins[index] = times.ends[index]
+                times.work_starts[index] = times.ends[index]
                 times.works[index] = 0.0
         for name in ("indices_by_end", "ended_events"):  # the cached values that depend on the ends of events
             times.__dict__.pop(name, None)
@@ -302,7 +303,7 @@ def _waits(
     People talk to the `talking_agents`, to the targets of interventions, and to all agents if an intervention has no
     target.
     """
-    starts, begins, ends, events = clock.starts, clock.begins, clock.ends, graph.events
+    starts, begins, ends, events = clock.starts, clock.work_starts, clock.ends, graph.events
     interventions = graph.indices_by_type.get(_HUMAN, ())
     asking = [(starts[index], ends[index]) for index in interventions if ends[index] > starts[index]]
     asking += [interval for intervals in stated.call_waits.values() for interval in intervals]
@@ -389,7 +390,7 @@ def longest_path(times: Timing, weights: list[float], *, overlapping: bool) -> P
         overlapping: True if weights are durations: an event that began before the end of the event that it depends on
             then adds only the time after that end.
     """
-    agents, begins, incoming = times.graph.agents, times.begins, times.incoming
+    agents, begins, incoming = times.graph.agents, times.work_starts, times.incoming
     ended, ended_counts = times.ended_events
     place = 0  # the events before this place in `ended` have been considered
     ends = [begin + weight for begin, weight in zip(begins, weights, strict=True)] if overlapping else begins
@@ -451,7 +452,7 @@ def critical_chain(times: Timing) -> Chain:
     """
     starts, incoming, events = times.starts, times.incoming, times.graph.events
     begins = [
-        begin if work > 0 else start for start, begin, work in zip(starts, times.begins, times.works, strict=True)
+        begin if work > 0 else start for start, begin, work in zip(starts, times.work_starts, times.works, strict=True)
     ]
     ends = [begin + work for begin, work in zip(begins, times.works, strict=True)]
     position = positions(times.sequence)
