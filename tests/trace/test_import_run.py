@@ -112,7 +112,7 @@ def test_a_call_its_result_and_the_rows_of_its_agent_may_come_in_any_order() -> 
 
 def test_what_the_log_says_of_a_call_apart_from_its_result_settles_it() -> None:
     run = run_of()
-    run.settle(ROOT, "c1", steps.REJECTED)
+    run.end_call(ROOT, "c1", steps.REJECTED)
     run.call(ROOT, "c1", "rm", START + 2, place(2), None, answer(run, ROOT, 1, 1))
     run.result(ROOT, "c1", START + 9, place(3), "The person said no.")
 

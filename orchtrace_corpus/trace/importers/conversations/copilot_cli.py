@@ -75,7 +75,7 @@ def read(files: Sequence[logs.LogFile], privacy: Privacy) -> Iterator[Trace]:
     if not run.name:
         folder, name = os.path.split(files[0].path_text)
         run.name = masked_path(os.path.basename(folder)) if name == "events.jsonl" else files[0].stem
-    for call, output_tokens in reading.outputs.values():
+    for call, output_tokens in reading.outputs.values():  # at the end, when it is known which answers have usage
         run.spend_output(call, output_tokens)
     yield run.trace()
 
@@ -84,7 +84,7 @@ class _Segment(Struct):
     """The answers until a shutdown. The shutdown states the total of their tokens."""
 
     calls: list[steps.ModelCall] = field(default_factory=list)  # the answers without usage
-    spent: tuple[int, int] | None = None  # input with caches, and output, of the answers with usage; None without any
+    spent: tuple[int, int] | None = None  # input with caches, and output, of answers with usage; None: no such answer
 
 
 class _Reading:
@@ -98,7 +98,7 @@ class _Reading:
         self._answers_without_message: dict[str, steps.ModelCall] = {}  # by agent: usage is read, its message will come
         self._last_answers: dict[str, steps.ModelCall] = {}  # by agent
         self._segment = _Segment()
-        self.outputs: dict[int, tuple[steps.ModelCall, Any]] = {}  # by `id` of an answer: it, and its `outputTokens`
+        self.outputs: dict[int, tuple[steps.ModelCall, Any]] = {}  # answer and `outputTokens`, by `id(answer)`
         self._callers: dict[str, str] = {}  # agents by the ids of their calls
         self._children: dict[str, str] = {}  # sub-agents by the call that spawned them
         self._permission_requests: dict[str, _Event] = {}  # by id
@@ -120,9 +120,8 @@ class _Reading:
             data = row.data if type(row.data) is dict else {}
             agent = as_text(row.agent_id)
             if not agent:
-                parent_call = text_field(data, "parentToolCallId")  # empty for the root agent
-                if parent_call:
-                    agent = self._children.get(parent_call, parent_call)
+                parent_call = text_field(data, "parentToolCallId")
+                agent = self._children.get(parent_call, parent_call) if parent_call else ROOT
             read_event(self, _Event(data, agent, moment(row.timestamp), steps.Place(name, line)))
 
     def _read_session_start(self, event: _Event) -> None:
@@ -131,10 +130,10 @@ class _Reading:
 
     def _read_input(self, event: _Event) -> None:
         if event.agent == ROOT and event.data.get("source") in (None, "", "user"):
-            self._last_answers.pop(ROOT, None)  # a tool that runs before the next answer was started by the person
+            self._last_answers.pop(ROOT, None)  # if a tool runs before the next answer, the person started it
             self.run.prompt(ROOT, event.time, event.place, event.data.get("content"))
         else:
-            self.run.note(event.agent, event.time, event.place)
+            self.run.note(event.agent, event.time, event.place)  # an input that no person wrote
 
     def _add_answer(self, event: _Event, service_call: str) -> steps.ModelCall:
         call = self.run.answer(event.agent, event.time, event.place)
@@ -199,14 +198,14 @@ class _Reading:
         for request in objects_in(data.get("toolRequests")):
             call_id, tool = text_field(request, "toolCallId"), text_field(request, "name")
             run.call(event.agent, call_id, tool, event.time, event.place, request.get("arguments"), call)
-            self._note_caller(event.agent, call_id)
+            self._note_call(event.agent, call_id)
 
     def _read_failure(self, event: _Event) -> None:
         error = masked(text_field(event.data, "errorType") or text_field(event.data, "errorCode")) or "error"
         model = masked(text_field(event.data, "model"))
         self.run.answer(event.agent, event.time, event.place, model, error=error)
 
-    def _note_caller(self, agent: str, call_id: str) -> None:
+    def _note_call(self, agent: str, call_id: str) -> None:
         self._callers.setdefault(call_id, agent)
         call = self.run.calls.get((agent, call_id))
         if call is not None and call.tool == "ask_user":
@@ -219,7 +218,7 @@ class _Reading:
         if call is None:
             tool, answer = text_field(data, "toolName"), self._last_answers.get(event.agent)
             self.run.call(event.agent, call_id, tool, event.time, event.place, data.get("arguments"), answer)
-            self._note_caller(event.agent, call_id)
+            self._note_call(event.agent, call_id)
         elif event.time >= 0:
             call.time = max(call.time, event.time)
 
@@ -253,11 +252,11 @@ class _Reading:
                 if call is not None:
                     call.time = max(call.time, event.time)
         elif kind == _REFUSED:
-            run.settle(request.agent, call_id, steps.REJECTED)
+            run.end_call(request.agent, call_id, steps.REJECTED)
         else:
             tool = call.tool if call is not None else ""
-            refusal = steps.SafetyEvent(event.time, event.place, tool=tool, error="forbidden", asking=call)
-            run.agent(request.agent).add(refusal)
+            forbidden = steps.SafetyEvent(event.time, event.place, tool=tool, error="forbidden", asking=call)
+            run.agent(request.agent).add(forbidden)
 
     def _read_subagent_start(self, event: _Event) -> None:
         call_id, role = text_field(event.data, "toolCallId"), text_field(event.data, "agentName")
@@ -276,15 +275,16 @@ class _Reading:
         if total is not None:
             self.run.report.enter(LedgerLine.CHILD_TOTAL, total=total)
         is_error = "error" in event.data
-        if child and is_error and self.run.waits_for(child):
-            self.run.settle(caller, call_id, "agent_error")
-        status = Status.ERROR if is_error else Status.OK
-        self.run.end_in_background(child, caller, event.time, event.place, status)
+        if not self.run.waits_for(child):
+            status = Status.ERROR if is_error else Status.OK
+            self.run.end_in_background(child, caller, event.time, event.place, status)
+        elif child and is_error:
+            self.run.end_call(caller, call_id, "agent_error")
 
     def _read_shutdown(self, event: _Event) -> None:
         """Read the totals since the last shutdown, by model; they count only if no answer has usage.
 
-        The total of a model then counts with its last answer, or with an added answer if the model has none.
+        The total of a model then counts with its last answer and covers the others; without answers, with an added one.
         """
         metrics = event.data.get("modelMetrics") or object_field(event.data, "accountingSnapshot").get("modelMetrics")
         usage_by_model: dict[str, tuple[Any, ...]] = {}
@@ -297,7 +297,7 @@ class _Reading:
         if segment.spent is not None or not has_total:
             for usage in usage_by_model.values():
                 self.run.leave_out(LedgerLine.SESSION_TOTAL, usage)
-            if segment.spent not in (None, (input_total, output_total)) and has_total:
+            if has_total and segment.spent != (input_total, output_total):
                 self._report.note(Problem.SESSION_TOTAL_DIFFERS, str(event.place))
             return
         charged_calls = []
@@ -305,10 +305,10 @@ class _Reading:
             calls = [call for call in segment.calls if call.model == masked(model) and call.spent is None]
             if not calls:
                 calls = [steps.ModelCall(event.time, event.place, end=event.time, model=masked(model))]
-                self.run.aside(ROOT).add(calls[0])
+                self.run.side_transcript(ROOT).add(calls[0])
             self.run.spend(calls[-1], usage, LedgerLine.LAST_OF_MODEL)
             if calls[-1].spent:
-                calls[-1].basis = TokenBasis.PLACEHOLDER
+                calls[-1].basis = TokenBasis.PLACEHOLDER  # the tokens of all answers of the model
             charged_calls.append(calls[-1])
         self.run.cover([call for call in segment.calls if call.spent is None and call not in charged_calls])
 

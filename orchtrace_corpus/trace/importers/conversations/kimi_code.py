@@ -180,7 +180,7 @@ class _Reading:
                 self._read_subagent(row, kind, agent, time, place)
             case "permission.record_approval_result":
                 if text_field(row.result, "decision") == "rejected":
-                    self.run.settle(agent, as_text(row.tool_call_id), steps.REJECTED)
+                    self.run.end_call(agent, as_text(row.tool_call_id), steps.REJECTED)
             case _:
                 self.run.version = self.run.version or masked(as_text(row.protocol_version))
                 self.run.skip(kind, is_known=kind.startswith(_SKIPPED_PREFIXES))
@@ -205,7 +205,7 @@ class _Reading:
                 call.model = side_request.model
                 if side_request.request_time != NO_TIME:
                     call.time = min(side_request.request_time, time)
-            self.run.aside(agent).add(call)
+            self.run.side_transcript(agent).add(call)
         call.model = call.model or masked(as_text(row.model))
         self.run.spend(call, _usage(as_object(row.usage)), caches_apart=True)
 

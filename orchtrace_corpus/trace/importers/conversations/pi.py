@@ -157,7 +157,7 @@ class _Reading:
             elif kind in ("message", "message_end"):
                 self._read_message(key, message, time, place)
             elif kind in _SUMMARIES and row.from_hook is not True:
-                run.aside(key).add(steps.ModelCall(time, place, end=time, is_dated=True))
+                run.side_transcript(key).add(steps.ModelCall(time, place, end=time, is_dated=True))
             elif kind == "custom_message":
                 self.notices.append((key, run.note(key, time, place)))
             else:

@@ -324,7 +324,7 @@ class _Reading:
             if type(text) is Raw:  # else the event was decoded leniently, with its text
                 text = json_parts.decoded(text)
             call.ref = run.privacy.reference(text)
-            thread = run.aside(entry.agent) if has_rows else run.agent(entry.agent)
+            thread = run.side_transcript(entry.agent) if has_rows else run.agent(entry.agent)
             thread.add(call)
             usage = _usage(
                 event.input_token_count,

@@ -78,11 +78,11 @@ class Run:
         self._ledger_tokens: dict[LedgerLine, list[Tokens]] = {}
         self._scratch_report = ImportReport()  # takes notes on usage that is left out, and is thrown away
         self._names: dict[str, str] = {}  # the names of agents, by key
-        self._asides: dict[tuple[str, str], Transcript] = {}  # by the key of the agent and of the side transcript
+        self._side_transcripts: dict[tuple[str, str], Transcript] = {}  # by the keys of agent and side transcript
         self._results: list[tuple[str, str, steps.ToolResult]] = []  # with the key of the agent and the id of the call
         self._first_results: dict[tuple[str, str], steps.ToolResult] = {}  # by agent and call, up to `_indexed`
         self._indexed = 0  # the number of results that `_first_results` takes account of
-        self._settled: list[tuple[str, str, str, Status]] = []  # agent, call, error, status
+        self._call_ends: list[tuple[str, str, str, Status]] = []  # agent, call, error, status
         self._tasks: dict[str, list[Task]] = {}  # by the key of the sub-agent
         self._children: dict[tuple[str, str], str] = {}  # the spawned agents, by parent and call
         self._parents: dict[str, str] = {}  # by child, set while the trace is made
@@ -105,9 +105,9 @@ class Run:
             transcript.role = masked(role)
         return transcript
 
-    def aside(self, key: str, purpose: str = "side calls", file: str = "") -> Transcript:
+    def side_transcript(self, key: str, purpose: str = "side calls", file: str = "") -> Transcript:
         """Return the transcript of an agent's model calls outside its conversation; `file` is its key in the log."""
-        return self._asides.setdefault((key, file), Transcript("", file or key, aside=purpose))
+        return self._side_transcripts.setdefault((key, file), Transcript("", file or key, aside=purpose))
 
     def answer(
         self, key: str, time: float, place: Place, model: str = "", *, error: str = "", ref: str = ""
@@ -176,9 +176,9 @@ class Run:
         self._indexed = len(self._results)
         return self._first_results.get((key, call_id))
 
-    def settle(self, key: str, call_id: str, error: str, status: Status = _ERROR) -> None:
+    def end_call(self, key: str, call_id: str, error: str, status: Status = _ERROR) -> None:
         """Set how a call ended, for a log that says it outside of the result. The result may be read later."""
-        self._settled.append((key, call_id, error, status))
+        self._call_ends.append((key, call_id, error, status))
 
     def address(self, call: ToolCall, receiver: str, purpose: Purpose = steps.MESSAGE, text: int | None = None) -> None:
         """Note that a call is a message to an agent, waits for it or ends it; `text` is the `mark` of a message."""
@@ -394,19 +394,19 @@ class Run:
 
     def _link(self) -> list[Transcript]:
         """Return the transcripts that have steps, with links between them."""
-        transcripts = [*self.agents.values(), *self._asides.values()]
+        transcripts = [*self.agents.values(), *self._side_transcripts.values()]
         for transcript in transcripts:
             undated = transcript.fill_times()
             if undated is not None:
                 self.report.note(Problem.NO_ROW_TIME, str(undated.place))
-        for key, call_id, error, status in self._settled:
-            settled = self.result_of(key, call_id)
-            if settled is not None:
-                settled.status, settled.error = status, error
+        for key, call_id, error, status in self._call_ends:
+            result_of_call = self.result_of(key, call_id)
+            if result_of_call is not None:
+                result_of_call.status, result_of_call.error = status, error
         calls, report = self.calls, self.report
         for key, call_id, result in self._results:
             steps.join(calls.get((key, call_id)), result, report)
-        for key in (*self._tasks, *(key for key, _ in self._asides)):
+        for key in (*self._tasks, *(key for key, _ in self._side_transcripts)):
             self.agent(key)  # so that an agent without rows has a name
         names = UniqueNames()
         names.add(steps.USER)
@@ -416,7 +416,7 @@ class Run:
         for child, tasks in self._tasks.items():
             for task in tasks:
                 self._assign(child, task)
-        for (key, _), aside in self._asides.items():
+        for (key, _), aside in self._side_transcripts.items():
             aside.agent, aside.parent = self.agents[key].agent, self.agents[key].parent
         if not self._are_peers:
             for transcript in self.agents.values():

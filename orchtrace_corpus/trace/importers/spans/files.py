@@ -56,7 +56,7 @@ class SpanCollector:
                 trace = run.trace(topology=write_events(bundle, run), unread=unread)
                 add_scores(trace, bundle.scores)
                 yield trace
-                report, is_empty = ImportReport(), False
+                report, is_empty = ImportReport(), False  # the first trace has taken the report of the files
         if is_empty:
             where = quote(self._files[0].name)
             if len(self._files) > 1:
@@ -85,22 +85,23 @@ def add_scores(trace: Trace, scores: Mapping[str, float]) -> None:
 
 
 def read_items(file: LogFile, report: ImportReport, shape: Any, lists: Sequence[str]) -> Iterator[tuple[Any, int]]:
-    """Yield the items of a file as structs with their lines, None for a misfit; `lists` are members that have items."""
+    """Yield the items of a file, or of its members `lists`, with line numbers: structs, or None if one does not fit."""
     for value, line in read_records(file, report, shape):
         if isinstance(value, shape):
             item_lists = [getattr(value, name) for name in lists if getattr(value, name) is not None]
-            for item in chain.from_iterable(item_lists) if item_lists else (value,):
+            for item in chain.from_iterable(item_lists or [[value]]):
                 yield item, line
             continue
         members = value.members()
         arrays = [value] if value.is_array else [members[name] for name in lists if name in members]
-        for part in chain.from_iterable(array.elements() for array in arrays) if arrays else (value,):
+        parts = chain.from_iterable(array.elements() for array in arrays) if arrays else [value]
+        for part in parts:
             yield part.value(shape), part.line
 
 
 def read_records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[tuple[Any, int]]:
-    """Yield the document of a file or the records on its lines, with their lines: structs, or `Part` if they misfit."""
-    failure = None  # why the file is no document, until it turns out to have records
+    """Yield the document of a file, or each line's record, with line numbers: structs, or `Part` if they do not fit."""
+    failure = None  # why the file is no document; raised if it has no records either
     if not _has_lines(file):
         try:
             document = logs.document(file)
@@ -113,14 +114,14 @@ def read_records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[tu
         failure = None
         if isinstance(value, dict):
             data = encoded(value)
-            value = Part(data, data, 0, line)
+            value = Part(data, raw=data, start=0, line=line)
         yield value, line
     if failure is not None:
         raise failure
 
 
 def _has_lines(file: LogFile) -> bool:
-    """Return True if one of the first lines is a whole JSON object. The first line itself may be cut off."""
+    """Return True if one of the first lines is a whole JSON object. There are several, since one may be cut off."""
     try:
         with open_regular(file.path) as handle:
             lines = (line for line in iter(lambda: handle.readline(budget.MAX_LINE_BYTES), b"") if not line.isspace())
@@ -138,5 +139,5 @@ def _has_lines(file: LogFile) -> bool:
 
 
 def session_keys(reader: LogReader) -> list[str]:
-    """Return the ids of the first traces in a file, because exporters divide a trace among files."""
+    """Return the path of a file and the ids of its first traces: exporters divide a trace among files."""
     return [reader.file.path, *re.findall(r'"trace_?[iI]d"\s*:\s*"([^"]{1,100})"', reader.head().text)]

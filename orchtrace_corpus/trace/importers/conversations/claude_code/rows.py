@@ -680,7 +680,7 @@ class Reading:
         thread = self.threads.get(key)
         if thread is None:
             if key.startswith("acompact-"):  # the id of the calls that condense the session's own conversation
-                thread = self.run.aside(MAIN, "compaction", key)
+                thread = self.run.side_transcript(MAIN, "compaction", key)
             else:
                 thread = self.run.agent(key)
                 thread.is_root = key == MAIN
