@@ -170,14 +170,14 @@ class _Session:
             if continuation is None or continuation in (start, self._root) or id(continuation) in self._chain_starts:
                 continue
             self._chain_starts[id(continuation)] = start
-            for step in continuation.thread.steps:
-                start.thread.add(step)
-            continuation.thread.steps = []
+            for step in continuation.transcript.steps:
+                start.transcript.add(step)
+            continuation.transcript.steps = []
 
     def _link_subagents(self) -> None:
         """Find the parent of each agent: the one that refers to its trajectory, else the one around its trajectory."""
         self._register(self._root, self._root.name)
-        self._root.thread.is_root = True
+        self._root.transcript.is_root = True
         for trajectory in self._trajectories:
             for reference in trajectory.references:
                 child = self._resolve(trajectory, reference)
@@ -189,26 +189,26 @@ class _Session:
                 elif id(child) in self._parents or self._cannot_spawn(trajectory, child):
                     continue
                 else:
-                    key = child.thread.key
+                    key = child.transcript.key
                     self._adopt(trajectory, child, role=reference.name)
                 self._delegations.append((self._chain_start(trajectory), reference, key))
                 self._spawn(trajectory, key, reference.call, reference.step)
         for trajectory in self._trajectories:
             for child in trajectory.children:
                 if id(child) not in self._parents:
-                    time = child.thread.steps[0].time if child.thread.steps else NO_TIME
+                    time = child.transcript.steps[0].time if child.transcript.steps else NO_TIME
                     self._run.report.note(Problem.SPAWN_INFERRED, str(child.begin))
                     self._adopt(trajectory, child)
                     # Nothing says which step of the parent spawned it: the spawn goes before the step of order 1.
-                    self._spawn(trajectory, child.thread.key, None, steps.Note(time, child.begin, order=1.0))
+                    self._spawn(trajectory, child.transcript.key, None, steps.Note(time, child.begin, order=1.0))
         for trajectory in self._trajectories:  # the agents without a parent
-            if trajectory.thread.key not in self._run.agents and id(trajectory) not in self._chain_starts:
+            if trajectory.transcript.key not in self._run.agents and id(trajectory) not in self._chain_starts:
                 self._register(trajectory, trajectory.name or masked(trajectory.id))
 
     def _register(self, trajectory: Trajectory, name: str, role: str = "") -> None:
         """Add the agent of a trajectory to the run."""
-        self._run.agents[trajectory.thread.key] = trajectory.thread
-        self._run.agent(trajectory.thread.key, name or "agent", role)
+        self._run.agents[trajectory.transcript.key] = trajectory.transcript
+        self._run.agent(trajectory.transcript.key, name or "agent", role)
 
     def _resolve(self, trajectory: Trajectory, reference: Delegation) -> Trajectory | None:
         """Return the referenced trajectory: of another file, or embedded in this trajectory or in one around it."""
@@ -237,14 +237,14 @@ class _Session:
             name = masked(child.id) or name
         self._register(child, name, role)
         self._parents[id(child)] = self._chain_start(trajectory)
-        child.thread.steps = [
+        child.transcript.steps = [
             steps.Note(step.time, step.place, step.order) if isinstance(step, steps.UserInput) else step
-            for step in child.thread.steps
+            for step in child.transcript.steps
         ]
 
     def _spawn(self, trajectory: Trajectory, child: str, call: steps.ToolCall | None, step: steps.Step) -> None:
         """Note that a call spawned an agent; if no unused call is known, add one to the parent before `step`."""
-        parent = self._chain_start(trajectory).thread
+        parent = self._chain_start(trajectory).transcript
         if call is None or id(call) in self._spawning:
             call = steps.ToolCall(step.time, step.place, step.order - 0.5, is_inferred=True)
             parent.steps.append(call)
@@ -289,7 +289,7 @@ class _Session:
         next_times: dict[int, float] = {}
         for parent in parents.values():
             next_time = following_time = _NEVER
-            for step in reversed(parent.thread.steps):
+            for step in reversed(parent.transcript.steps):
                 if following_time > step.time:  # steps of the same time, such as results, have the same next time
                     next_time = following_time
                 following_time = step.time

@@ -141,7 +141,8 @@ def decode(data: bytes) -> Document:
 def step_lines(data: bytes, document: Document) -> Iterator[int]:
     """Return the line of each step, in order: the steps of a trajectory come before those of its sub-agents.
 
-    Each `step_id` in the text marks a step. If their order differs from that of the steps, each line is 1.
+    Each `step_id` in the text marks a step. If the text is a single line, or if the ids in the text are not those of
+    the steps in their order, each line is 1.
     """
     lines: list[int] = []
     marked_ids: list[int] = []
@@ -149,7 +150,7 @@ def step_lines(data: bytes, document: Document) -> Iterator[int]:
         line, previous = 1, 0
         for match in _STEP_ID.finditer(data):
             begin = match.start()
-            if data[begin - 1] != _BACKSLASH:  # else it is quoted in a text
+            if data[begin - 1] != _BACKSLASH:  # else it is the end of another name
                 between, previous = data[previous:begin], begin
                 line += len(between) - len(between.replace(b"\n", b""))  # twice as fast as `count`
                 lines.append(line)
@@ -169,14 +170,14 @@ def step_lines(data: bytes, document: Document) -> Iterator[int]:
 _CACHE_WRITES = ("cache_creation_input_tokens", "cache_write_tokens", "cache_creation_tokens")
 _REASONING = ("reasoning_tokens", "thoughts_tokens", "reasoning_output_tokens")
 _NOTIFICATION = re.compile(r"\s*<task-notification>")
-_NUMBERS = (float, int)  # and not bool
+_NUMBERS = (float, int)  # for comparisons with `type`, as a bool is an instance of int
 _NO_TOKEN_LISTS = (ABSENT, ABSENT, ABSENT)
 _NO_COUNTS = (None,) * 5
 _UNKNOWN = Status.UNKNOWN  # Python 3.11 is slow to look up a member
 
 
 class Delegation(NamedTuple):
-    """A reference from the result of a call to a sub-agent's trajectory."""
+    """A reference to a sub-agent's trajectory in the result of a call."""
 
     step: steps.Step  # the result
     call: steps.ToolCall | None  # the call that delegated to the sub-agent; None if the log does not have it
@@ -191,7 +192,7 @@ class Notification(NamedTuple):
     step: steps.Step
     call_id: str
     status: Status
-    ref: str
+    ref: str  # the reference to its text
 
 
 class Trajectory:
@@ -207,9 +208,9 @@ class Trajectory:
         self.id, self.session = as_text(document.trajectory_id), as_text(document.session_id)
         self.name, self.version = masked(as_text(agent.name)), masked(as_text(agent.version))  # the agent's
         self._model = masked(as_text(agent.model_name))
-        self.thread = steps.Transcript("", key=f"{file.path}#{pointer}")
+        self.transcript = steps.Transcript("", key=f"{file.path}#{pointer}")
         if agent.extra is not None:
-            self.thread.role = masked(as_text(agent.extra.subagent_name))
+            self.transcript.role = masked(as_text(agent.extra.subagent_name))
         self.references: list[Delegation] = []
         self.notifications: list[Notification] = []
         self.calls: dict[str, steps.ToolCall] = {}  # by id
@@ -234,7 +235,7 @@ class Trajectory:
     @property
     def begin(self) -> steps.Place:
         """Return the place of its first step."""
-        return self.thread.steps[0].place if self.thread.steps else steps.Place(self.file.name, 1)
+        return self.transcript.steps[0].place if self.transcript.steps else steps.Place(self.file.name, 1)
 
     def _read_step(self, step: _Step, place: steps.Place, index: int) -> None:
         if step.is_copied_context is True:  # history of another trajectory, counted there
@@ -248,7 +249,7 @@ class Trajectory:
         elif step.source == "user":
             self._read_input(step, time, place)
         elif step.source == "system":
-            self.thread.add(steps.Note(time, place))
+            self.transcript.add(steps.Note(time, place))
         else:
             self._report.note_unknown(masked(f"step of source {str(step.source)[:100]}"))
             return
@@ -266,14 +267,14 @@ class Trajectory:
             invocation = _invocation(step.extra)
             self._has_ancestry = self._has_ancestry or step.extra.ancestry is not ABSENT
         metrics, stated = step.metrics, _stated_counts(step.metrics)
-        usage = counts(stated)
-        has_usage = any(usage) and (usage[0] is not None or usage[1] is not None)
+        prompt_tokens, completion_tokens, *_ = usage = counts(stated)
+        has_usage = any(usage) and not (prompt_tokens is None and completion_tokens is None)
         if step.llm_call_count == 0 and not has_usage:
             self._report.skip("agent step without a model call")
-            self.thread.add(steps.Note(time, place))
+            self.transcript.add(steps.Note(time, place))
             return None
         if not has_usage and step.llm_call_count is None:
-            previous = self.thread.steps[-1] if self.thread.steps else None
+            previous = self.transcript.steps[-1] if self.transcript.steps else None
             if isinstance(previous, steps.ModelCall) and previous.spent is not None:  # one answer in two steps
                 previous.end = max(previous.end, time)
                 previous.final = not step.tool_calls
@@ -282,25 +283,25 @@ class Trajectory:
         call = steps.ModelCall(time, place, 0.0, time, model)
         call.final = not step.tool_calls
         call.ref = self._privacy.reference(step.message)
-        more: dict[str, Any] = {}
+        event_fields: dict[str, Any] = {}
         if invocation is not None and time != NO_TIME:
-            begin, call.end = invocation
-            call.time = more["t_request"] = min(begin, call.end)
-        prompt_tokens, completion_tokens, *_ = self._run.spend(call, stated)
-        if call.spent is not None:
+            call.time, call.end = invocation
+            event_fields["t_request"] = call.time
+        self._run.spend(call, stated)
+        if call.spent is not None:  # set by `spend`
             self.spent = self.spent[0] + (prompt_tokens or 0), self.spent[1] + (completion_tokens or 0)
         else:
             self.calls_without_usage += 1
         if metrics is not None:
             cost = metrics.cost_usd
             if type(cost) in _NUMBERS and 0 <= cost < 1e300:
-                more["cost_usd"] = float(cost)
+                event_fields["cost_usd"] = float(cost)
             token_refs = self._token_refs(metrics, index)
             if token_refs is not None:
-                more["token_refs"] = token_refs
-        if more:
-            call.more = more
-        self.thread.add(call)
+                event_fields["token_refs"] = token_refs
+        if event_fields:
+            call.more = event_fields
+        self.transcript.add(call)
         return call
 
     def _token_refs(self, metrics: _Metrics, index: int) -> TokenRefs | None:
@@ -321,61 +322,61 @@ class Trajectory:
         ref = self._privacy.reference(step.message)
         if _NOTIFICATION.match(text):
             note = steps.Note(time, place)
-            self.thread.add(note)
+            self.transcript.add(note)
             for call_id, status in steps.notified(text):
                 self.notifications.append(Notification(note, call_id, status, ref))
         elif self._has_ancestry and self._has_prompt:  # NVIDIA's converter writes the input of each model call
-            self.thread.add(steps.Note(time, place))
+            self.transcript.add(steps.Note(time, place))
         else:
             self._has_prompt = True
-            self.thread.add(steps.UserInput(time, place, ref=ref))
+            self.transcript.add(steps.UserInput(time, place, ref=ref))
 
     def _read_call(
         self,
-        row: _Call,
+        tool_call: _Call,
         answer: steps.ModelCall | None,
         calls_by_id: dict[str, steps.ToolCall],
         time: float,
         place: steps.Place,
     ) -> None:
-        call_id, tool = as_text(row.tool_call_id), masked(as_text(row.function_name))
+        call_id, tool = as_text(tool_call.tool_call_id), masked(as_text(tool_call.function_name))
         if call_id in calls_by_id:
             self._report.note(Problem.CALL_WRITTEN_TWICE, str(place))
             return
         call = steps.ToolCall(time, place, call=answer, id=masked(call_id), tool=tool)
-        call.ref = self._privacy.reference(row.arguments)
-        invocation = None if row.extra is None else _invocation(row.extra)
+        call.ref = self._privacy.reference(tool_call.arguments)
+        invocation = None if tool_call.extra is None else _invocation(tool_call.extra)
         if invocation is not None and time != NO_TIME:
             begin, end = invocation
             call.time = max(begin, time)
             call.more = {"run_time": round(end - begin, 6)}
         calls_by_id[call_id] = call
         self.calls.setdefault(call_id, call)
-        self.thread.add(call)
+        self.transcript.add(call)
 
     def _read_result(
-        self, row: _Result, calls_by_id: Mapping[str, steps.ToolCall], time: float, place: steps.Place
+        self, result: _Result, calls_by_id: Mapping[str, steps.ToolCall], time: float, place: steps.Place
     ) -> None:
         """Add the result of a call of this step (`calls_by_id`) or, as some programs write it, of an earlier step."""
-        call_id = as_text(row.source_call_id)
+        call_id = as_text(result.source_call_id)
         call = calls_by_id.get(call_id) or self.calls.get(call_id)
-        result = steps.ToolResult(time, place, status=_UNKNOWN, ref=self._privacy.reference(row.content))
+        step = steps.ToolResult(time, place, status=_UNKNOWN, ref=self._privacy.reference(result.content))
         if call is not None and call.more is not None:
-            result.time = call.time + call.more["run_time"]
-        if row.extra is not None:
-            status = steps.outcome(as_text(row.extra.status).lower())
-            if status is Status.ERROR or row.extra.is_error is True:
-                result.status, result.error = Status.ERROR, "tool_error"
+            step.time = call.time + call.more["run_time"]
+        if result.extra is not None:
+            status = steps.outcome(as_text(result.extra.status).lower())
+            if status is Status.ERROR or result.extra.is_error is True:
+                step.status, step.error = Status.ERROR, "tool_error"
             elif status is Status.OK:
-                result.status = Status.OK
-        self.thread.add(result)
-        if call is not None or call_id:
-            steps.join(call, result, self._report)
-        for reference in row.subagent_trajectory_ref or ():
+                step.status = Status.OK
+        self.transcript.add(step)
+        if call is not None or call_id:  # `join` reports a named call that is missing
+            steps.join(call, step, self._report)
+        for reference in result.subagent_trajectory_ref or ():
             extra = reference.extra or _Extra()
             name = masked(as_text(extra.agent_name) or as_text(extra.subagent_name))
             trajectory_id, path = as_text(reference.trajectory_id), as_text(reference.trajectory_path)
-            self.references.append(Delegation(result, call, trajectory_id, path, name))
+            self.references.append(Delegation(step, call, trajectory_id, path, name))
 
 
 def read_trajectories(file: LogFile, data: bytes, document: Document, run: Run) -> list[Trajectory]:
