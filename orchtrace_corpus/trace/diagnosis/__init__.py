@@ -345,7 +345,7 @@ def _tokens(view: TraceView, agents: Sequence[Entry], models: Sequence[Entry]) -
         by_kind={kind: sum(entry.tokens[kind] or 0.0 for entry in entries) for kind in COUNTED_KINDS},
         by_model=tuple((entry.name, entry.total) for entry in entries if entry.total),
         by_agent=tuple((agent.agent, agent.tokens) for agent in view.agents if agent.tokens),
-        agents_with_more=frozenset(entry.name for entry in agents if entry.at_least),
+        agents_with_unknown_tokens=frozenset(entry.name for entry in agents if entry.at_least),
         reason=reason,
         missing=missing,
         unsure=unsure,

@@ -172,7 +172,7 @@ class TokenUse(NamedTuple):
         by_kind: The known tokens by kind: input, output, cache reads and cache writes.
         by_model: Tokens by model, most first; the name is empty for events that name no model.
         by_agent: Tokens by agent, in the order of the agent tree.
-        agents_with_more: The agents that spent more tokens than are known.
+        agents_with_unknown_tokens: The agents that spent more tokens than are known.
         reason: The reason that the trace states why it gives no total; empty if it gives a total.
         missing: If the trace gives a total, the number of records without tokens, by kind of record.
         unsure: Descriptions of the records that may have more tokens than were counted.
@@ -185,7 +185,7 @@ class TokenUse(NamedTuple):
     by_kind: Mapping[str, float]
     by_model: tuple[tuple[str, float], ...]
     by_agent: tuple[tuple[str, float], ...]
-    agents_with_more: frozenset[str]
+    agents_with_unknown_tokens: frozenset[str]
     reason: str
     missing: Mapping[str, int]
     unsure: tuple[str, ...]

@@ -207,7 +207,7 @@ class Tables:
         for place in sorted(by_work[:MAX_ROWS]):
             agent, subtree = agents[place], subtrees[place]
             time = times[agent.agent]
-            is_least = agent.agent in self._run.tokens.agents_with_more
+            is_least = agent.agent in self._run.tokens.agents_with_unknown_tokens
             rows.append(
                 (
                     Name(self._names[agent.agent], agent.depth),
@@ -241,7 +241,7 @@ class Tables:
         parents: list[int | None] = []  # the place of each agent's parent
         ancestors: list[int] = []  # the places of the agent and its ancestors, the agent last
         for place, agent in enumerate(agents):
-            is_least = agent.agent in self._run.tokens.agents_with_more
+            is_least = agent.agent in self._run.tokens.agents_with_unknown_tokens
             subtrees.append(_Subtree(times[agent.agent].worked, agent.tokens, costs.get(agent.agent), is_least))
             del ancestors[agent.depth :]
             parents.append(ancestors[-1] if ancestors else None)

@@ -180,7 +180,7 @@ def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
                 "person": agent.agent in diagnosis.people,
                 **view.agent_times[agent.agent]._asdict(),
                 "tokens": agent.tokens,
-                "tokens_at_least": agent.agent in diagnosis.tokens.agents_with_more,
+                "tokens_at_least": agent.agent in diagnosis.tokens.agents_with_unknown_tokens,
             }
             for agent in view.agents
         ],

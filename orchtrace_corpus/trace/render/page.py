@@ -32,7 +32,7 @@ from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.intervals import length
 from orchtrace_corpus.trace.view.timing import WORKING
 
-_PIPE_WIDTH = 100
+_PIPE_WIDTH = 100  # a wider terminal is not used beyond it
 _SIGNS = {
     EventType.SPAWN: "s",
     EventType.DESPAWN: "d",
@@ -96,7 +96,7 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
     names = Sentences(diagnosis).names
 
     def describe(indices: list[int]) -> str:
-        texts = [f"{printable(events[linked].id, limit=40)} ({_act(events[linked], names)})" for linked in indices]
+        texts = [f"{printable(events[n].id, limit=40)} ({_describe_event(events[n], names)})" for n in indices]
         return first_names_and_more(texts, 5, ", and {:,} more") or "nothing"
 
     edges = list(zip(graph.sources, graph.targets, strict=True))
@@ -120,7 +120,7 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
         "Leads to": describe([target for source, target in edges if source == index]),
         "Finding": ", ".join(dict.fromkeys(NOUNS[finding.kind] for finding in findings)),
     }
-    lines = [line(clip(f"{printable(event.id, limit=60)}: {_act(event, names)}", room), "heading")]
+    lines = [line(clip(f"{printable(event.id, limit=60)}: {_describe_event(event, names)}", room), "heading")]
     for label, text in rows.items():
         if text:
             lines += [line(part) for part in break_lines(text, room, label=f"{label} ", indent=10)]
@@ -150,7 +150,7 @@ def _time_of_event(diagnosis: Diagnosis, index: int, partners: Sequence[int]) ->
         yield duration(times.works[index], unit)
     else:
         yield "no time"
-    if not perhaps_waiting(diagnosis.view).isdisjoint({index, *partners}):
+    if perhaps_waiting(diagnosis.view) & {index, *partners}:
         yield "perhaps waiting"
     waited = times.work_starts[index] - start
     if event.run_time is not None and waited > 0:
@@ -159,14 +159,14 @@ def _time_of_event(diagnosis: Diagnosis, index: int, partners: Sequence[int]) ->
         yield "in the background"
     if event.unfinished:
         yield "its end is not in the log"
-    if waits := times.stated.call_waits.get(index):
+    if waits := times.stated.call_waits.get(index):  # for people
         yield f"behind {duration(length(waits), unit)} of waiting that follow from the stated duration of its turn"
 
 
-def _act(event: Event, names: Mapping[str, str]) -> str:
+def _describe_event(event: Event, names: Mapping[str, str]) -> str:
     """Describe an event by its type, its tool, its agent, and the agent that it is directed at."""
-    act = f"{event.type.value.replace('_', ' ')}{_tool(event)} of {_name(event.agent, names)}"
-    return f"{act} to {_name(event.target, names)}" if event.target else act
+    text = f"{event.type.value.replace('_', ' ')}{_tool(event)} of {_name(event.agent, names)}"
+    return f"{text} to {_name(event.target, names)}" if event.target else text
 
 
 def _tool(event: Event) -> str:
@@ -188,12 +188,12 @@ def timelines(
     tokens = []
     for agent in agents:
         amount = "" if agent.tokens is None else f"{agent.tokens:,.10g}"
-        if amount and agent.agent in diagnosis.tokens.agents_with_more:
+        if amount and agent.agent in diagnosis.tokens.agents_with_unknown_tokens:
             amount += "+"
         tokens.append(amount)
-    token_width = max(len(heading) - 1, *map(len, tokens), 0)
+    token_width = max(len(heading) - 1, *map(len, tokens), 0)  # the heading may begin in the gap before the tokens
     cells = max(room - label_width - token_width - 4, 16)
-    end = break_lines(duration(elapsed, diagnosis.summary.unit), room)[0]
+    end = break_lines(duration(elapsed, diagnosis.summary.unit), room)[0]  # with ordinary blanks
     scale = pad("", label_width + 2) + "0" + " " * max(cells - 1 - display_width(end), 1) + end
     free = room - display_width(scale)
     if free > len(heading) > 0:
@@ -278,7 +278,7 @@ def _timeline(diagnosis: Diagnosis, agent: AgentSpan, cells: int, glyphs: Glyphs
             last = max(cell(times.ends[index]) - 1, first)
             for place in range(first, last + 1):
                 styled_characters[place] = shade, style
-    for index, event in events:  # errors cover everything; signs of events without duration only what is empty
+    for index, event in events:  # errors are drawn over work, other signs only where there is none
         place = cell(times.starts[index])
         character, _ = styled_characters[place]
         if event.status is Status.ERROR:
@@ -286,7 +286,7 @@ def _timeline(diagnosis: Diagnosis, agent: AgentSpan, cells: int, glyphs: Glyphs
         elif times.works[index] == 0 and character in (glyphs.empty, " "):
             if event.type in _SIGNS:
                 styled_characters[place] = _SIGNS[event.type], "heading"
-            elif event.type in WORKING and character == glyphs.empty:
+            elif event.type in WORKING and character == glyphs.empty:  # not outside the agent's time
                 styled_characters[place] = glyphs.shades[0], "bar"
     by_style = groupby(styled_characters, key=itemgetter(1))
     return [Span("".join(character for character, _ in group), style) for style, group in by_style]
@@ -318,7 +318,7 @@ def state_lines(state: State, names: Mapping[str, str], unit: Unit, width: int |
     time = f"{event.t:.10g} {unit_name}"
     prefix = f"{state.step:>5}  {time:>9}  "
     name = printable(event.id, limit=200)
-    act = _agent_and_act(event, names)
+    description = _describe_agent_first(event, names)
     tokens = f"{state.tokens:,.10g}"
     if state.without_tokens:
         tokens += "+?"
@@ -326,7 +326,7 @@ def state_lines(state: State, names: Mapping[str, str], unit: Unit, width: int |
     if width is None:
         live, calls, flight, _ = figures
         counters = f"  live {live}, calls {calls}, in flight {flight}, tokens {tokens}"
-        return [(Span(f"{prefix}{name}  {act}"), Span(counters, "muted"))]
+        return [(Span(f"{prefix}{name}  {description}"), Span(counters, "muted"))]
     counters = ""
     if width >= _MIN_WIDTH_FOR_COUNTERS:
         counters = "".join(map(str.rjust, figures, _COUNTERS.values()))
@@ -335,10 +335,10 @@ def state_lines(state: State, names: Mapping[str, str], unit: Unit, width: int |
     first, *rest = _divide(name, max(room - len(prefix), 8))
     first = prefix + first
     rest = [indent + part for part in rest]
-    if not rest and display_width(first) + 2 + display_width(act) <= room:
-        first += f"  {act}"
+    if not rest and display_width(first) + 2 + display_width(description) <= room:
+        first += f"  {description}"
     else:
-        rest += [clip(part, width) for part in wrap(act, room, first=indent, rest=indent)]
+        rest += [clip(part, width) for part in wrap(description, room, first=indent, rest=indent)]
     if counters:
         first = pad(first, room)
     lines: list[Line] = [(Span(first), Span(counters, "muted"))]
@@ -349,10 +349,10 @@ def state_lines(state: State, names: Mapping[str, str], unit: Unit, width: int |
 def state_details(state: State, view: TraceView, names: Mapping[str, str], width: int | None) -> list[Line]:
     """Return the active agents after an event, the open calls, and the unread messages."""
     calls = {event.call_id: event for event in view.trace.events if event.type is EventType.TOOL_CALL and event.call_id}
-    events_by_id = {event.id: event for event in view.trace.events} | calls
+    events = {event.id: event for event in view.trace.events} | calls  # by id or call id
     rows = {"Active": [_name(agent, names) for agent in state.live]}
     for label, ids in (("Open", state.open_calls), ("In flight", state.in_flight)):
-        rows[label] = [f"{printable(name, limit=40)} ({_agent_and_act(events_by_id[name], names)})" for name in ids]
+        rows[label] = [f"{printable(name, limit=40)} ({_describe_agent_first(events[name], names)})" for name in ids]
     room = min(width or _PIPE_WIDTH, _PIPE_WIDTH)
     lines: list[Line] = []
     for label, parts in rows.items():
@@ -362,7 +362,7 @@ def state_details(state: State, view: TraceView, names: Mapping[str, str], width
 
 
 def _divide(text: str, room: int) -> list[str]:
-    """Divide a text into parts of at most so many cells, also where it has no blank."""
+    """Divide a text into parts of at most `room` cells, even where it has no blank."""
     parts: list[str] = []
     while text:
         parts.append(clip(text, room, ""))
@@ -370,7 +370,7 @@ def _divide(text: str, room: int) -> list[str]:
     return parts
 
 
-def _agent_and_act(event: Event, names: Mapping[str, str]) -> str:
+def _describe_agent_first(event: Event, names: Mapping[str, str]) -> str:
     """Describe an event of a replay by its agent, its type, its tool and its target."""
     target = f" -> {_name(event.target, names)}" if event.target else ""
     error = " (error)" if event.status is Status.ERROR else ""
