@@ -185,7 +185,7 @@ class Corpus:
         Raises:
             CommandUseError: A filter is malformed, or names an unknown field or term.
         """
-        query = parse(filters, paper_attributes(self.taxonomy, marked=True))
+        query = parse(filters, paper_attributes(self.taxonomy, contested=True))
         return Corpus(self._pool._replace(papers=query.select(self.papers)), self._files, self._reading)
 
     def find(self, name: str) -> tuple[Record, ...]:
@@ -203,7 +203,7 @@ class Corpus:
         """
         if other:
             return self.cross(field, other)
-        attributes = paper_attributes(self.taxonomy, marked=True)
+        attributes = paper_attributes(self.taxonomy, contested=True)
         attributes_of_exclusions = exclusion_attributes(self.taxonomy)
         if field in attributes_of_exclusions and field not in attributes:
             attribute = attributes_of_exclusions[field]
@@ -223,7 +223,7 @@ class Corpus:
         Raises:
             CommandUseError: There is no such field.
         """
-        attributes = paper_attributes(self.taxonomy, marked=True)
+        attributes = paper_attributes(self.taxonomy, contested=True)
         axes = find(rows, attributes), find(columns, attributes)
         return CrossTable(statistics.cross(self.papers, *axes))
 

@@ -216,7 +216,7 @@ def test_to_pandas_has_typed_columns(toy: Corpus) -> None:
 def test_every_name_of_a_filter_is_a_column_or_the_index(toy: Corpus) -> None:
     frame = toy.to_pandas()
 
-    assert {*frame.columns, frame.index.name} == set(paper_attributes(toy.taxonomy, marked=True)) | {"first_author"}
+    assert {*frame.columns, frame.index.name} == set(paper_attributes(toy.taxonomy, contested=True)) | {"first_author"}
     assert frame["published"].isna().all()
     assert frame["care"].tolist()[:2] == [("daily", "weekly"), ()]
     assert frame["level"].tolist()[0] == "visit"

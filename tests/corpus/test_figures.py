@@ -591,7 +591,7 @@ def test_years_of_a_drawn_field_have_no_holes(root: Path) -> None:
 def test_any_two_fields_are_drawn_as_svg_and_as_pdf(root: Path, tmp_path: Path) -> None:
     names = [
         name
-        for name, attribute in paper_attributes(oc.load(str(root)).taxonomy, marked=True).items()
+        for name, attribute in paper_attributes(oc.load(str(root)).taxonomy, contested=True).items()
         if not attribute.has_several
     ]
     for first, second in itertools.pairwise(names):

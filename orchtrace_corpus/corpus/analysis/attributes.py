@@ -82,17 +82,17 @@ CONTESTED = "contested"
 """The name of the attribute whose values are the tags of a paper that are in open dispute."""
 
 
-def paper_attributes(taxonomy: Taxonomy, *, marked: bool = False) -> Attributes:
+def paper_attributes(taxonomy: Taxonomy, *, contested: bool = False) -> Attributes:
     """Return the attributes of papers by name: fields, facets in the taxonomy's order, and facets of evidence.
 
     The value of a facet of evidence, such as the level, is the weakest one among the evidence for the paper's tags.
-    If the papers are `marked` with their tags in open dispute (`store.with_contested`), they have `contested`, too.
+    If the tags in open dispute are filled in (`store.with_contested`), the papers have the attribute `contested`, too.
     """
     attributes = _attributes(taxonomy.paper_fields, taxonomy.papers)
     for facet in evidence_facets(taxonomy):
         values = partial(evidence_values, facet, frozenset(taxonomy.facts))
         attributes.setdefault(facet.field, Attribute(facet.field, facet.label, ValueKind.TERM, values, facet.terms))
-    if marked:
+    if contested:
         single = [facet for facet in taxonomy.papers if facet.kind is Kind.SINGLE]
         with_levels = [facet for facet in taxonomy.papers if facet.kind is Kind.LEVELS]
         tags = [Term(facet.field, facet.label, facet.definition) for facet in single]

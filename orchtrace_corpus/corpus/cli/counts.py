@@ -229,7 +229,7 @@ def _with_sources_title(table: Table) -> Table:
 
 def _find_field(pool: Pool, name: str, query: Query) -> tuple[Attribute, bool]:
     """Return the field with a name, and True if it is a field of papers; theirs take precedence over exclusions'."""
-    papers, exclusions = paper_attributes(pool.taxonomy, marked=True), exclusion_attributes(pool.taxonomy)
+    papers, exclusions = paper_attributes(pool.taxonomy, contested=True), exclusion_attributes(pool.taxonomy)
     if name not in papers and name in exclusions:
         if query.filters:
             raise CommandUseError(f"--where filters {pool.taxonomy.noun.many}, but {name} is a field of exclusions")

@@ -145,7 +145,7 @@ def _draw_fields(session: CorpusSession, names: Sequence[str], where: Sequence[s
     if not pool.papers:
         session.note_no_paper(query, as_published, ReadingName.PUBLISHED)
         return ExitCode.FINDINGS
-    attributes = paper_attributes(pool.taxonomy, marked=True)
+    attributes = paper_attributes(pool.taxonomy, contested=True)
     picture = pictures.draw_fields(pool, [find(name, attributes) for name in names], where)
     if output.lower().endswith(".pdf"):
         from orchtrace_corpus.base.text.pdf import pdf

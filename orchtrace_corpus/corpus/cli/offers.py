@@ -100,10 +100,10 @@ def _attributes(place: Place, *, is_filter: bool = False) -> Mapping[str, Any]:
 
     taxonomy = store.CorpusFiles(place.root or store.find_root().path).taxonomy
     if not is_filter:
-        return {**exclusion_attributes(taxonomy), **paper_attributes(taxonomy, marked=True)}
+        return {**exclusion_attributes(taxonomy), **paper_attributes(taxonomy, contested=True)}
     if "--exclusions" in place.words:
         return exclusion_attributes(taxonomy)
-    return paper_attributes(taxonomy, marked=True)
+    return paper_attributes(taxonomy, contested=True)
 
 
 def _names_and_codes(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

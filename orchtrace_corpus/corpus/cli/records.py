@@ -84,7 +84,7 @@ def list_records(
         if output_format is not Format.TABLE:
             names += (facet.field for facet in taxonomy.exclusions)
     else:
-        attributes = paper_attributes(taxonomy, marked=True)
+        attributes = paper_attributes(taxonomy, contested=True)
         query = paper_query(where or [], taxonomy)
         names = ["key", "year"]
         is_narrow = output_format is Format.TABLE and (session.output.width or _WIDE) < _WIDE
@@ -336,7 +336,7 @@ def search(
     names = split_names(columns)
     contested = CONTESTED if MATCHED in names else ""  # a match can be in a contested tag, which is marked
     pool = session.pool_by_reading(as_published, reading, columns, sort, *(where or ()), contested)
-    attributes = paper_attributes(pool.taxonomy, marked=True)
+    attributes = paper_attributes(pool.taxonomy, contested=True)
     shown = find_all([name for name in names if name != MATCHED], attributes, "column")
     candidates = () if where else session.files.candidates.items
     query = paper_query(where or [], pool.taxonomy)

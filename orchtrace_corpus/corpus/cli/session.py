@@ -27,7 +27,7 @@ class CorpusSession(Session):
     @cached_property
     def files(self) -> CorpusFiles:
         """The data files of the corpus."""
-        self.output.session = self
+        self.output.session = self  # keeps the corpus in memory until the process ends, as freeing it takes time
         return CorpusFiles(self.root_folder())
 
     def root_folder(self) -> str:
@@ -76,14 +76,14 @@ class CorpusSession(Session):
 
         loaded = self.files.loaded
         if loaded.pool is None:
-            return self.pool()
+            return self.pool()  # raises the errors
         findings = rules.check(loaded)
         if has_errors(findings):
             self.output.note(f"corpus: the data has {summary(findings)}, and may be incomplete; see corpus check data")
         return loaded.pool
 
     def pool_by_reading(self, pool: "Pool", reading: ReadingName, *words: str) -> "Pool":
-        """Return the records with the tags of a reading. If a word names `contested`, it is filled in."""
+        """Return the records with the tags of a reading, and with `contested` if a word of the command names it."""
         if any("contested" in word for word in words):
             pool = self.files.with_contested(pool, reading)
         if reading is ReadingName.PUBLISHED:
@@ -93,7 +93,7 @@ class CorpusSession(Session):
         return pool_as_read(pool, self.files.disputes.require(), reading)
 
     def note_no_paper(self, query: "Query", pool: "Pool", reading: ReadingName) -> None:
-        """Report that no paper passes the filters, and how many pass by the other reading or are candidates."""
+        """Report that no paper passes the filters, how many pass by the other reading, and how many candidates pass."""
         other = ReadingName.SOURCES if reading is ReadingName.PUBLISHED else ReadingName.PUBLISHED
         other_count = len(query.select(self.pool_by_reading(pool, other, "contested").papers))
         candidate_count = len(query.select(candidate.paper for candidate in self.files.candidates.items))
@@ -116,12 +116,12 @@ def paper_query(filters: Sequence[str], taxonomy: "Taxonomy") -> "Query":
     from orchtrace_corpus.corpus.analysis.attributes import exclusion_attributes, paper_attributes
     from orchtrace_corpus.corpus.analysis.query import parse
 
-    attributes = paper_attributes(taxonomy, marked=True)
+    attributes = paper_attributes(taxonomy, contested=True)
     try:
         return parse(filters, attributes)
     except CommandUseError as error:
         for text in filters:
-            name = text.partition("=")[0].strip().rstrip("!<>~")
+            name = text.partition("=")[0].strip().rstrip("!<>~")  # before `=`, `!=`, `<=` or `>=`
             if name in exclusion_attributes(taxonomy) and name not in attributes:
                 message = f"{quote(name)} is a field of exclusions, not of {taxonomy.noun.many}"
                 raise CommandUseError(message, f"Write: corpus list --exclusions --where {quote(text)}") from error

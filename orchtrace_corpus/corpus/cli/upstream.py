@@ -210,7 +210,7 @@ def discover(
         raise DataFileError(f"this corpus has no {store.PROTOCOL}", "docs/data.md of orchtrace-corpus describes it.")
     planned = discovery.plan_searches(protocol, corpus.searches.require(), today(), since=since, names=family or ())
     client = Client(arxiv_url, offline=offline, refresh=refresh)
-    followed = () if family else discovery.citing_papers(protocol, corpus.pool)
+    followed = () if family else discovery.followed_papers(protocol, corpus.pool)
     key = os.environ.get(KEY, "")
     if followed and not key:
         session.output.note(f"corpus: citations are left out: {KEY} holds no key; one is free at openalex.org")

@@ -86,7 +86,7 @@ class Discovery(NamedTuple):
 def import_candidates(corpus: CorpusFiles, items: Sequence[Item], file_name: str, day: date) -> Discovery:
     """Return the items of a file that are new papers, as a run with a single search that has the file's name."""
     papers = tuple((intake.from_item(item), (file_name,)) for item in items)
-    result = SearchResult(Search(file_name, file_name, 0, found=len(papers)), papers)
+    result = SearchResult(Search(file_name, file_name, new=0, found=len(papers)), papers)
     discovery = _deduplicate(corpus, [result], day, Maker.IMPORT, None)
     records = RecordIndex([*corpus.pool.papers, *corpus.pool.exclusions])
     messages: list[str] = []
@@ -106,42 +106,45 @@ class _NewPaper(NamedTuple):
 def _deduplicate(
     corpus: CorpusFiles, results: Sequence[SearchResult], day: date, maker: Maker, query_field: str | None
 ) -> Discovery:
-    """Return the papers that are new as candidates, and count the others.
+    """Return the new papers as candidates, and count the others.
 
-    `query_field` is the facet of exclusions whose terms are names of queries.
+    `query_field` is the facet that names the query which found a candidate; other facets name the source.
     """
     pool = corpus.pool
     candidate_papers = [candidate.paper for candidate in corpus.candidates.items]
-    index = RecordIndex([*pool.papers, *pool.exclusions, *candidate_papers])
-    files_by_id = {id(paper): store.PAPERS for paper in pool.papers}
-    files_by_id |= {id(paper): store.CANDIDATES for paper in candidate_papers}
+    recorded = RecordIndex([*pool.papers, *pool.exclusions, *candidate_papers])
+    files_by_identity = {id(paper): store.PAPERS for paper in pool.papers}
+    files_by_identity |= {id(paper): store.CANDIDATES for paper in candidate_papers}
     present_counts = Counter[str]()  # of papers that the corpus has, by data file
-    present, new = RecordIndex(), RecordIndex()
-    new_papers: list[_NewPaper] = []
+    found_recorded = RecordIndex()  # the papers found so far that the corpus has
+    found_new = RecordIndex()  # the others
+    new_papers: dict[int, _NewPaper] = {}  # by the identity of the paper in `found_new`
     by_title: dict[str, tuple[Paper, Match]] = {}
     repeated = 0
     for result in results:
         for raw_paper, reasons in result.papers:
             authors = tuple(filter(None, map(_plain, raw_paper.authors)))
             paper = raw_paper._replace(title=_plain(raw_paper.title), authors=authors)
-            if match := new.find(paper):
+            match = found_new.find(paper) or recorded.find(paper)
+            if match is None:
+                found_new.add(paper)
+                new_papers[id(paper)] = _NewPaper(result.search, paper, dict.fromkeys(reasons))
+                continue
+            if id(match.record) in new_papers:
                 repeated += 1
-                new_papers[new.records.index(match.record)].reasons.update(dict.fromkeys(reasons))
-            elif match := index.find(paper):
-                if present.find(paper):
-                    repeated += 1
-                    continue
-                present.add(paper)
-                present_counts[files_by_id.get(id(match.record), store.EXCLUSIONS)] += 1
+                new_papers[id(match.record)].reasons.update(dict.fromkeys(reasons))
+            elif found_recorded.find(paper):
+                repeated += 1
+                continue
             else:
-                new.add(paper)
-                new_papers.append(_NewPaper(result.search, paper, dict.fromkeys(reasons)))
-            if match and match.sign is Sign.TITLE:
-                by_title.setdefault(_name(paper), (paper, match))
+                found_recorded.add(paper)
+                present_counts[files_by_identity.get(id(match.record), store.EXCLUSIONS)] += 1
+            if match.sign is Sign.TITLE:
+                by_title.setdefault(_name_in_run(paper), (paper, match))
     used_keys = {paper.key for paper in (*pool.papers, *candidate_papers)}
-    reserved = {new_paper.paper.key for new_paper in new_papers}
+    reserved = {new_paper.paper.key for new_paper in new_papers.values()}  # each for the paper that brings it
     candidates: list[Candidate] = []
-    for search, paper, reasons_in_order in new_papers:
+    for search, paper, reasons_in_order in new_papers.values():
         key = intake.propose_key(paper, used_keys, reserved)
         used_keys.add(key)
         found_by = tuple(reasons_in_order)
@@ -156,7 +159,7 @@ def _deduplicate(
     accepted = tuple(candidate for candidate in candidates if candidate.name not in errors)
     refused = [candidate for candidate in candidates if candidate.name in errors]
     new_counts = Counter[Search]()
-    for new_paper, candidate in zip(new_papers, candidates, strict=True):
+    for new_paper, candidate in zip(new_papers.values(), candidates, strict=True):
         if candidate.name not in errors:
             new_counts[new_paper.search] += 1
     run = Run(
@@ -168,10 +171,10 @@ def _deduplicate(
         in_log=present_counts[store.EXCLUSIONS],
         in_candidates=present_counts[store.CANDIDATES],
         refused=len(errors),
-        new=tuple(_name(candidate.paper) for candidate in accepted),
+        new=tuple(_name_in_run(candidate.paper) for candidate in accepted),
     )
-    errors_by_name = tuple((candidate.paper.title or candidate.name, errors[candidate.name]) for candidate in refused)
-    return Discovery(run, accepted, tuple(by_title.values()), errors_by_name)
+    refused_papers = tuple((candidate.paper.title or candidate.name, errors[candidate.name]) for candidate in refused)
+    return Discovery(run, accepted, tuple(by_title.values()), refused_papers)
 
 
 def propose(corpus: CorpusFiles, outcome: Discovery) -> Proposal:
@@ -202,7 +205,7 @@ def arxiv_text(corpus: CorpusFiles, answers: Mapping[str, Metadata]) -> str:
 
 
 def _find_errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, tuple[Finding, ...]]:
-    """Return the errors of new candidates by key, found by a check of the file with them."""
+    """Return the errors of new candidates by key: those of the candidates' file with the new ones added."""
     if not candidates:
         return {}
     records = [candidate_fields(candidate, corpus.pool.taxonomy) for candidate in candidates]
@@ -218,7 +221,7 @@ def _find_errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[s
     return errors
 
 
-def _name(paper: Paper) -> str:
+def _name_in_run(paper: Paper) -> str:
     """Return the name of a paper in a run: its first identifier, else its URL, else its title."""
     return identifier_text(paper) or "".join(paper.urls[:1]) or paper.title
 
@@ -227,7 +230,8 @@ def _plain(text: str) -> str:
     """Return a text from a service without HTML and Markdown; unpaired quotation marks are removed."""
     text = intake.plain_text(text)
     if re.search(r"[<`]|\]\(|&[#\w]+;", text):
-        text = re.sub(r"<[^<>]*>|[<>`]", " ", unescape(text)).replace("](", "] (")
+        text = re.sub(r"<[^<>]*>|[<>`]", " ", unescape(text))  # tags, and single signs
+        text = text.replace("](", "] (")  # links of Markdown
     if text.count('"') % 2:
         text = text.replace('"', "")
     return " ".join(text.split())
@@ -247,11 +251,10 @@ def plan_searches(
     ids_by_label = {family.label.casefold(): family.id for family in protocol.families}
     selected = set()
     for name in names:
-        matches = {other for other in allowed if other.casefold() == name.casefold()}
-        if name in matches:
-            matches = {name}
-        elif not matches and name.casefold() in ids_by_label:
-            matches = {ids_by_label[name.casefold()]}
+        folded = name.casefold()
+        matches = {name} if name in allowed else {other for other in allowed if other.casefold() == folded}
+        if not matches and folded in ids_by_label:
+            matches = {ids_by_label[folded]}
         if not matches:
             raise CommandUseError(f"there is no query or family {quote(name)}{suggestion(name, tuple(allowed))}")
         selected |= matches
@@ -261,12 +264,12 @@ def plan_searches(
         if names and selected.isdisjoint((query.name, query.family)):
             continue
         first_day = _first_day(protocol, runs, query.name, ARXIV, since, until)
-        asked = f"({query.query})"
+        asked = f"({query.query})"  # the query string that is sent
         if protocol.search_categories:
             categories = " OR ".join(f"cat:{name}" for name in protocol.search_categories)
             asked += f" AND ({categories})"
         asked += f" AND submittedDate:[{first_day.replace('-', '')}0000 TO {until.replace('-', '')}2359]"
-        searches.append(Search(query.name, ARXIV, 0, first_day, until, asked))
+        searches.append(Search(query.name, ARXIV, new=0, since=first_day, until=until, asked=asked))
     return tuple(searches)
 
 
@@ -284,7 +287,7 @@ def _first_day(protocol: Protocol, runs: Sequence[Run], query: str, source: str,
     return min(protocol.search_from or protocol.day, until)
 
 
-def citing_papers(protocol: Protocol, pool: Pool) -> tuple[Paper, ...]:
+def followed_papers(protocol: Protocol, pool: Pool) -> tuple[Paper, ...]:
     """Return the papers whose citations the protocol follows, except those without an id that OpenAlex knows."""
     if not protocol.citing:
         return ()
@@ -305,7 +308,8 @@ def discover(
 ) -> Discovery:
     """Make the planned searches at arXiv, follow citations if `openalex` is given, and return the new papers.
 
-    `since` is the first day of publications that citations lead to; if it is empty or `LAST`, as in `plan_searches`.
+    `since` is the first day of publications that citations lead to. If it is empty or `LAST`, that is the last day to
+    which citations were followed, with an overlap.
     """
     results: list[SearchResult] = []
     failed: dict[str, str] = {}
@@ -316,19 +320,19 @@ def discover(
         answer = client.search({search.query: search.asked or "" for search in planned}, progress=progress)
         failed = {name: text for name, (_, text) in answer.failed.items()}
         for search in planned:
-            if (answered := answer.found.get(search.query)) is not None:
-                messages += answered.messages
-                metadata |= answered.papers
-                papers = tuple((intake.from_metadata(paper), (search.query,)) for paper in answered.papers.values())
+            result = answer.found.get(search.query)
+            if result is not None:
+                messages += result.messages
+                metadata |= result.papers
+                papers = tuple((intake.from_metadata(paper), (search.query,)) for paper in result.papers.values())
                 results.append(SearchResult(search._replace(found=len(papers)), papers))
         if openalex is not None:
             until = (day - timedelta(days=1)).isoformat()
             first_day = _first_day(protocol, corpus.searches.require(), CITATIONS, OPENALEX, since, until)
-            papers_to_follow = citing_papers(protocol, corpus.pool)
-            works = _follow_citations(openalex, papers_to_follow, protocol.citing_least, first_day, progress)
-            asked = f"works that cite, or are cited by, at least {protocol.citing_least} of"
-            asked = f"{asked} {len(papers_to_follow)} papers"
-            search = Search(CITATIONS, OPENALEX, 0, first_day, until, asked, len(works))
+            followed, minimum = followed_papers(protocol, corpus.pool), protocol.citing_least
+            works = _follow_citations(openalex, followed, minimum, first_day, progress)
+            asked = f"works that cite, or are cited by, at least {minimum} of {len(followed)} papers"
+            search = Search(CITATIONS, OPENALEX, new=0, since=first_day, until=until, asked=asked, found=len(works))
             results.append(SearchResult(search, tuple(works)))
     except UpstreamError as caught:
         error = caught
