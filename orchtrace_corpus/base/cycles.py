@@ -8,15 +8,15 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 class CycleError(Exception):
-    """The edges of a trace have a cycle: `events` are the indices of its nodes, in the order of its edges."""
+    """The edges of a graph form a cycle: `nodes` are the indices of the cycle's nodes, in the order of its edges."""
 
-    def __init__(self, events: list[int]) -> None:
+    def __init__(self, nodes: list[int]) -> None:
         super().__init__()
-        self.events = events
+        self.nodes = nodes
 
 
 def closing_links(targets_by_node: Mapping[Node, Iterable[Node]]) -> list[tuple[Node, Node]]:
-    """Return links, as (source, target), whose removal leaves no cycle: those that close one in a depth-first search.
+    """Return links, as (source, target), without which there is no cycle: each closes one in a depth-first search.
 
     The search follows nodes and links in their order. The time is linear in the number of links.
     """

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Format(StrEnum):
-    """The formats of a report. `table.RENDERERS` has a renderer for each but `TABLE`: `table.lines` makes that one."""
+    """The formats of a report. `table.RENDERERS` has a renderer for each but `TABLE`, which `table.lines` renders."""
 
     TABLE = "table"
     MARKDOWN = "markdown"

@@ -39,7 +39,7 @@ _COLLECT_BYTES = 8 * 1024 * 1024
 """The size of logs after which garbage is collected."""
 
 MAX_CRASHES = 20
-"""The number of crashes after which a unit is still tried again."""
+"""A unit is tried again after each of this many crashes; after one more, the build ends."""
 
 _HASH_DIGITS = 24  # of the hash of an answer's id
 
@@ -83,7 +83,7 @@ class UnitBuilder(Worker):
         left_out: LeftOut = ()
         for _ in range(MAX_CRASHES + 1):
             folder = os.path.join(Folder(self.job.folder).staging_folder, f"{task.name}.{os.urandom(4).hex()}")
-            reply: Any = -1  # the index of the source that is being read; -1 before the first
+            reply: Any = -1  # the index of the source that is being read, at last the folder or an error; -1 at first
             try:
                 with suppress(WorkerError):  # `receive` raises it again
                     self.send((task, folder, left_out))
@@ -94,8 +94,7 @@ class UnitBuilder(Worker):
             except WorkerError:
                 self.end()
                 cause = self._exit_cause
-                # Otherwise the process crashed before the first source, or after the last.
-                if 0 <= source_index < len(task.sources):
+                if 0 <= source_index < len(task.sources):  # else it crashed before the first source, or after the last
                     fatal = task.sources[source_index]
                     left_out += ((fatal.name, f"the process that read it died: {cause}"),)
                     task = task._replace(sources=tuple(source for source in task.sources if source is not fatal))
@@ -185,7 +184,7 @@ def _read(source: Source, job: Job, writer: Writer, answers: list[tuple[str, int
     source_key = source.key(job.salt)
     trace_count = 0
     errors = []
-    answer_ids = AnswerIds()
+    answer_ids = AnswerIds()  # filled while a log is read
     try:
         for read_trace in _traces(source, job, answer_ids):
             if read_trace.trace is None:
@@ -212,12 +211,12 @@ def _read(source: Source, job: Job, writer: Writer, answers: list[tuple[str, int
 
 
 class _ReadTrace(NamedTuple):
-    """A trace of a source, or the error that it cannot be decoded.
+    """A trace of a source, or the reason why it cannot be decoded.
 
     Attributes:
         trace: The trace; None if it cannot be decoded.
         place: The place of a finished trace in its file; empty for the trace of a log.
-        error: The error; empty if there is a trace.
+        error: The reason; empty if there is a trace.
     """
 
     trace: Trace | None
@@ -248,7 +247,7 @@ def _traces(source: Source, job: Job, answer_ids: AnswerIds) -> Iterator[_ReadTr
 def _trace_documents(source: Source) -> Iterator[tuple[Document, str]]:
     """Yield the documents of a source of finished traces, each with its place for messages."""
     path, name = source.files[0]
-    if source.end < 0:
+    if source.end < 0:  # the whole file
         for document in documents(path):
             yield document._replace(path=name), f"{name}:{document.line}"
     else:

@@ -101,16 +101,17 @@ def _costs(value: Any) -> dict[str, float | None]:
     return costs
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) == len(pairs):  # no name is repeated
-        return members
-    raise ValueError
-
-
 def _object(value: Any) -> dict[str, Any]:
     if type(value) is dict:
         return value
+    raise ValueError
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of an object for `loads`; raise ValueError if a name is repeated."""
+    members = dict(pairs)
+    if len(members) == len(pairs):
+        return members
     raise ValueError
 
 
@@ -156,7 +157,7 @@ _EVENT = _Shape(
         "status": Status,
     },
     frozenset(("id", "t", "type", "agent")),
-    {
+    {  # with the attributes of members that no reader supports
         **{_ATTRIBUTES.get(name, name): "" for name in (*_EVENT_TEXTS, "finish_reason", "subtask")},
         **dict.fromkeys(("trusted", "tokens", "token_basis", "sub_decision_rules", "source", "token_refs")),
         **dict.fromkeys(("t_end", "seq", "cost_usd", "reward", "t_request", "t_first_token", "run_time")),
@@ -218,4 +219,4 @@ def read_plain(data: bytes) -> "Trace | None":
         trace = _TRACE.read(loads(data.decode("utf-8"), object_pairs_hook=_distinct))
     except (ValueError, LookupError, RecursionError):
         return None
-    return cast("Trace", trace) if trace.events else None
+    return cast("Trace", trace) if trace.events else None  # `decode` reports a trace without events

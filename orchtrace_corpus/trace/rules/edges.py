@@ -88,10 +88,10 @@ def check_cycles(view: TraceView) -> Iterator[Problem]:
     try:
         view.sequence  # noqa: B018 -- raises if there is a cycle
     except CycleError as error:
-        cycle = [*error.events, error.events[0]]
+        cycle = [*error.nodes, error.nodes[0]]
         path = " -> ".join(quote(graph.events[index].id) for index in cycle[:_MAX_CYCLE_EVENTS])
         if len(cycle) > _MAX_CYCLE_EVENTS:
-            path += f" -> … ({len(error.events)} events)"
+            path += f" -> … ({len(error.nodes)} events)"
         steps = set(pairwise(cycle))
         edges_of_cycle = [index for index, edge in enumerate(trace.edges) if _ends_of(edge, graph) in steps]
         # The edge that is most likely wrong: the one that leads back farthest.
