@@ -48,7 +48,7 @@ class DetailOptions(NamedTuple):
     source: Annotated[str, option("--evidence-source", "URL", "The source's address (default: the paper's).")] = ""
     supported: Annotated[
         str,
-        option("--evidence-tags", "A,B,...", "Fields it supports (default: all that need evidence).", offers.fields),
+        option("--evidence-tags", "A,B,...", "Fields it supports (default: all sourced fields).", offers.fields),
     ] = ""
 
 
