@@ -343,7 +343,7 @@ class Trajectory:
         if call_id in calls_by_id:
             self._report.note(Problem.CALL_WRITTEN_TWICE, str(place))
             return
-        call = steps.ToolCall(time, place, call=answer, id=masked(call_id), tool=tool)
+        call = steps.ToolCall(time, place, model_call=answer, id=masked(call_id), tool=tool)
         call.ref = self._privacy.reference(tool_call.arguments)
         invocation = None if tool_call.extra is None else _invocation(tool_call.extra)
         if invocation is not None and time != NO_TIME:

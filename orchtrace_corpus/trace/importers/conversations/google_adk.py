@@ -302,7 +302,7 @@ class _Session:
             if message.agent is None and isinstance(step, steps.UserInput):
                 is_first = not message.readers  # a parallel branch reads the same input as a note
                 transcript.add(step if is_first else steps.Note(step.time, step.place))
-            elif message.agent is not None and (handoff is None or step is not handoff.call):
+            elif message.agent is not None and (handoff is None or step is not handoff.model_call):
                 self._run.message(message.agent, agent, step.last_time, step.place, message.ref)
             message.readers += (branch,)
         self._messages = {  # a message that was read outside of parallel branches is dropped

@@ -114,7 +114,7 @@ class _Record:
         call_id = f"step-{time:.0f}"
         call = self._run.call(last.agent, call_id, terminal, last.step.time, last.step.place, None, None)
         if isinstance(last.step, steps.ModelCall):
-            call.call = last.step  # `last.step.final` remains True: the answer did not ask for the call
+            call.model_call = last.step  # `last.step.final` remains True: the answer did not ask for the call
         status = Status.ERROR if error else Status.UNKNOWN
         result = self._run.result(last.agent, call_id, time, place, content, status, error)
         self._chat.last = Utterance(last.agent, result)

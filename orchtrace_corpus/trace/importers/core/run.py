@@ -192,7 +192,7 @@ class Run:
     ) -> None:
         """Add a message from one agent to another that no call of a tool sends."""
         reader = self.agent(receiver)
-        message = ToolCall(time, place, purpose=steps.MESSAGE, call=answer, ref=ref)
+        message = ToolCall(time, place, purpose=steps.MESSAGE, model_call=answer, ref=ref)
         self._addressed.append((message, reader))
         self.agent(sender).add(message)
         reader.add(steps.Delivery(time, place, sent=message))
@@ -476,7 +476,7 @@ class Run:
                 self.report.note(Problem.SPAWN_INFERRED, str(begin.place))
                 call = ToolCall(begin.time, task.place or begin.place, is_inferred=True)
             else:
-                call = ToolCall(begin.time, task.place or begin.place, call=call.call, tool=call.tool)
+                call = ToolCall(begin.time, task.place or begin.place, model_call=call.model_call, tool=call.tool)
             parent.add(call)
         call.purpose = steps.MESSAGE if is_spawned else steps.SPAWN
         call.target = transcript.agent
@@ -499,7 +499,7 @@ class Run:
         for child in self._parents:
             for task in self._tasks[child] if child not in recorded else ():
                 call = task.call if isinstance(task.call, ToolCall) else self.calls.get((task.parent, task.call))
-                result = call.answer if call is not None and task.waits else None
+                result = call.result if call is not None and task.waits else None
                 if result is not None:
                     error = result.error or ("agent_error" if result.status is _ERROR else "")
                     name, order = self.agents[child].agent, result.order + 0.5

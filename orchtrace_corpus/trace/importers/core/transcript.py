@@ -112,13 +112,13 @@ class ToolCall(Step, gc=True):
     """A call of a tool by an agent."""
 
     purpose: Purpose = TOOL
-    call: ModelCall | None = None  # the answer of the model that asks for the tool
+    model_call: ModelCall | None = None  # the answer of the model that asks for the tool
     id: str = ""
     tool: str = ""
     ref: str = ""  # the reference to its arguments
     target: str = ""  # the agent that it spawns, addresses or ends
     role: str = ""  # the role of the agent that it spawns
-    answer: ToolResult | None = None  # its result
+    result: ToolResult | None = None
     is_inferred: bool = False  # True if the log does not have the call
     event: str = ""  # the id of its event; empty before the event is added
     more: dict[str, Any] | None = None  # further fields of its event, such as `run_time`
@@ -274,11 +274,11 @@ def join(call: ToolCall | None, result: ToolResult, report: ImportReport) -> boo
     if call is None:
         report.note(Problem.RESULT_WITHOUT_CALL, str(result.place))
         return False
-    if call.answer is not None:
+    if call.result is not None:
         result.is_repeated = True
         report.note(Problem.SECOND_RESULT, str(result.place))
         return False
-    call.answer, result.tool_call = result, call
+    call.result, result.tool_call = result, call
     # a result that is earlier than its call is moved behind it
     if result.time <= call.time and (result.time < call.time or result.order < call.order):
         result.time, result.order = call.time, call.order + 0.5

@@ -197,12 +197,12 @@ class _RunEvents:
         for agent in dict.fromkeys(transcript.agent for transcript in reversed(self.transcripts)):  # children first
             if agent in self.closed and agent in self._spawned:
                 closer, tool_call = self.closed.pop(agent)
-                time = max((tool_call.answer or tool_call).time, self.state(agent).last)
+                time = max((tool_call.result or tool_call).time, self.state(agent).last)
                 if closer in self._spawned or closer in self._roots:
                     despawn = self.emit(EventType.DESPAWN, closer, tool_call, time, target=agent)
                     del self._spawned[agent]
-                    if tool_call.call is not None:
-                        self.builder.edge(tool_call.call.event, despawn, EdgeType.CAUSAL)
+                    if tool_call.model_call is not None:
+                        self.builder.edge(tool_call.model_call.event, despawn, EdgeType.CAUSAL)
         for agent in self._spawned:  # agents that no call has ended
             state = self.state(agent)
             if state.step is not None and agent not in self._roots:
@@ -357,15 +357,15 @@ class _TranscriptEvents:
         self._is_over = call.final
 
     def _add_tool_call(self, tool_call: ToolCall) -> None:
-        purpose, answer = tool_call.purpose, tool_call.answer
-        cause = tool_call.call.event if tool_call.call is not None else self._last_answer
+        purpose, result = tool_call.purpose, tool_call.result
+        cause = tool_call.model_call.event if tool_call.model_call is not None else self._last_answer
         if purpose is _TOOL_PURPOSE or purpose is _ASK_PURPOSE or purpose is _MESSAGE_PURPOSE:
             event = self._begin(
                 _MESSAGE if purpose is _MESSAGE_PURPOSE else _TOOL_CALL, self._state, tool_call, tool_call.time
             )
             if purpose is _MESSAGE_PURPOSE:
                 event.target = tool_call.target
-                self._mark_decision(tool_call.call)
+                self._mark_decision(tool_call.model_call)
             elif tool_call.id:
                 tool_call.id = self._builder.call_id(tool_call.id, tool_call.place)
             tool_call.event = event.id
@@ -375,14 +375,14 @@ class _TranscriptEvents:
                     setattr(event, name, value)
         elif purpose is steps.SPAWN:
             self._run.spawn(self._agent, tool_call)
-            self._mark_decision(tool_call.call)
+            self._mark_decision(tool_call.model_call)
         elif purpose is steps.CLOSE:
             self._run.closed[tool_call.target] = self._agent, tool_call
         self._edge(cause, tool_call.event, _CAUSAL)
         if self._is_script and self._inputs:  # a script goes on when the last of its agents has returned
             self._edge(self._inputs[-1][0], tool_call.event, _TEMPORAL)
-        if answer is not None and (purpose is _ASK_PURPOSE or answer.error == _REJECTED):
-            person = self._emit(EventType.HUMAN, steps.USER, tool_call, end=answer.time, target=self._agent)
+        if result is not None and (purpose is _ASK_PURPOSE or result.error == _REJECTED):
+            person = self._emit(EventType.HUMAN, steps.USER, tool_call, end=result.time, target=self._agent)
             self._edge(tool_call.event, person, _CAUSAL)
 
     def _mark_decision(self, answer: ModelCall | None) -> None:
@@ -406,7 +406,7 @@ class _TranscriptEvents:
         if tool_call is not None and tool_call.event:
             event.tool, event.call_id = tool_call.tool, tool_call.id
             self._edge(tool_call.event, event.id, _TOOL)
-            if tool_call.call is None or tool_call.call.event == self._last_answer:
+            if tool_call.model_call is None or tool_call.model_call.event == self._last_answer:
                 self._follows_last_answer = True
         self._inputs.append((event.id, _TOOL))
 

@@ -270,7 +270,7 @@ class Family:
             last = max(child_steps, key=lambda step: (step.last_time, step.order))
             next_step = None  # the caller's next answer or input
             for step in spawn.thread.steps:
-                is_later = step.order > call.order and step is not call.call
+                is_later = step.order > call.order and step is not call.model_call
                 if is_later and isinstance(step, (steps.ModelCall, steps.UserInput)):
                     next_step = step
                     break
@@ -296,7 +296,7 @@ class Family:
         if call.tool == "TeamDelete" and succeeded:  # the end of a team ends its agents
             for spawn in self._reading.spawns:
                 if spawn.team and spawn.thread is agent_call.thread and spawn.child:
-                    end = steps.ToolCall(call.time, call.place, call.order, call=call.call)
+                    end = steps.ToolCall(call.time, call.place, call.order, model_call=call.model_call)
                     self._run.address(end, spawn.child, steps.CLOSE)
                     agent_call.thread.steps.append(end)
 

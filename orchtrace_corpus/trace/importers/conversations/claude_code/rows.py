@@ -536,7 +536,7 @@ def end_background_calls(launches: Iterable[tuple[str, str, steps.ToolCall]], si
             poll.more = {**(poll.more or {}), "run_time": 0.0}
     for calls in calls_by_task.values():
         for call in calls:
-            launched = call.time if call.answer is None else call.answer.time
+            launched = call.time if call.result is None else call.result.time
             more = call.more = {**(call.more or {}), "background": True}
             call_signs = signs_by_call.get(id(call), [])
             ends = [sign for sign in call_signs if sign.end is not None]
@@ -926,7 +926,7 @@ class Reading:
             return
         purpose, tool_name = _PURPOSES.get(tool, steps.TOOL), self._mask(tool) or "(no name)"
         tool_call = steps.ToolCall(
-            entry.time, entry.place, purpose=purpose, call=call, id=masked(call_id), tool=tool_name
+            entry.time, entry.place, purpose=purpose, model_call=call, id=masked(call_id), tool=tool_name
         )
         call.final = False
         thread.add(tool_call)

@@ -104,7 +104,7 @@ class Links:
                 start.call_id: thread for thread, start in reversed(rollout.started.items())
             }  # by call, the first
             for spawn in rollout.spawns:
-                result = spawn.call.answer
+                result = spawn.call.result
                 if id(spawn) in self._used_spawns:
                     continue
                 if id(spawn.call) in refused and result is not None:
@@ -175,7 +175,7 @@ class Links:
                 call, key = agent_call.call, self._find(agent_call.name)
                 if call.purpose is steps.MESSAGE:
                     self._run.address(call, key or self._find_or_add(agent_call.name), text=agent_call.text_mark)
-                elif call.answer and call.answer.status is Status.OK and key not in ("", rollout.meta.id):
+                elif call.result and call.result.status is Status.OK and key not in ("", rollout.meta.id):
                     self._run.address(call, key, steps.CLOSE)
                 else:
                     call.purpose = steps.TOOL

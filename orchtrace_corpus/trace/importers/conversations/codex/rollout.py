@@ -544,7 +544,7 @@ class Rollout:
         """Join the outputs to their calls, and note how long tools ran, and which did not end."""
         for call_id, result, run_time, command_times in self._results:
             calls = self._calls.get(call_id, [])
-            while len(calls) > 1 and calls[0].answer is not None:
+            while len(calls) > 1 and calls[0].result is not None:
                 del calls[0]  # a later call has the same id
             call = calls[0] if calls else None
             if not steps.join(call, result, self._run.report) or call is None:
@@ -552,7 +552,7 @@ class Rollout:
             if run_time is not None and call.purpose is steps.TOOL:
                 self._note_run_time(call, result, run_time, command_times)
         for call in self._running.values():
-            if call.answer is not None:
+            if call.result is not None:
                 call.more = {**(call.more or {}), "background": True, "unfinished": True}
 
     def _note_run_time(
@@ -680,9 +680,9 @@ class Rollout:
         awaited = rows.awaited_execution(tool, arguments)
         if awaited and purpose is steps.JOIN:
             purpose = steps.TOOL  # it waits for a script and not for an agent
-        ref = self._privacy.reference(arguments)
         tool_name = self._run.masked(name)
-        call = ToolCall(at.time, at.place, purpose=purpose, call=answer, id=masked(call_id), tool=tool_name, ref=ref)
+        call = ToolCall(at.time, at.place, purpose=purpose, model_call=answer, id=masked(call_id), tool=tool_name)
+        call.ref = self._privacy.reference(arguments)
         self._add(call, at)
         self._calls.setdefault(call_id, []).append(call)
         if awaited:
@@ -697,7 +697,7 @@ class Rollout:
             text = text_field(details, "message") or text_field(details, "prompt") or text_of(details.get("items"))
             name = rows.agent_named(details)
             if purpose is not steps.CLOSE:
-                call.ref = self._privacy.reference(text) or ref
+                call.ref = self._privacy.reference(text) or call.ref
             if purpose is steps.SPAWN:
                 call.role = masked(text_field(details, "agent_type") or text_field(details, "agent_role"))
                 spawn = self._spawns[call_id] = Spawn(call, call_id, steps.mark(text), [name])

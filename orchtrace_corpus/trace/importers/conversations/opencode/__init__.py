@@ -445,7 +445,7 @@ class Store:
                 error = "invalid"
             ref = self._privacy.reference(state.output or state.error)
             status = _ERROR if error else _OK
-            call.answer = ToolResult(end, place, tool_call=call, status=status, error=error, ref=ref)
+            call.result = ToolResult(end, place, tool_call=call, status=status, error=error, ref=ref)
         state.input = state.output = None
         return call
 
@@ -506,7 +506,7 @@ class _Family:
             if not child:
                 continue
             if child not in with_sessions or child == parent:
-                if call.answer is not None and call.answer.status is Status.ERROR:
+                if call.result is not None and call.result.status is Status.ERROR:
                     continue  # no agent was spawned
                 child = f"{child} of {call.id}"
                 run.agent(child, call.role or child, call.role)
@@ -581,11 +581,11 @@ class _Family:
             self._answer_ids.note((message.created, stated_counts), f"{model} opencode", place.file, place.line)
         for part in calls:
             tool_call = message.calls[part.id]
-            tool_call.call = call
+            tool_call.model_call = call
             if tool_call.time == NO_TIME:
                 tool_call.time = call.end
             agent.add(tool_call)
-            result, call_end = tool_call.answer, tool_call.time
+            result, call_end = tool_call.result, tool_call.time
             if result is not None:
                 result.time = call_end = max(result.time, call_end)
                 agent.add(result)
