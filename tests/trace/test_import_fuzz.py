@@ -246,7 +246,8 @@ def test_no_file_outside_the_given_paths_is_opened(
         list(importers.read(session, Privacy(b"salt")))
 
     assert opened
-    assert {name for name in opened if not Path(name).resolve().is_relative_to(folder.resolve())} == set()
+    allowed = folder.resolve(), Path(importers.__file__).parent  # the package reads files of its own on first use
+    assert [name for name in opened if not any(map(Path(name).resolve().is_relative_to, allowed))] == []
 
 
 # Privacy
