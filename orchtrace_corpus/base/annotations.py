@@ -1,4 +1,4 @@
-"""The names of `typing` that annotations use, without importing `typing`: it takes half as long as Python's start.
+"""The names of `typing` that annotations use, without importing `typing`, which takes half as long as Python's start.
 
 While a command runs, only `Annotated` is used, so it has the attributes of `typing.Annotated`; the other names are
 placeholders. Type checkers see the names of `typing` itself, as does Ruff, by its setting `typing-modules`.
@@ -33,7 +33,7 @@ else:
 
         def __class_getitem__(cls, parts):
             annotated = cls()
-            annotated.__origin__, *annotated.__metadata__ = parts
+            annotated.__origin__, annotated.__metadata__ = parts[0], parts[1:]
             return annotated
 
     def TypeVar(*_, **__):  # noqa: N802 - the name that it has in typing

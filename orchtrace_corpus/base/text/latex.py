@@ -20,11 +20,11 @@ from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.files import read_text_beside
 from orchtrace_corpus.base.findings import quote
 
-# The commands by character. The tables `raised` and `lowered` have instead the plain character of an exponent or index.
+# Commands by character, but in `raised` and `lowered` the plain character of each raised or lowered one.
 _TABLES: dict[str, Any] = json.loads(read_text_beside(__file__, "latex.json"))
 _NAMED = _TABLES["named"]
 _ACCENTS = _TABLES["accents"]
-_ASCII_COMMANDS = {c: f"\\{c}" for c in "&%#_$"} | {c: f"{{\\text{name}}}" for c, name in _NAMED.items()}
+_ASCII_COMMANDS = {c: f"\\{c}" for c in "&%#_$"} | {c: "{\\text" + name + "}" for c, name in _NAMED.items()}
 # LaTeX reads each of these pairs as one character, or as one blank.
 _LIGATURES = frozenset(("--", "''", ",,", "  "))
 _NOTHING_TO_ENCODE = re.compile(r"(?!.*(?:--|  ))[A-Za-z0-9.: -]*")
@@ -35,15 +35,19 @@ _COMMANDS |= {character: f"$_{plain}$" for character, plain in _TABLES["lowered"
 _RAISED = {plain: character for character, plain in _TABLES["raised"].items()}
 _LOWERED = {plain: character for character, plain in _TABLES["lowered"].items()}
 
+_DOLLAR_FORMULA = re.compile(r"(?<!\\)\$(?=\S)([^$]+)(?<=[^\s\\])\$(?!\d)")  # a dollar before a digit is money
 # A formula: $...$ (group 1), \(...\) (group 2) or \ensuremath{...} (group 3).
-_FORMULA = r"(?<!\\)\$(?=\S)([^$]+)(?<=[^\s\\])\$(?!\d)|\\\((.+?)\\\)|\\ensuremath\{((?:[^{}]|\{[^{}]*\})*)\}"
-_DOLLAR_FORMULA = re.compile(r"(?<!\\)\$(?=\S)([^$]+)(?<=[^\s\\])\$(?!\d)")
+_FORMULA = _DOLLAR_FORMULA.pattern + r"|\\\((.+?)\\\)|\\ensuremath\{((?:[^{}]|\{[^{}]*\})*)\}"
 # An exponent or index: its sign (group 1), then its content in braces (group 2) or as one character (group 3).
 _SCRIPT = r"([\^_])(?:\{([^{}]*)\}|([^\\{}\s]))"
 _ESCAPED_OR_BARE_SIGN = r"\\.|[$%&#]"
 # Commands allowed in formulas: none that reads, writes or defines, because typesetting a bibliography runs them.
 _FORMULA_COMMANDS = frozenset(_TABLES["formulas"].values()) | frozenset(_TABLES["mathematics"])
 _WORDS_IN_FORMULA = r"\\(?:text|math(?:rm|it|sf|bf|tt)|operatorname)\{[A-Za-z -]*\}"
+_PROSE_OR_BRACE = r"[A-Za-z]{3}|\^\^|[{}]"  # a word, a character by its code (^^), or a brace without its partner
+_TEXT_SIGN_OR_BLANK = (
+    r"[%&#\"`~<\[]|--|''|\s\s|[^\S ]|^\s|\s$|\\$"  # signs of text, stray blanks, or a backslash at the end
+)
 # Commands that pylatexenc's table of macros does not have, with their characters.
 _FURTHER_MACROS = {f"text{name}": c for c, name in _NAMED.items()} | {name: c for c, name in _TABLES["signs"].items()}
 _FURTHER_MACROS |= _TABLES["more_macros"]
@@ -64,7 +68,7 @@ def encoded(text: str, *, unicode: bool = False) -> str:
             if is_formula(match[1]):
                 before = encoded(text[: match.start()], unicode=unicode)
                 after = encoded(text[match.end() :], unicode=unicode)
-                return f"{before}\\({match[1]}\\){after}"
+                return f"{before}\\({match[1]}\\){after}"  # `after` has the other formulas
     parts = []
     for character, following in pairwise(f"{text}\0"):
         if character.isascii() or unicode:
@@ -96,9 +100,9 @@ def decoded(latex: str) -> str:
         dollars, parentheses, ensured = match.groups()
         content = dollars or parentheses or ensured or ""
         convertible = f"\\ensuremath{{{re.sub(_SCRIPT, _script, content)}}}"
-        if not is_formula(content):
+        if not is_formula(content):  # prose between dollars
             return convertible
-        if parentheses is None:
+        if parentheses is None:  # in parentheses, every formula stays
             has_scripts = re.search(r"(?<!\\)[\^_]", convertible) is not None
             if not has_scripts and not _read(convertible)[1]:
                 return convertible
@@ -123,11 +127,8 @@ def is_formula(content: str) -> bool:
     rest = re.sub(r"\\([A-Za-z]+|.)", " ", rest)
     while (without_inner_braces := re.sub(r"\{[^{}]*\}", " ", rest)) != rest:
         rest = without_inner_braces
-    return (
-        _FORMULA_COMMANDS.issuperset(commands)
-        and re.search(r"[A-Za-z]{3}|\^\^|[{}]", rest) is None
-        and re.search(r"[%&#\"`~<\[]|--|''|\s\s|[^\S ]|^\s|\s$|\\$", content) is None
-    )
+    is_text = re.search(_PROSE_OR_BRACE, rest) or re.search(_TEXT_SIGN_OR_BLANK, content)
+    return not is_text and _FORMULA_COMMANDS.issuperset(commands)
 
 
 def without_formulas(text: str) -> str:
@@ -157,7 +158,8 @@ def _command(character: str) -> str:
     accent = _ACCENTS[mark]
     if letter in "ij" and accent not in ("c", "d"):  # an accent above replaces the dot
         letter = f"\\{letter}"
-    return f"{{\\{accent}{{{letter}}}}}" if accent.isalpha() else f"{{\\{accent}{letter}}}"
+    argument = f"{{{letter}}}" if accent.isalpha() else letter
+    return f"{{\\{accent}{argument}}}"
 
 
 def _script(match: re.Match[str]) -> str:
@@ -177,7 +179,7 @@ def _text_script(match: re.Match[str]) -> str:
 
 
 class _Reader:
-    """Converts LaTeX with pylatexenc, restricted to commands that are typeset as the text that it gives them.
+    """Converts LaTeX with pylatexenc, restricted to commands that it converts to what LaTeX typesets.
 
     Without the restriction, pylatexenc drops other commands, or writes them as `<cit.>`, without an error.
     """
@@ -191,19 +193,19 @@ class _Reader:
             return ""
 
         self._unknown: list[str] = []
-        texts = macrospec.LatexContextDb()
-        default_texts = latex2text.get_default_latex_context_db()
+        conversions = macrospec.LatexContextDb()
+        default_conversions = latex2text.get_default_latex_context_db()
         macros = {name: latex2text.MacroTextSpec(name, discard=False) for name in _WITH_ARGUMENT}
-        macros |= {spec.macroname: spec for spec in default_texts.iter_macro_specs() if _is_plain(spec)}
+        macros |= {spec.macroname: spec for spec in default_conversions.iter_macro_specs() if _is_plain(spec)}
         macros |= {name: latex2text.MacroTextSpec(name, text) for name, text in _FURTHER_MACROS.items()}
-        texts.add_context_category("plain", macros.values(), (), default_texts.iter_specials_specs())
-        texts.set_unknown_macro_spec(latex2text.MacroTextSpec("", record_unknown))
-        texts.set_unknown_environment_spec(latex2text.EnvironmentTextSpec("", record_unknown))
-        self._reader = latex2text.LatexNodes2Text(texts, math_mode="text", strict_latex_spaces=True)
+        conversions.add_context_category("plain", macros.values(), (), default_conversions.iter_specials_specs())
+        conversions.set_unknown_macro_spec(latex2text.MacroTextSpec("", record_unknown))
+        conversions.set_unknown_environment_spec(latex2text.EnvironmentTextSpec("", record_unknown))
+        self._reader = latex2text.LatexNodes2Text(conversions, math_mode="text", strict_latex_spaces=True)
         self._syntax = macrospec.LatexContextDb()
-        grammar = latexwalker.get_default_latex_context_db()
-        arguments = [macrospec.MacroSpec(name, "{") for name in sorted(_WITH_ARGUMENT)]
-        self._syntax.add_context_category("plain", arguments, (), grammar.iter_specials_specs())
+        default_syntax = latexwalker.get_default_latex_context_db()
+        macros_with_argument = [macrospec.MacroSpec(name, "{") for name in sorted(_WITH_ARGUMENT)]
+        self._syntax.add_context_category("plain", macros_with_argument, (), default_syntax.iter_specials_specs())
         self._syntax.set_unknown_macro_spec(macrospec.MacroSpec(""))
         self._syntax.set_unknown_environment_spec(macrospec.EnvironmentSpec(""))
 
@@ -218,7 +220,7 @@ def _is_plain(spec: Any) -> bool:
     """Return True if pylatexenc converts a command to a character, to a word, or to its unchanged argument."""
     text = spec.simplify_repl
     if spec.macroname in _WITH_ARGUMENT:
-        return bool(spec.macroname != "ensuremath")  # pylatexenc's own would warn if the argument is missing
+        return bool(spec.macroname != "ensuremath")  # pylatexenc's conversion of it warns if the argument is missing
     return isinstance(text, str) and text.isprintable() and (len(text) == 1 or text.replace(" ", "").isalpha())
 
 

@@ -8,8 +8,8 @@ turn is the sum of the mean rewards m_u over the turns u of a run. It changes th
     E[s_t (m_1 + ... + m_T)] = P(T >= t) p_t (1 - p_t) E[m_(t+1) + ... + m_T | T > t].
 
 So the baseline charges the decision to go on after turn t a price that is part of no reward: the mean rewards of the
-turns that follow. Issue 7244 of verl describes this for the rewards before the last. The mean of a turn is taken over
-the runs that reached it.
+turns that follow. Issue 7244 of verl describes this for all rewards but that of the last turn. The mean of a turn is
+taken over the runs that reached it.
 """
 
 from collections.abc import Sequence
@@ -94,7 +94,7 @@ def estimate_gradients(
     """Estimate the gradient with three baselines, over groups drawn from runs with replacement.
 
     The runs are taken as the whole distribution of the policy, so the gradient of `stopping_biases` is the true one. A
-    baseline that includes the run itself reduces the gradient by 1/size; this is corrected here.
+    baseline that includes the run itself reduces the gradient by the fraction 1/size, so sums are divided by size - 1.
 
     Args:
         runs: The rewards of the turns of each run.
@@ -104,8 +104,7 @@ def estimate_gradients(
         seed: The seed of the draws.
     """
     random = Random(seed)
-    if not size:
-        size = len(runs)
+    size = size or len(runs)
     reached = sum(len(run) >= turn for run in runs)
     go_on = sum(len(run) > turn for run in runs) / reached
     reward_by_run = {id(run): fsum(run) for run in runs}  # summed once: each run is drawn many times
