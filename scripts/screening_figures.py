@@ -162,9 +162,9 @@ def decided_orders(pool: Pool) -> tuple[dict[str, Measures], int]:
             rest = [index for index in range(len(texts)) if index not in part]
             rest_texts = [texts[index] for index in rest]
             rest_included = [included[index] for index in rest]
-            places = rank(rest_texts, rest_included, [texts[index] for index in part])
-            for index, place in zip(part, places, strict=True):
-                scores[index] = place.score
+            ranked = rank(rest_texts, rest_included, [texts[index] for index in part])
+            for index, score in zip(part, ranked, strict=True):
+                scores[index] = score.likelihood
         measures.append(measure(_by_score(included, scores)))
     by_date = newest_first(list(zip(dates, included, strict=True)))
     return {"likely": mean(measures), "date": measure(by_date), "random": shuffled(included, 1)}, len(texts)
@@ -183,10 +183,10 @@ def candidate_orders(pool: Pool, candidates: Sequence[Candidate]) -> dict[str, M
     """
     texts, included = training_texts(pool, {})
     relevant = [candidate.proposal is Decision.INCLUDE for candidate in candidates]
-    places = rank(texts, included, [text_of(candidate.paper, {}) for candidate in candidates])
+    scores = rank(texts, included, [text_of(candidate.paper, {}) for candidate in candidates])
     dates = [_sortable_date(candidate.paper.arxiv_id) for candidate in candidates]
     by_date = newest_first(list(zip(dates, relevant, strict=True)))
-    likely = measure(_by_score(relevant, [place.score for place in places]))
+    likely = measure(_by_score(relevant, [score.likelihood for score in scores]))
     return {"likely": likely, "date": measure(by_date), "random": shuffled(relevant, 2)}
 
 
@@ -197,10 +197,10 @@ def mixed_orders(pool: Pool, hidden: Sequence[Paper], made: Sequence[Metadata]) 
     texts, included = training_texts(pool._replace(papers=others), {})
     papers = [*map(served, hidden), *made]
     relevant = [True] * len(hidden) + [False] * len(made)
-    places = rank(texts, included, [paper.title for paper in papers])
+    scores = rank(texts, included, [paper.title for paper in papers])
     by_date = newest_first(list(zip([paper.published for paper in papers], relevant, strict=True)))
     return {
-        "likely": measure(_by_score(relevant, [place.score for place in places])),
+        "likely": measure(_by_score(relevant, [score.likelihood for score in scores])),
         "date": measure(by_date),
         "random": shuffled(relevant, 3),
     }

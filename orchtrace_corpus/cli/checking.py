@@ -111,7 +111,7 @@ def check_data(
     *,
     strict: bool,
     max_findings: int,
-    form: FindingsFormat,
+    output_format: FindingsFormat,
     fixed: bool,
 ) -> ExitCode:
     """Show every finding in the data files, and return the exit code.
@@ -122,7 +122,7 @@ def check_data(
         ignored: The codes not to show, or beginnings of codes.
         strict: True to treat warnings as errors.
         max_findings: The number of findings that are shown; 0 for all.
-        form: The format of the findings.
+        output_format: The format of the findings.
         fixed: True if `fix_values` has fixed what it can: then the command that calls it is not suggested.
     """
     files = CorpusFiles(session.writable_root())
@@ -130,7 +130,7 @@ def check_data(
     all_findings = tuple(files.findings(PartName.DATA))
     findings = select(all_findings, wanted_codes, ignored_codes)
     limit = max_findings or len(findings)
-    session.show_findings(errors_first(findings, max_findings), form, limit)
+    session.show_findings(errors_first(findings, max_findings), output_format, limit)
     if len(findings) > limit:
         session.output.note(f"… and {len(findings) - limit} more; --max-findings {limit} leaves them out")
     checked = "the taxonomy"
@@ -159,7 +159,7 @@ def check_all(
     *,
     strict: bool = False,
     max_findings: int = 0,
-    form: FindingsFormat = FindingsFormat.TEXT,
+    output_format: FindingsFormat = FindingsFormat.TEXT,
     stale: Stale = Stale.ERROR,
 ) -> ExitCode:
     """Check everything that CI checks; show the findings, then a line for each part, and return the worst exit code.
@@ -171,7 +171,7 @@ def check_all(
     lines: list[Line] = []
     findings: list[Finding] = []
     wanted_codes, ignored_codes = read_codes(wanted, ignored)
-    is_text = form is FindingsFormat.TEXT
+    is_text = output_format is FindingsFormat.TEXT
     width = session.output.width
     code = ExitCode.DONE
     for part in check_parts(session.files):
@@ -203,7 +203,7 @@ def check_all(
     if is_text:
         session.output.show([*wrapped([*render.text(errors), *lines], width)])
     else:
-        session.show_findings([*findings, *errors], form)
+        session.show_findings([*findings, *errors], output_format)
         session.output.note(plain(lines).rstrip("\n"))
     return max(code, trace_code)
 

@@ -72,12 +72,12 @@ def check(
         fix_values(session, wanted, ignored)
     if part is CheckedPart.DATA:
         return check_data(
-            session, wanted, ignored, strict=strict, max_findings=max_findings, form=output_format, fixed=fix
+            session, wanted, ignored, strict=strict, max_findings=max_findings, output_format=output_format, fixed=fix
         )
     if fix and not wanted:
         fix_form(session)
     return check_all(
-        session, wanted, ignored, strict=strict, max_findings=max_findings, form=output_format, stale=stale
+        session, wanted, ignored, strict=strict, max_findings=max_findings, output_format=output_format, stale=stale
     )
 
 

@@ -260,7 +260,7 @@ class Corpus:
         findings = (*files.claims.findings, *files.disputes.findings, *files.candidates.findings)
         records.raise_findings("the claims have errors:", findings)
         proposed = None
-        if self._is_whole and files.candidates.places is not None:
+        if self._is_whole and not files.candidates.is_missing:
             proposed = select_proposed(files.candidates.items)
         disputes = disputes_as_read(files.disputes.items, self._reading)
         return Verdicts(evaluate(files.claims.claims, self._pool, disputes, proposed))

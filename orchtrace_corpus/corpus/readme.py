@@ -6,7 +6,7 @@ Regions:
     contents: Links to the sections below it.
     counts: The number of records for each term.
     page: The output of `corpus stats`.
-    list: Every paper, in sections by the terms of `Taxonomy.section`; large sections have pages of their own.
+    list: Every paper, in sections by the terms of `Taxonomy.section_facet`; large sections have pages of their own.
     terms FIELD: The terms of a field, with the papers that have them.
     papers FILTER ...: Matching papers as a table.
     claims: The verdicts over each pool.
@@ -154,7 +154,7 @@ def list_sections(pool: Pool, contested: Collection[tuple[str, str]], room_bytes
     """
     facets = tuple(facet for facet in pool.taxonomy.papers if facet.listed) or pool.taxonomy.axes
     fields = tuple(field for field in pool.taxonomy.paper_fields if field.is_listed)
-    section_facet = pool.taxonomy.section
+    section_facet = pool.taxonomy.section_facet
     sections = []
     if section_facet is None:
         lines = tuple(item(paper, facets, contested, fields) for paper in pool.papers)
@@ -323,7 +323,7 @@ class _Regions:
         claims = self.files.claims
         raise_findings("the claims have errors:", claims.findings)
         proposed = None
-        if self.files.candidates.places is not None:  # the corpus has a file of candidates
+        if not self.files.candidates.is_missing:
             proposed = select_proposed(self.files.candidates.require())
         return markdown(pools_table(evaluate(claims.claims, self.files.pool, candidates=proposed)))
 

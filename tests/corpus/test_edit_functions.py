@@ -72,7 +72,7 @@ def test_an_edit_that_brings_an_error_is_judged_and_not_written(root: Path) -> N
 
     judgement = judge(corpus, proposal)
 
-    assert [finding.code for finding in judgement.new] == ["X101"]
+    assert [finding.code for finding in judgement.new_findings] == ["X101"]
     assert (judgement.is_allowed, write(judgement), texts(root)) == (False, (), before)
 
 

@@ -211,7 +211,7 @@ def test_bars_show_the_counts(corpus: str, request: pytest.FixtureRequest) -> No
 
 
 def test_years_and_sections_add_up(real_source: Source) -> None:
-    section = real_source.pool.taxonomy.section
+    section = real_source.pool.taxonomy.section_facet
     assert section is not None
 
     bars, heads, *body = rows(parse(drawn(real_source)["papers-by-year"]))

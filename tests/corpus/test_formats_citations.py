@@ -14,7 +14,7 @@ from orchtrace_corpus.corpus.api import Corpus
 from orchtrace_corpus.corpus.formats import FormatError, Item, citation, complete_item
 from orchtrace_corpus.corpus.formats.citation import EntryDetails, VenueKind, merge_entry
 from orchtrace_corpus.corpus.formats.registry import FORMATS
-from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS, Carriers
+from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS, CitationNames
 from orchtrace_corpus.corpus.model.records import Paper
 from tests.corpus.made_papers import POOLS
 from tests.effort import tries
@@ -84,8 +84,8 @@ def test_every_line_of_ris_begins_with_its_tag_and_no_value_makes_another(toy: C
 
 
 def test_a_fixed_field_is_carried_as_its_row_says(toy: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    carriers = Carriers("organization", "event-place", "AD")
-    rows = [field._replace(carriers=carriers) if field.name == "affiliation" else field for field in PAPER_FIELDS]
+    names = CitationNames("organization", "event-place", "AD")
+    rows = [field._replace(citation_names=names) if field.name == "affiliation" else field for field in PAPER_FIELDS]
     monkeypatch.setattr(citation, "PAPER_FIELDS", rows)
     papers = [toy.papers[0]._replace(affiliation="Kew & Co.")]
 

@@ -502,11 +502,11 @@ OTHERS = [f"{word} of a prompted product page" for word in "menu price login ban
 
 
 def test_the_likely_order_says_by_which_words() -> None:
-    places = rank(TEXTS + OTHERS, [True] * 5 + [False] * 5, ["A team of trained agents", "A product page"])
+    scores = rank(TEXTS + OTHERS, [True] * 5 + [False] * 5, ["A team of trained agents", "A product page"])
 
-    assert places[0].score > 0.5 > places[1].score
-    assert {"trained", "team"} <= {word for word, share in places[0].words if share > 0}
-    assert {"product", "page"} <= {word for word, share in places[1].words if share < 0}
+    assert scores[0].likelihood > 0.5 > scores[1].likelihood
+    assert {"trained", "team"} <= {word for word, share in scores[0].words if share > 0}
+    assert {"product", "page"} <= {word for word, share in scores[1].words if share < 0}
 
 
 def test_an_order_is_measured_by_recall_and_saved_work() -> None:

@@ -132,7 +132,7 @@ def parsed(name: str, code: str, parse: Callable[[str], Any]) -> Decoder:
     return decode
 
 
-def formed(name: str, code: str, is_valid: Callable[[str], bool], description: str) -> Decoder:
+def valid_text(name: str, code: str, is_valid: Callable[[str], bool], description: str) -> Decoder:
     """Return the decoder of a field whose text has a form: `is_valid` tests it, and messages describe it."""
 
     def parse(value: str) -> str:
@@ -268,10 +268,7 @@ def by_name(name: str, decode_item: Decoder) -> Decoder:
 
 
 def records_of(name: str, kind: Any, noun: str, title_field: str = "", /, **own: Decoder | None) -> Decoder:
-    """Return the decoder of a list of mappings that become values of a named tuple.
-
-    `name` is that of the field; the other arguments are those of `schema_of`.
-    """
+    """Return the decoder of a list of mappings in the field `name`; the other arguments are those of `schema_of`."""
     return record_list(name, schema_of(kind, noun, title_field, **own), kind)
 
 
@@ -416,3 +413,8 @@ def text_of(mapping: Node | None, name: str) -> str:
     """Return the text in a field; empty if there is no such text."""
     value = _field(mapping, name)
     return value.text if type(value) is Scalar else ""
+
+
+def value_at(mapping: Mapping, name: str) -> int:
+    """Return the index in the file's text of the value of a field that the mapping has."""
+    return mapping.entries[name][1].at

@@ -124,7 +124,7 @@ def candidate_attributes(taxonomy: Taxonomy) -> Attributes:
     del of_papers["published"]
     attributes = {name: each._replace(values=paper_values(each)) for name, each in of_papers.items()}
     for field in field_table.CANDIDATE_FIELDS:
-        if field.kind is not FieldKind.PARTS:
+        if field.kind is not FieldKind.NESTED:
             attributes[field.name] = _field_attribute(field)
     decisions = tuple(Term(decision.value, decision.capitalize(), "") for decision in Decision)
     attributes["proposal"] = attributes["proposal"]._replace(terms=decisions)
@@ -194,7 +194,7 @@ def find_all(names: Iterable[str], attributes: Attributes, noun: str = "field") 
 def _attributes(record_fields: Iterable[RecordField], facets: tuple[Facet, ...]) -> dict[str, Attribute]:
     attributes = {}
     for record_field in record_fields:
-        if record_field.kind is not FieldKind.PARTS:
+        if record_field.kind is not FieldKind.NESTED:
             attributes[record_field.name] = _field_attribute(record_field)
         if record_field.name == "authors":
             first = _member_values("first_author")

@@ -29,15 +29,15 @@ _STOP_WORDS = frozenset(
 )
 
 
-class Place(NamedTuple):
-    """The score of a text, and the words that explain it.
+class Score(NamedTuple):
+    """The likelihood that a text is included, and the words that explain it.
 
     Attributes:
-        score: The likelihood of inclusion, from 0 to 1, uncalibrated.
+        likelihood: From 0 to 1, uncalibrated.
         words: The words with the largest shares of the log odds, with these shares, largest first.
     """
 
-    score: float
+    likelihood: float
     words: tuple[tuple[str, float], ...]
 
 
@@ -57,11 +57,11 @@ def training_texts(pool: Pool, abstracts: Mapping[str, str]) -> tuple[list[str],
 
 def likely(
     candidates: "Sequence[Candidate]", pool: Pool, abstracts: Mapping[str, str]
-) -> "list[tuple[Candidate, Place]]":
-    """Return the candidates with their places, the likeliest first; raise the same errors as `rank`."""
+) -> "list[tuple[Candidate, Score]]":
+    """Return the candidates with their scores, the likeliest first; raise the same errors as `rank`."""
     texts, included = training_texts(pool, abstracts)
-    places = rank(texts, included, [text_of(candidate.paper, abstracts) for candidate in candidates])
-    return sorted(zip(candidates, places, strict=True), key=lambda pair: -pair[1].score)
+    scores = rank(texts, included, [text_of(candidate.paper, abstracts) for candidate in candidates])
+    return sorted(zip(candidates, scores, strict=True), key=lambda pair: -pair[1].likelihood)
 
 
 def by_date(candidates: "Sequence[Candidate]") -> "list[Candidate]":
@@ -76,8 +76,8 @@ def by_date(candidates: "Sequence[Candidate]") -> "list[Candidate]":
     return sorted(candidates, key=date, reverse=True)
 
 
-def rank(texts: Sequence[str], included: Sequence[bool], others: Sequence[str]) -> list[Place]:
-    """Train a classifier on texts that were `included` or not, and return the places of `others`.
+def rank(texts: Sequence[str], included: Sequence[bool], others: Sequence[str]) -> list[Score]:
+    """Train a classifier on texts that were `included` or not, and return the scores of `others`.
 
     Raises:
         CommandUseError: Fewer than `FEWEST` texts were included, or fewer were not.
@@ -103,8 +103,8 @@ def rank(texts: Sequence[str], included: Sequence[bool], others: Sequence[str]) 
     names = vectorizer.get_feature_names_out()
     weights = model.coef_[0]  # by column of the matrix, like the names
     vectors = vectorizer.transform(others)
-    scores = model.predict_proba(vectors)[:, 1]  # column 1 is the likelihood of inclusion
-    return [Place(float(score), _words(vectors[row], names, weights)) for row, score in enumerate(scores)]
+    likelihoods = model.predict_proba(vectors)[:, 1]  # column 1 is the likelihood of inclusion
+    return [Score(float(value), _words(vectors[row], names, weights)) for row, value in enumerate(likelihoods)]
 
 
 def _words(row: Any, names: Any, weights: Any) -> tuple[tuple[str, float], ...]:

@@ -85,9 +85,9 @@ def claims(
     pool = disputes.pool_as_read(as_published, dispute_file.items, reading)
     disputes_as_read = disputes.disputes_as_read(dispute_file.items, reading)
     candidate_file = files.candidates
-    if with_records and candidate_file.places is None:
+    if with_records and candidate_file.is_missing:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "docs/data.md of orchtrace-corpus describes it.")
-    proposed = None if candidate_file.places is None else select_proposed(candidate_file.require())
+    proposed = None if candidate_file.is_missing else select_proposed(candidate_file.require())
     verdicts = core.evaluate(selected, pool, disputes_as_read, proposed)
     published_verdicts = verdicts if reading is ReadingName.PUBLISHED else ()
     problems = core.check(claim_file, as_published, published_verdicts)

@@ -139,7 +139,7 @@ def _draw_fields(session: CorpusSession, names: Sequence[str], where: Sequence[s
     if output and not output.lower().endswith((".svg", ".pdf")):
         raise CommandUseError(f"a figure is SVG or PDF, not {quote(output)}", "Name a file that ends in .svg or .pdf.")
     as_published = session.pool()
-    pool = session.pool_by_reading(as_published, ReadingName.PUBLISHED, *names, *where)
+    pool = session.pool_by_reading(as_published, ReadingName.PUBLISHED, *names, *where)  # with `contested` if named
     query = paper_query(where, pool.taxonomy)
     pool = pool._replace(papers=query.select(pool.papers))
     if not pool.papers:
@@ -147,18 +147,17 @@ def _draw_fields(session: CorpusSession, names: Sequence[str], where: Sequence[s
         return ExitCode.FINDINGS
     attributes = paper_attributes(pool.taxonomy, contested=True)
     picture = pictures.draw_fields(pool, [find(name, attributes) for name in names], where)
+    if not output:
+        session.output.write(picture)
+        session.output.note(pool.taxonomy.noun.counted(len(pool.papers)))
+        return ExitCode.DONE
     if output.lower().endswith(".pdf"):
         from orchtrace_corpus.base.text.pdf import pdf
 
         write_atomic(output, pdf(picture))
-    elif output:
+    else:
         write_atomic(output, picture)
-    else:
-        session.output.write(picture)
-    if output:
-        session.output.note(f"wrote {printable(output, limit=300)}")
-    else:
-        session.output.note(pool.taxonomy.noun.counted(len(pool.papers)))
+    session.output.note(f"wrote {printable(output, limit=300)}")
     return ExitCode.DONE
 
 
@@ -195,10 +194,11 @@ def site(
     session = CorpusSession(*ctx.obj)
     urls = []
     for option_name, text in (("--base-url", base_url), ("--repository", repository)):
-        urls.append(web_address(text).rstrip("/"))
-        if text and not urls[-1]:
+        address = web_address(text).rstrip("/")
+        if text and not address:
             message = f"{option_name} is not a web address: {quote(text)}"
             raise CommandUseError(message, "Write one that begins with https://")
+        urls.append(address)
     root = session.root_folder()
     target = os.path.realpath(output)
     if not output or os.path.commonpath((target, os.path.realpath(root))) == target:
@@ -241,7 +241,7 @@ def init(
         settings.output.write(f"{printable(path, limit=len(path))}\n")
     commands = ["corpus check", "corpus stats", "corpus terms"]
     if not os.path.samefile(directory, os.curdir):
-        commands = [f"cd {shlex.quote(directory)}", *commands[:2]]
+        commands = [f"cd {shlex.quote(directory)}", "corpus check", "corpus stats"]
     settings.output.note("\n".join(("Next:", *(f"  {command}" for command in commands))))
     settings.output.note("Then make data/taxonomy.yaml yours; its comments say how.")
     if "file://" in files["requirements.txt"]:

@@ -61,8 +61,8 @@ def apply(
     written = write(judgement) if can_write else ()
     if dry_run or written:
         _show_diff(session, judgement, show)
-    if judgement.new:
-        count = render.summary(judgement.new)
+    if judgement.new_findings:
+        count = render.summary(judgement.new_findings)
         where = "lines are counted with the edit made:" if origins is None else "at these lines:"
         if not judgement.is_allowed:
             head = f"corpus: the edit would bring {count}, so nothing was written; {where}"
@@ -71,7 +71,7 @@ def apply(
         else:
             head = f"corpus: the edit brings {count}:"
         texts = []
-        for finding in judgement.new:
+        for finding in judgement.new_findings:
             text = str(finding)
             if origins and finding.record in origins and finding.location.path == store.PAPERS:
                 text = f"{origins[finding.record]}: {text.removeprefix(f'{finding.location}: ')}"

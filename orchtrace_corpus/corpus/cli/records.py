@@ -28,7 +28,7 @@ from orchtrace_corpus.corpus.model.records import ReadingName, Record
 from orchtrace_corpus.corpus.render.records import captioned, listing, whole_mapping, with_matches, with_published
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.corpus.analysis.reading_order import Place
+    from orchtrace_corpus.corpus.analysis.reading_order import Score
     from orchtrace_corpus.corpus.model.candidates import Candidate
 
 MATCHED = "matched"
@@ -216,7 +216,7 @@ def candidates(
     session = CorpusSession(*ctx.obj)
     pool = session.pool_despite_errors()
     file = session.files.candidates
-    if file.places is None:
+    if file.is_missing:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "docs/data.md of orchtrace-corpus describes it.")
     from orchtrace_corpus.corpus.analysis import search as lookup
     from orchtrace_corpus.corpus.model.candidates import Decision
@@ -227,11 +227,11 @@ def candidates(
     if order and sort:
         raise CommandUseError("--order and --sort contradict each other", "Give one of them.")
     selected = lookup.sort_records(query.select(file.items), sort or "proposal", attributes)
-    places: tuple[Place, ...] = ()
+    scores: tuple[Score, ...] = ()
     if order:
         from orchtrace_corpus.corpus.intake import screening
 
-        selected, places = screening.order_candidates(
+        selected, scores = screening.order_candidates(
             selected, pool, session.files.arxiv, likely=order is options.ReadingOrder.LIKELY
         )
     is_narrow = output_format is Format.TABLE and not columns and (session.output.width or _WIDE) < _WIDE
@@ -251,7 +251,7 @@ def candidates(
                 tables.append(table._replace(rows=rows))
         session.show_tables(tables, "candidates", output_format)
     else:
-        session.show_tables([render.listing(records, shown, places=places)], "candidates", output_format)
+        session.show_tables([render.listing(records, shown, scores=scores)], "candidates", output_format)
     by_proposal = Counter(candidate.proposal.value for candidate in selected).most_common()
     message = pluralize(len(selected), "candidate")
     if by_proposal:

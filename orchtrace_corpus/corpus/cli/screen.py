@@ -14,7 +14,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import pluralize
 from orchtrace_corpus.corpus.analysis.attributes import candidate_attributes
 from orchtrace_corpus.corpus.analysis.query import parse
-from orchtrace_corpus.corpus.analysis.reading_order import Place, Similarity
+from orchtrace_corpus.corpus.analysis.reading_order import Score, Similarity
 from orchtrace_corpus.corpus.cli.audit import read_sheet, write_new
 from orchtrace_corpus.corpus.cli.interview import Questions, can_ask, number_names
 from orchtrace_corpus.corpus.cli.options import Order, ReadingOrder, Where, option
@@ -26,7 +26,7 @@ from orchtrace_corpus.corpus.intake.screening import Choice, Verdict
 from orchtrace_corpus.corpus.model import store
 from orchtrace_corpus.corpus.model.candidates import Candidate, Decision
 from orchtrace_corpus.corpus.model.disputes import NOT_ARISING
-from orchtrace_corpus.corpus.model.records import Exclusion, Tag
+from orchtrace_corpus.corpus.model.records import Exclusion, Paper, Tag
 from orchtrace_corpus.corpus.model.store import CorpusFiles
 from orchtrace_corpus.corpus.model.tagging import read_level, read_tag, sentence
 from orchtrace_corpus.corpus.model.taxonomy import Kind
@@ -72,12 +72,12 @@ def screen(
     if sheet and decisions:
         raise CommandUseError("--sheet and --decisions contradict each other", "Give one of them.")
     corpus = load_editable(session.writable_root())
-    if corpus.candidates.places is None:
+    if corpus.candidates.is_missing:
         raise DataFileError(f"this corpus has no {store.CANDIDATES}", "corpus discover finds candidates.")
     if decisions:
         return _apply_sheets(session, corpus, decisions)
     selected = parse(where or [], candidate_attributes(corpus.pool.taxonomy)).select(corpus.candidates.items)
-    waiting, places = screening.order_candidates(
+    waiting, scores = screening.order_candidates(
         screening.select_undecided(selected), corpus.pool, corpus.arxiv, likely=order is ReadingOrder.LIKELY
     )
     abstracts = screening.plain_abstracts(corpus.arxiv)
@@ -95,8 +95,8 @@ def screen(
         hint = "Write a sheet with --sheet FILE, and give it back with --decisions FILE."
         raise CommandUseError("screen asks questions, and this is not a terminal", hint)
     names = [candidate.name for candidate in waiting]
-    places_by_name = dict(zip(names, places, strict=False))  # there are no places in the order of dates
-    return _Screening(session, corpus, abstracts, places_by_name).run(names)
+    score_by_name = dict(zip(names, scores, strict=False))  # without --order likely, there are no scores
+    return _Screening(session, corpus, abstracts, score_by_name).run(names)
 
 
 class _Step(NamedTuple):
@@ -111,13 +111,13 @@ class _Screening:
     """One run of the command at a terminal. Its steps are the decisions so far, which `b` undoes."""
 
     def __init__(
-        self, session: CorpusSession, corpus: CorpusFiles, abstracts: Mapping[str, str], places: Mapping[str, Place]
+        self, session: CorpusSession, corpus: CorpusFiles, abstracts: Mapping[str, str], scores: Mapping[str, Score]
     ) -> None:
         self._output = session.output
         self._root = corpus.root
-        self._protocol = corpus.protocol.require()
+        self._protocol = corpus.protocol.require()  # None if the corpus has no protocol
         self._abstracts = abstracts
-        self._places = places
+        self._scores = scores
         self._steps: list[_Step] = []
         self._has_shown_rules = False
 
@@ -152,10 +152,10 @@ class _Screening:
         similarity = Similarity([*corpus.pool.papers, *corpus.pool.exclusions], self._abstracts)
         neighbours = screening.find_neighbours(candidate, similarity, self._abstracts)
         abstract = self._abstracts.get(candidate.paper.arxiv_id or "", "")
-        place = self._places.get(candidate.name)
+        score = self._scores.get(candidate.name)
         rules = None if self._has_shown_rules else self._protocol
         self._has_shown_rules = True
-        card = render.screening_card(candidate, abstract, neighbours, rules, taxonomy, output.width, place)
+        card = render.screening_card(candidate, abstract, neighbours, rules, taxonomy, output.width, score)
         output.show([(), *card, ()])
         questions = _Questions(output, taxonomy)
         while True:
@@ -175,7 +175,8 @@ class _Screening:
                 choice, proposal = questions.ask_with_way_back(ask)
                 judgement = judge(corpus, proposal)
                 if not judgement.is_allowed:
-                    output.tell("\n".join(("nothing was written; the decision would bring:", *map(str, judgement.new))))
+                    findings = "\n".join(map(str, judgement.new_findings))
+                    output.tell(f"nothing was written; the decision would bring:\n{findings}")
                     continue
                 write(judgement)
             except CorpusError as error:
@@ -197,14 +198,14 @@ class _Screening:
             tags = questions.ask_tags(candidate)
             summary = candidate.paper.summary or questions.ask_summary()
             proposal = screening.include(corpus, candidate, "", tags, day, summary)
-            if not proposal.added:  # it stays a candidate, which needs a reason
+            if not proposal.added:  # a tag is open, so it stays a candidate, and the decision needs a reason
                 reason = questions.ask_reason(rules, screening.proposed_reason(candidate, Decision.INCLUDE))
                 proposal = screening.include(corpus, candidate, reason, tags, day, summary)
             return Choice.INCLUDE, proposal
         reason = questions.ask_reason(rules, screening.proposed_reason(candidate))
         draft, gaps = screening.draft_exclusion(corpus, candidate, Exclusion(screened=day, reason=reason))
         record = questions.complete_exclusion(candidate.name, draft) if gaps else draft
-        return Choice.EXCLUDE, edit.exclude(corpus, record._replace(identifier=draft.identifier), candidate)
+        return Choice.EXCLUDE, edit.exclude(corpus, record, candidate)
 
     def _go_back(self, names: Sequence[str], index: int) -> int:
         """Undo the last decision, and return the index of its candidate; without a decision, the present index."""
@@ -213,7 +214,7 @@ class _Screening:
             return index
         step = self._steps[-1]
         if step.documents:
-            # The former text of each file becomes the wanted one.
+            # The wanted text is the former one; for a file that the decision has made, it is an empty list.
             former = [Document(after.name, after.wanted, after.present or "[]\n") for after in reversed(step.documents)]
             write_stale(self._root, former)
             self._output.tell(f"taken back: {step.name}")
@@ -233,11 +234,11 @@ class _Questions(Questions):
                 raise CommandUseError(f"Type one of: {_KEYS}.")
             return key
 
-        self._answers_so_far = None  # here, b is one of the keys
+        self._answers_so_far = None  # no way back to the previous question: here, b is a key
         return self._ask(prompt, read)
 
     def ask_reason(self, rules: Sequence[str], proposed: str) -> str:
-        """Return a sentence, or the rule with a number. Enter accepts the proposed reason, `?` shows the rules."""
+        """Return the sentence, or the rule whose number was typed. Enter accepts the proposal, `?` shows the rules."""
         rule_list = "".join(f"  {number} {rule}\n" for number, rule in enumerate(rules, 1))
         if proposed:
             rule_list += f"  proposed: {printable(proposed, limit=300)}\n"
@@ -246,12 +247,12 @@ class _Questions(Questions):
 
         def read(answer: str) -> str:
             if answer == "?" and rules:
-                raise CommandUseError(rule_list)
+                raise CommandUseError(rule_list)  # shows the rules, and asks again
             if answer.isdecimal() and rules:
                 if not 1 <= int(answer) <= len(rules):
                     raise CommandUseError(f"There is no rule {answer}.")
                 return rules[int(answer) - 1]
-            if len(answer) < 2 and (answer or not proposed):  # a letter is most likely a key for another question
+            if len(answer) == 1 or not (answer or proposed):  # a letter is most likely the key of another question
                 raise CommandUseError(f"A reason is needed: {expected}.")
             return sentence(answer) or proposed
 
@@ -299,7 +300,7 @@ def _describe_outcome(candidate: Candidate, choice: Choice, judgement: Judgement
         return f"excluded as {added[0].name}: {title}"
     if not added:
         return f"included; corpus add {candidate.name} asks for what is open, and for evidence"
-    if getattr(added[0], "evidence", ()):
+    if isinstance(added[0], Paper) and added[0].evidence:
         return f"added {added[0].name}: {title}"
     return f"added {added[0].name}: {title}; for evidence: corpus tag {added[0].name} --evidence NOTE"
 
@@ -314,7 +315,7 @@ def _apply_sheets(session: CorpusSession, corpus: CorpusFiles, paths: Sequence[s
     for path in paths:
         sheet = read_sheet(path)
         decided = screening.decided_keys(sheet, corpus)
-        verdicts, findings = screening.read_sheet(sheet, path, corpus.pool.taxonomy, [*waiting, *decided])
+        verdicts, findings = screening.decode_sheet(sheet, path, corpus.pool.taxonomy, [*waiting, *decided])
         for finding in findings:
             output.tell(str(finding))
         if any(finding.code == "K101" for finding in findings):  # the header is wrong
@@ -355,5 +356,5 @@ def _apply_verdict(root: str, verdict: Verdict) -> None:
         proposal = edit.exclude(corpus, record, candidate)
     judgement = judge(corpus, proposal)
     if not judgement.is_allowed:
-        raise CommandUseError("\n".join(("the decision would bring:", *map(str, judgement.new))))
+        raise CommandUseError("\n".join(("the decision would bring:", *map(str, judgement.new_findings))))
     write(judgement)

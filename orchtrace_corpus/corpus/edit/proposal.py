@@ -68,7 +68,7 @@ class Judgement(NamedTuple):
         root: The corpus's folder.
         proposal: The proposal.
         documents: The files that change, in the order of writing.
-        new: The findings about papers and exclusions that the edit adds.
+        new_findings: The findings about papers and exclusions that the edit adds.
         broken: The findings in other data files that the edit adds, such as failing claims. Empty if the records have
             errors with the edit or without it.
         falling: The claims that the edit makes fail over the pool of today, but not as they are written.
@@ -77,14 +77,14 @@ class Judgement(NamedTuple):
     root: str
     proposal: Proposal
     documents: tuple[Document, ...] = ()
-    new: tuple[Finding, ...] = ()
+    new_findings: tuple[Finding, ...] = ()
     broken: tuple[Finding, ...] = ()
     falling: tuple[claims.Verdict, ...] = ()
 
     @property
     def is_allowed(self) -> bool:
         """True if the edit may be written, because it adds no error to papers and exclusions."""
-        return not has_errors(self.new)
+        return not has_errors(self.new_findings)
 
     @property
     def diff(self) -> str:
@@ -171,9 +171,7 @@ def judge(corpus: CorpusFiles, proposal: Proposal) -> Judgement:
         fell_before = claims.falling_today(claims.evaluate(corpus.claims.claims, corpus.pool))
         newly_falling = set(claims.falling_today(verdicts)).difference(fell_before)
         falling = tuple(verdict for verdict in verdicts if verdict.claim.id in newly_falling)
-    return Judgement(
-        corpus.root, proposal, tuple(documents), new=new_findings(before, after), broken=tuple(broken), falling=falling
-    )
+    return Judgement(corpus.root, proposal, tuple(documents), new_findings(before, after), tuple(broken), falling)
 
 
 def write(judgement: Judgement) -> tuple[str, ...]:

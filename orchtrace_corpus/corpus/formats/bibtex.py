@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bibtexparser import model
 
 _ARXIV = "arXiv"
-_FIELDS = citation.carriers_in("bibtex")
+_FIELDS = citation.names_in("bibtex")
 _VENUE_FIELD_OF = {
     "article": "journal",
     **dict.fromkeys(("inproceedings", "conference", "incollection", "inbook"), "booktitle"),
@@ -227,7 +227,7 @@ def _item(entry: Entry, problems: list[Problem], taxonomy: Taxonomy) -> Item:
     if is_unique and is_usual and venue == field_text(venue_field):
         read_fields.add(venue_field)
     fields = (field for field in (*PAPER_FIELDS, *taxonomy.fields) if field.name not in citation.SPECIAL_FIELDS)
-    carried = {field.carriers.bibtex: field for field in fields if field.carriers.bibtex in entry.fields}
+    carried = {field.citation_names.bibtex: field for field in fields if field.citation_names.bibtex in entry.fields}
     kept_fields: dict[str, Value] = {"type": entry.type} if entry.type != _default_type(venue) else {}
     kept_fields |= _kept_fields(entry, {*read_fields, *carried}, problems)
     values: dict[str, Value] = {

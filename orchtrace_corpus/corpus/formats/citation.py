@@ -14,7 +14,7 @@ from orchtrace_corpus.base.identifiers import IdentifierKind, recognise_url
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.latex import LatexError, decoded, encoded
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
-from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS, Carriers, value_texts
+from orchtrace_corpus.corpus.model.field_table import PAPER_FIELDS, CitationNames, value_texts
 from orchtrace_corpus.corpus.model.fields import OTHERS, TO_BE_WRITTEN, bare_author, is_collective
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
@@ -178,16 +178,16 @@ _VENUE_WORDS = {
 """The words and acronyms in a venue's name that show its kind. The first kind with a match counts."""
 
 PUBLICATION_TYPES = {
-    VenueKind.JOURNAL: Carriers("article", "article-journal", "JOUR"),
-    VenueKind.CONFERENCE: Carriers("inproceedings", "paper-conference", "CONF"),
-    VenueKind.PREPRINT: Carriers("misc", "article", "UNPB"),
-    VenueKind.BOOK: Carriers("book", "book", "BOOK"),
-    VenueKind.CHAPTER: Carriers("incollection", "chapter", "CHAP"),
-    VenueKind.THESIS: Carriers("phdthesis", "thesis", "THES"),
-    VenueKind.REPORT: Carriers("techreport", "report", "RPRT"),
-    VenueKind.DATASET: Carriers("dataset", "dataset", "DATA"),
-    VenueKind.SOFTWARE: Carriers("software", "software", "COMP"),
-    VenueKind.OTHER: Carriers("misc", "webpage", "ELEC"),
+    VenueKind.JOURNAL: CitationNames("article", "article-journal", "JOUR"),
+    VenueKind.CONFERENCE: CitationNames("inproceedings", "paper-conference", "CONF"),
+    VenueKind.PREPRINT: CitationNames("misc", "article", "UNPB"),
+    VenueKind.BOOK: CitationNames("book", "book", "BOOK"),
+    VenueKind.CHAPTER: CitationNames("incollection", "chapter", "CHAP"),
+    VenueKind.THESIS: CitationNames("phdthesis", "thesis", "THES"),
+    VenueKind.REPORT: CitationNames("techreport", "report", "RPRT"),
+    VenueKind.DATASET: CitationNames("dataset", "dataset", "DATA"),
+    VenueKind.SOFTWARE: CitationNames("software", "software", "COMP"),
+    VenueKind.OTHER: CitationNames("misc", "webpage", "ELEC"),
 }
 """The type in BibTeX, CSL and RIS of each kind of publication."""
 
@@ -208,15 +208,15 @@ RIS_KINDS = {names.ris: kind for kind, names in PUBLICATION_TYPES.items()} | {
 """The kind of publication by type, in BibTeX (`ENTRY_KINDS`), CSL and RIS."""
 
 DETAILS = (
-    Carriers("volume", "volume", "VL"),
-    Carriers("number", "issue", "IS"),
-    Carriers("pages", "page", "SP"),
-    Carriers("publisher", "publisher", "PB"),
-    Carriers("edition", "edition", "ET"),
-    Carriers("address", "publisher-place", "CY"),
-    Carriers("series", "collection-title", "T3"),
-    Carriers("issn", "ISSN", "SN"),
-    Carriers("isbn", "ISBN", "SN"),
+    CitationNames("volume", "volume", "VL"),
+    CitationNames("number", "issue", "IS"),
+    CitationNames("pages", "page", "SP"),
+    CitationNames("publisher", "publisher", "PB"),
+    CitationNames("edition", "edition", "ET"),
+    CitationNames("address", "publisher-place", "CY"),
+    CitationNames("series", "collection-title", "T3"),
+    CitationNames("issn", "ISSN", "SN"),
+    CitationNames("isbn", "ISBN", "SN"),
 )
 """The fields of a BibTeX entry without a field in records, with their names in CSL and RIS."""
 
@@ -358,19 +358,19 @@ SPECIAL_FIELDS = ("title", "authors", "year", "arxiv_id", "doi", "urls", "summar
 """The fields that each format writes with code of its own. Other fields are plain text in all formats."""
 
 
-def carriers_in(format_name: str) -> dict[str, str]:
+def names_in(format_name: str) -> dict[str, str]:
     """Return the names of fixed fields in a format, by record field; the format is `bibtex`, `csl` or `ris`."""
-    carriers = {field.name: getattr(field.carriers, format_name) for field in PAPER_FIELDS}
-    return {field: carrier for field, carrier in carriers.items() if carrier}
+    names = {field.name: getattr(field.citation_names, format_name) for field in PAPER_FIELDS}
+    return {field: name for field, name in names.items() if name}
 
 
 def carried_texts(paper: Paper, taxonomy: Taxonomy, format_name: str) -> dict[str, str]:
     """Return the plain fields of a paper, a survey's own fields included, by their names in a format."""
     texts: dict[str, str] = {}
     for field in (*PAPER_FIELDS, *taxonomy.fields):
-        carrier = getattr(field.carriers, format_name)
-        if carrier and field.name not in SPECIAL_FIELDS and (values := value_texts(paper.value(field.name))):
-            texts[carrier] = ", ".join(values)
+        name = getattr(field.citation_names, format_name)
+        if name and field.name not in SPECIAL_FIELDS and (values := value_texts(paper.value(field.name))):
+            texts[name] = ", ".join(values)
     return texts
 
 

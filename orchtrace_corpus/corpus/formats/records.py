@@ -122,7 +122,7 @@ def problem_with(value: object) -> str:
     return ""
 
 
-_VARIABLES = citation.carriers_in("csl")
+_VARIABLES = citation.names_in("csl")
 _DETAIL_VARIABLES = {detail.bibtex: detail.csl for detail in citation.DETAILS}
 _VENUE_VARIABLES = ("container-title", "publisher", "event-title", "event", "archive")
 

@@ -95,7 +95,7 @@ class FileFormat(NamedTuple):
         if not self.is_citation:
             return {}
         left_out_of_paper = self._function("left_out")
-        survey_fields = [field.name for field in taxonomy.fields if not getattr(field.carriers, self.name)]
+        survey_fields = [field.name for field in taxonomy.fields if not getattr(field.citation_names, self.name)]
         counts = Counter[str]()
         for paper in papers:
             names = (*left_out_of_paper(paper), *(name for name in survey_fields if name in paper.more))

@@ -14,7 +14,7 @@ from orchtrace_corpus.corpus.formats import Item, Problem, citation, citation_it
 from orchtrace_corpus.corpus.model.records import Paper
 from orchtrace_corpus.corpus.model.taxonomy import Taxonomy
 
-_TAGS = citation.carriers_in("ris")
+_TAGS = citation.names_in("ris")
 _DETAIL_TAGS = {detail.bibtex: detail.ris for detail in citation.DETAILS}
 _LINE = r"([A-Z][A-Z0-9])  -(?: (.*))?"
 _ALIASES = {"title": ("T1", "CT"), "authors": ("A1",), "year": ("Y1", "DA")}

@@ -181,7 +181,7 @@ def _published_value(name: str, column: _TableColumn, cell: str, line: int, prob
 def _full_cells(paper: Paper, taxonomy: Taxonomy) -> dict[str, str]:
     """Return the cells of a paper by column; a column without a value is left out."""
     cells: dict[str, str] = {}
-    structured = {field.name for field in taxonomy.paper_fields if field.kind is FieldKind.PARTS}
+    structured = {field.name for field in taxonomy.paper_fields if field.kind is FieldKind.NESTED}
     for field, value in fields(paper, taxonomy).items():
         if field in structured:
             cells[field] = json.dumps(value, ensure_ascii=False)
@@ -197,7 +197,7 @@ def _full_cells(paper: Paper, taxonomy: Taxonomy) -> dict[str, str]:
 
 
 def _full_value(name: str, column: _TableColumn, cell: str, line: int, problems: list[Problem]) -> Value:
-    if column.record_field is None or column.record_field.kind is not FieldKind.PARTS:
+    if column.record_field is None or column.record_field.kind is not FieldKind.NESTED:
         if not column.is_list or cell == NOT_APPLICABLE:
             return _scalar(column.record_field, cell)
         parts = re.findall(r"(?:[^\\;]|\\.|\\$)+", cell)  # up to a semicolon that no backslash escapes
@@ -293,7 +293,7 @@ def to_pandas(papers: Sequence[Paper], taxonomy: Taxonomy) -> "pandas.DataFrame"
             columns[field.name] = pd.Series(values, dtype=_DTYPES[field.kind]).array
         elif field.is_list:
             columns[field.name] = [value or () for value in values]
-        elif field.kind is not FieldKind.PARTS and field.name != "key":
+        elif field.kind is not FieldKind.NESTED and field.name != "key":
             columns[field.name] = values
         if field.name == "authors":
             columns["first_author"] = [paper.first_author for paper in papers]

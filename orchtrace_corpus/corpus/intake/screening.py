@@ -17,7 +17,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis import coding, reading_order
 from orchtrace_corpus.corpus.analysis.coding import Column
 from orchtrace_corpus.corpus.analysis.matching import RecordIndex
-from orchtrace_corpus.corpus.analysis.reading_order import Place, Similarity, is_excluded, text_of
+from orchtrace_corpus.corpus.analysis.reading_order import Score, Similarity, is_excluded, text_of
 from orchtrace_corpus.corpus.edit import proposal as edit
 from orchtrace_corpus.corpus.edit.edits import edit_file
 from orchtrace_corpus.corpus.edit.proposal import Proposal
@@ -72,16 +72,16 @@ class Verdict(NamedTuple):
 
 def order_candidates(
     candidates: Sequence[Candidate], pool: Pool, metadata: Mapping[str, Metadata], *, likely: bool
-) -> tuple[tuple[Candidate, ...], tuple[Place, ...]]:
+) -> tuple[tuple[Candidate, ...], tuple[Score, ...]]:
     """Return the candidates in the order of reading: the newest first, or with `likely`, the likeliest to be included.
 
-    The places, which explain the likely order, are empty for the other. The likely order raises an error if too few
+    The scores, which explain the likely order, are empty for the other. The likely order raises an error if too few
     records are decided on to learn from, or if scikit-learn is not installed.
     """
     if not likely:
         return tuple(reading_order.by_date(candidates)), ()
     pairs = reading_order.likely(candidates, pool, plain_abstracts(metadata))
-    return tuple(candidate for candidate, _ in pairs), tuple(place for _, place in pairs)
+    return tuple(candidate for candidate, _ in pairs), tuple(score for _, score in pairs)
 
 
 def plain_abstracts(metadata: Mapping[str, Metadata]) -> dict[str, str]:
@@ -175,7 +175,7 @@ def new_sheet(candidates: Sequence[Candidate], abstracts: Mapping[str, str], tax
     return text.getvalue()
 
 
-def read_sheet(text: str, path: str, taxonomy: Taxonomy, keys: Iterable[str]) -> tuple[list[Verdict], list[Finding]]:
+def decode_sheet(text: str, path: str, taxonomy: Taxonomy, keys: Iterable[str]) -> tuple[list[Verdict], list[Finding]]:
     """Return the decisions in a CSV sheet on the candidates with these keys, and the errors in the sheet.
 
     Rows without a decision are left out. `path` is for the errors.

@@ -230,7 +230,7 @@ def candidate_schema(taxonomy: Taxonomy) -> Schema:
     )
     by_name = dict(paper_schema(taxonomy).decoders)
     by_name |= {facet.field: facet_decoder(facet) for facet in (*open_facets(taxonomy), *screening_facets(taxonomy))}
-    by_name |= {field.name: field_decoder(field) for field in CANDIDATE_FIELDS if field.kind is not FieldKind.PARTS}
+    by_name |= {field.name: field_decoder(field) for field in CANDIDATE_FIELDS if field.kind is not FieldKind.NESTED}
     by_name["proposal"] = decoders.choice("proposal", Decision)
     by_name["readings"] = decoders.record_list("readings", reading, SourceReading)
     decoders_in_order = {name: by_name[name] for name in candidate_field_names(taxonomy)}

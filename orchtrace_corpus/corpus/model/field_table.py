@@ -30,7 +30,7 @@ class FieldKind(StrEnum):
     IDENTIFIER = "identifier"
     KEY = "key"
     CHOICE = "choice"
-    PARTS = "parts"
+    NESTED = "nested"
     """Mappings, such as items of evidence; a survey cannot declare such a field."""
 
 
@@ -85,7 +85,7 @@ class ReviewTopic(StrEnum):
     REMOVED = "removed"
 
 
-class Carriers(NamedTuple):
+class CitationNames(NamedTuple):
     """The names of a field in citation formats: the field of BibTeX, the variable of CSL and the tag of RIS."""
 
     bibtex: str = ""
@@ -110,8 +110,8 @@ class RecordField(NamedTuple):
         is_filter: Whether the site offers its values as a filter.
         is_listed: Whether the list in the README shows it.
         in_candidates: Whether candidates have it, too.
-        is_relaxable: Whether a taxonomy can make it optional, though it is required.
-        carriers: Its names in citation formats; empty if `formats` combines several fields, as for the venue.
+        can_be_optional: Whether a taxonomy can make it optional, though it is required.
+        citation_names: Its names in citation formats; empty if `formats` combines several fields, as for the venue.
     """
 
     name: str
@@ -130,8 +130,8 @@ class RecordField(NamedTuple):
     is_filter: bool = False
     is_listed: bool = False
     in_candidates: bool = True
-    is_relaxable: bool = False
-    carriers: Carriers = Carriers()
+    can_be_optional: bool = False
+    citation_names: CitationNames = CitationNames()
 
     @property
     def is_list(self) -> bool:
@@ -153,7 +153,7 @@ _in_record = partial(RecordField, section=Section.RECORD)
 _bookkeeping = partial(RecordField, section=Section.BOOKKEEPING)
 _WAIVERS = _bookkeeping(
     "waive",
-    FieldKind.PARTS,
+    FieldKind.NESTED,
     "Warnings that do not apply to this record, each with the reason.",
     review=ReviewTopic.WAIVERS,
 )
@@ -173,7 +173,7 @@ PAPER_FIELDS = (
         required=True,
         search=SearchPart.TITLE,
         question="Only if it is not on arXiv and has no DOI.",
-        carriers=Carriers("title", "title", "TI"),
+        citation_names=CitationNames("title", "title", "TI"),
     ),
     _head(
         "authors",
@@ -183,9 +183,9 @@ PAPER_FIELDS = (
         search=SearchPart.NAME,
         review=ReviewTopic.AUTHORS,
         question="Only as above: Family, Given; Family, Given. Write others for those left out.",
-        is_relaxable=True,
+        can_be_optional=True,
         is_column=True,
-        carriers=Carriers("author", "author", "AU"),
+        citation_names=CitationNames("author", "author", "AU"),
     ),
     _bibliographic("affiliation", FieldKind.TEXT, "One line of text.", search=SearchPart.NAME, is_column=True),
     _bibliographic(
@@ -194,9 +194,9 @@ PAPER_FIELDS = (
         "The year as published, even if the venue is later.",
         required=True,
         question="Only as above.",
-        is_relaxable=True,
+        can_be_optional=True,
         is_filter=True,
-        carriers=Carriers("year", "issued", "PY"),
+        citation_names=CitationNames("year", "issued", "PY"),
     ),
     _head(
         "venue_year",
@@ -211,7 +211,7 @@ PAPER_FIELDS = (
         required=True,
         search=SearchPart.NAME,
         question="Where it was published, if not on arXiv alone: such as NeurIPS 2025.",
-        is_relaxable=True,
+        can_be_optional=True,
         is_column=True,
     ),
     _head(
@@ -225,12 +225,12 @@ PAPER_FIELDS = (
         "arxiv_id",
         help="Without version and prefix, in quotes.",
         is_column=True,
-        carriers=Carriers("eprint", "archive_location", "AN"),
+        citation_names=CitationNames("eprint", "archive_location", "AN"),
     ),
     _identifier(
         "doi",
         help="In lower case, without https://doi.org/; the publisher's, not arXiv's.",
-        carriers=Carriers("doi", "DOI", "DO"),
+        citation_names=CitationNames("doi", "DOI", "DO"),
     ),
     _identifier("openreview_id", help="The id of the forum."),
     _identifier("acl_id", help="The id in the ACL Anthology, such as 2025.acl-long.421."),
@@ -240,7 +240,7 @@ PAPER_FIELDS = (
         "Addresses; the first is the entry's own.",
         required=True,
         review=ReviewTopic.LINKS,
-        carriers=Carriers("url", "URL", "UR"),
+        citation_names=CitationNames("url", "URL", "UR"),
     ),
     _head(
         "code",
@@ -270,9 +270,9 @@ PAPER_FIELDS = (
         review=ReviewTopic.SUMMARY,
         question="What the {noun} does, in one sentence of your own.",
         is_column=True,
-        carriers=Carriers("annotation", "annote", "N1"),
+        citation_names=CitationNames("annotation", "annote", "N1"),
     ),
-    _in_record("evidence", FieldKind.PARTS, "What sources say about the tags: a list."),
+    _in_record("evidence", FieldKind.NESTED, "What sources say about the tags: a list."),
     _bookkeeping(
         "added",
         FieldKind.DATE,
@@ -288,7 +288,7 @@ PAPER_FIELDS = (
     ),
     _bookkeeping(
         "bibtex",
-        FieldKind.PARTS,
+        FieldKind.NESTED,
         "What the imported entry says beyond the record: its type, and fields such as volume or pages, as LaTeX.",
     ),
     _in_record(
@@ -353,7 +353,7 @@ CANDIDATE_FIELDS = (
     _in_record("found", FieldKind.DATE, "The day of the search, in quotes.", required=True),
     _in_record("found_by", FieldKind.TEXTS, "How it was found: names of queries, cites KEY, cited by KEY, or a file."),
     _in_record("screened", FieldKind.DATE, "The day on which it was included while tags are open, in quotes."),
-    _in_record("readings", FieldKind.PARTS, "What each reader reads in the sources: a list."),
+    _in_record("readings", FieldKind.NESTED, "What each reader reads in the sources: a list."),
 )
 """The fields that candidates have and papers do not, in canonical order."""
 

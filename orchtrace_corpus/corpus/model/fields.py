@@ -9,7 +9,7 @@ from types import MappingProxyType
 from orchtrace_corpus.base.findings import RULES, Severity, quote, suggestion
 from orchtrace_corpus.base.identifiers import IdentifierKind, is_normal, recognise
 from orchtrace_corpus.base.yamlfile import decoders
-from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE, Decoder, Report, checked_text, formed, parsed
+from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE, Decoder, Report, checked_text, parsed, valid_text
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence
 from orchtrace_corpus.corpus.model.field_table import FieldKind, RecordField, number_of
 
@@ -46,7 +46,7 @@ Codes = MappingType[str, tuple[str, ...]]
 
 def key(name: str) -> Decoder:
     """Return the decoder of a record's key."""
-    return formed(name, "F107", is_key, "a key: use lower-case letters, digits and single hyphens")
+    return valid_text(name, "F107", is_key, "a key: use lower-case letters, digits and single hyphens")
 
 
 def is_cite_key(value: str) -> bool:
@@ -70,7 +70,7 @@ def field_name(name: str) -> Decoder:
         return value.isascii() and value == value.lower() and value.isidentifier() and value[0] != "_"
 
     form = f"a {name} name: use lower-case letters, digits and underscores, a letter first"
-    return formed(name, "F107", is_name, form)
+    return valid_text(name, "F107", is_name, form)
 
 
 def _parse_identifier(kind: IdentifierKind, value: str) -> str:
@@ -386,7 +386,7 @@ _BY_KIND: dict[FieldKind, Callable[[str], Decoder]] = {
     FieldKind.URLS: url_list,
     # an identifier that a survey declares: its form is unknown
     FieldKind.IDENTIFIER: partial(
-        formed, code="F111", is_valid=lambda value: " " not in value, description="an identifier: leave out blanks"
+        valid_text, code="F111", is_valid=lambda value: " " not in value, description="an identifier: leave out blanks"
     ),
     FieldKind.KEY: key,
 }
@@ -394,13 +394,13 @@ _BY_KIND: dict[FieldKind, Callable[[str], Decoder]] = {
 _BY_NAME: dict[str, Callable[[str], Decoder]] = {
     **{kind.value: partial(parsed, code="F111", parse=partial(_parse_identifier, kind)) for kind in IdentifierKind},
     "id": partial(
-        formed,
+        valid_text,
         code="F110",
         is_valid=_is_exclusion_id,
         description="an exclusion id: write E and at least three digits, such as E033",
     ),
     "cite_key": partial(
-        formed,
+        valid_text,
         code="F107",
         is_valid=is_cite_key,
         description='a key to cite: leave out blanks, commas, braces, " and =',

@@ -326,6 +326,7 @@ class Entries(Generic[Item]):
         self._subject = subject
         self.items = tuple(items)
         self.places = places
+        self.is_missing = places is None
         self.findings = tuple(findings)
 
     @property

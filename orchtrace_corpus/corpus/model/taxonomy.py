@@ -14,14 +14,14 @@ from orchtrace_corpus.base.annotations import Any
 from orchtrace_corpus.base.findings import Location, Severity, is_noun, quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile import decoders
-from orchtrace_corpus.base.yamlfile.decoders import Decoder, Report, entries_of, items_of, nodes_of, text_of
+from orchtrace_corpus.base.yamlfile.decoders import Decoder, Report, entries_of, items_of, nodes_of, text_of, value_at
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, Scalar, Sequence, YamlFile
 from orchtrace_corpus.corpus.model import fields
 from orchtrace_corpus.corpus.model.field_table import (
     CANDIDATE_FIELDS,
     EXCLUSION_FIELDS,
     PAPER_FIELDS,
-    Carriers,
+    CitationNames,
     FieldKind,
     RecordField,
     ReviewTopic,
@@ -51,8 +51,8 @@ class TagRule(NamedTuple):
 
     Attributes:
         evidence: Fields; the paper must have evidence that names at least one of them.
-        sparse: A limit by field. A term that at most so many papers have is sparse: papers with a sparse term must
-            have evidence that names the field.
+        sparse: Numbers of papers by field. A term of the field that so many papers or fewer have is sparse: papers
+            with a sparse term must have evidence that names the field.
     """
 
     id: str
@@ -137,23 +137,23 @@ def _spellings(node: Node, report: Report) -> dict[str, str] | None:
 def _check_columns(taxonomy: Mapping, report: Report) -> None:
     """Report repeated columns, fields that no cell can show, and spellings of unknown terms."""
     declared_fields = [text_of(field, "field") for field in items_of(taxonomy, "fields")]
-    for section, kind, fixed_fields, other_fields in (
+    for table, section, fixed_fields, other_fields in (
         ("published", "papers", PAPER_FIELDS, ["first_author", *declared_fields]),
         ("published_exclusions", "exclusions", EXCLUSION_FIELDS, []),
     ):
-        facets = {text_of(facet, "field"): facet for facet in items_of(taxonomy, kind)}
-        allowed = [field.name for field in fixed_fields if field.kind is not FieldKind.PARTS]
+        facets = {text_of(facet, "field"): facet for facet in items_of(taxonomy, section)}
+        allowed = [field.name for field in fixed_fields if field.kind is not FieldKind.NESTED]
         allowed += [name for name in other_fields if name]
         allowed += [name for name, facet in facets.items() if name and text_of(facet, "kind") != "levels"]
         column_names: set[str] = set()
-        for column in items_of(taxonomy, section):
+        for column in items_of(taxonomy, table):
             field = text_of(column, "field")
             report.record = text_of(column, "column")
-            _refuse_repeated(section, column, "column", column_names, report)
+            _refuse_repeated(table, column, "column", column_names, report)
             if field not in allowed:
                 if field:
                     hint = suggestion(field, allowed)
-                    report.add("V101", column.entries["field"][1].at, f"no column can show {quote(field)}{hint}")
+                    report.add("V101", value_at(column, "field"), f"no column can show {quote(field)}{hint}")
                 continue
             terms = [text_of(term, "id") for term in items_of(facets.get(field), "terms")]
             for term, (key_at, _) in entries_of(column, "spellings").items():
@@ -299,7 +299,7 @@ class Taxonomy(NamedTuple):
         crosstabs: Pairs of axes that `corpus stats` crosses.
         published, published_exclusions: The columns of the tables that the survey has published.
         by_key: Whether the file of papers is sorted by key.
-        page_above: A section of the README's list that is larger, in KiB, becomes a page of its own.
+        page_above: The size in KiB above which a section of the README's list becomes a page of its own.
         fields: Fields of papers that the survey declares.
         omit: Fixed fields that the survey does not use.
         optional: Required fields that a paper of this survey need not have.
@@ -336,8 +336,9 @@ class Taxonomy(NamedTuple):
                 field = field._replace(required=False)
             if field.name not in self.omit:
                 fixed_fields.append(field)
-        end_of_description = [field.section for field in fixed_fields].index(Section.RECORD)
-        return (*fixed_fields[:end_of_description], *self.fields, *fixed_fields[end_of_description:])
+        sections = [field.section for field in fixed_fields]
+        record_start = sections.index(Section.RECORD)  # declared fields end the section before
+        return (*fixed_fields[:record_start], *self.fields, *fixed_fields[record_start:])
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -350,7 +351,7 @@ class Taxonomy(NamedTuple):
         return tuple(facet for facet in self.papers if facet.role is Role.AXIS)
 
     @property
-    def section(self) -> Facet | None:
+    def section_facet(self) -> Facet | None:
         """The facet whose terms are the sections of the README's list; None if no facet suits.
 
         It is the first facet that is no axis and of which every paper has exactly one term.
@@ -383,8 +384,8 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
     report.record = ""
     if type(node) is Mapping:
         _check_names(node, report)
-        kinds_by_facet = {text_of(facet, "field"): text_of(facet, "kind") for facet in items_of(node, "papers")}
-        kinds_by_facet.pop("", None)  # of a facet without a field
+        named_facets = [facet for facet in items_of(node, "papers") if text_of(facet, "field")]
+        kinds_by_facet = {text_of(facet, "field"): text_of(facet, "kind") for facet in named_facets}
         for pair in nodes_of(node, "crosstabs"):
             if type(pair) is Sequence:
                 _refuse_unknown(pair.items, list(kinds_by_facet), report)
@@ -394,14 +395,13 @@ def decode_taxonomy(file: YamlFile) -> Taxonomy | None:
     if values is None or type(node) is not Mapping or len(file.findings) > count_before:
         return None
     taxonomy = Taxonomy(**values)
-    section_field = taxonomy.section.field if taxonomy.section else ""
+    section_field = taxonomy.section_facet.field if taxonomy.section_facet else ""
     message = "only a section of the list, a term of the first plain facet, has a page of its own"
-    for section, facet in _facets(node, report):
-        items = items_of(facet, "levels")
-        if section != "papers" or text_of(facet, "field") != section_field:
-            items = [*items, *items_of(facet, "terms")]
-        for item in items:
-            _refuse_field(item, "own_page", message, report)
+    for section, field, facet in _facets(node, report):
+        if section == "papers" and field == section_field:
+            continue
+        for term in (*items_of(facet, "levels"), *items_of(facet, "terms")):
+            _refuse_field(term, "own_page", message, report)
     return None if len(file.findings) > count_before else taxonomy
 
 
@@ -420,21 +420,21 @@ def _check_rules(taxonomy: Mapping, kinds_by_facet: MappingType[str, str], repor
         if len(demands) > 1:
             message = f"a rule demands {quote(demands[0])} or {quote(demands[1])}, not both; make two"
             report.add("F102", rule.entries[demands[1]][0], message)
-        sparse = [Scalar(field, at) for field, (at, _) in entries_of(rule, "sparse").items()]
-        _refuse_unknown(sparse, facets_without_levels, report)
+        sparse_fields = [Scalar(field, key_at) for field, (key_at, _) in entries_of(rule, "sparse").items()]
+        _refuse_unknown(sparse_fields, facets_without_levels, report)
         _refuse_unknown(nodes_of(rule, "evidence"), facet_names, report)
     report.record = ""
 
 
 def _check_typical(taxonomy: Mapping, report: Report) -> None:
-    """Report unknown `typical` terms; only facets of papers without levels can have them, and be named by them."""
+    """Report unknown `typical` terms; a facet with them, or named by them, must be of papers and without levels."""
     terms_by_facet = {
         text_of(facet, "field"): [text_of(term, "id") for term in items_of(facet, "terms")]
         for facet in items_of(taxonomy, "papers")
         if text_of(facet, "kind") != Kind.LEVELS
     }
-    for section, facet in _facets(taxonomy, report):
-        can_have_typical = section == "papers" and report.record in terms_by_facet
+    for section, facet_field, facet in _facets(taxonomy, report):
+        can_have_typical = section == "papers" and facet_field in terms_by_facet
         for term in (*items_of(facet, "terms"), *items_of(facet, "levels")):
             for field, (key_at, value) in entries_of(term, "typical").items():
                 if not can_have_typical or field not in terms_by_facet:
@@ -448,12 +448,12 @@ def _check_typical(taxonomy: Mapping, report: Report) -> None:
                         report.add("V102", item.at, f"{quote(field)} has no term {quote(item.text)}{hint}")
 
 
-def _facets(taxonomy: Mapping, report: Report) -> Iterator[tuple[str, Mapping]]:
-    """Yield each facet with its section of the taxonomy; `report.record` is the facet's field meanwhile."""
+def _facets(taxonomy: Mapping, report: Report) -> Iterator[tuple[str, str, Mapping]]:
+    """Yield the section, the field and the node of each facet; `report.record` is the field meanwhile."""
     for section in ("papers", "exclusions", "evidence"):
         for facet in items_of(taxonomy, section):
             report.record = text_of(facet, "field")
-            yield section, facet
+            yield section, report.record, facet
     report.record = ""
 
 
@@ -477,10 +477,10 @@ def facet_decoder(facet: Facet) -> Decoder:
 
 
 def _typical(node: Node, report: Report) -> tuple[tuple[str, tuple[str, ...]], ...] | None:
-    filters = conditions("typical")(node, report)
-    if filters is None:
+    typical_terms = conditions("typical")(node, report)  # they are written like filters
+    if typical_terms is None:
         return None
-    return tuple((condition.field, condition.alternatives) for condition in filters)
+    return tuple((condition.field, condition.alternatives) for condition in typical_terms)
 
 
 def _pairs(name: str) -> Decoder:
@@ -496,7 +496,7 @@ def _pairs(name: str) -> Decoder:
             if pair is not None and len(pair) != 2:
                 noun = "field" if len(pair) == 1 else "fields"
                 report.add("F103", item.at, f"an item of {name} names {len(pair)} {noun} instead of two")
-        return None if None in pairs else tuple(pairs)
+        return None if None in pairs else tuple(pairs)  # the taxonomy is not decoded if a problem was reported
 
     return decode
 
@@ -511,11 +511,11 @@ _FACET = decoders.schema_of(
     field=fields.field_name("field"),
     **{part: decoders.record_list(part, _TERM, Term) for part in ("terms", "levels")},
 )
-_RELAXABLE_FIELDS = tuple(field.name for field in PAPER_FIELDS if field.is_relaxable)
+_CAN_BE_OPTIONAL = tuple(field.name for field in PAPER_FIELDS if field.can_be_optional)
 _OMITTABLE_FIELDS = tuple(
-    field.name for field in PAPER_FIELDS if not field.required and field.kind is not FieldKind.PARTS
+    field.name for field in PAPER_FIELDS if not field.required and field.kind is not FieldKind.NESTED
 )
-_DECLARABLE_KINDS = tuple(kind for kind in FieldKind if kind is not FieldKind.PARTS)
+_DECLARABLE_KINDS = tuple(kind for kind in FieldKind if kind is not FieldKind.NESTED)
 _FIELD = decoders.Schema(
     "a field",
     "field",
@@ -527,18 +527,18 @@ _FIELD = decoders.Schema(
         "choices": decoders.text_list("choices"),
         "required": decoders.flag("required"),
         "listed": decoders.flag("listed"),
-        "bibtex": decoders.formed(
+        "bibtex": decoders.valid_text(
             "bibtex", "F121", fields.is_entry_field, "a field of an entry, or one of the record's"
         ),
-        "csl": decoders.formed("csl", "F121", lambda name: name.replace("-", "").isalpha(), "a variable of CSL"),
-        "ris": decoders.formed(
+        "csl": decoders.valid_text("csl", "F121", lambda name: name.replace("-", "").isalpha(), "a variable of CSL"),
+        "ris": decoders.valid_text(
             "ris", "F121", lambda tag: re.fullmatch("[A-Z][A-Z0-9]", tag) is not None, "a tag of RIS"
         ),
     },
     ("field", "label", "kind", "help"),
 )
 _NOUN_FORM = "a noun: write words of letters and digits"
-_NOUN_FIELDS = {name: decoders.formed(name, "F107", is_noun, _NOUN_FORM) for name in Noun._fields}
+_NOUN_FIELDS = {name: decoders.valid_text(name, "F107", is_noun, _NOUN_FORM) for name in Noun._fields}
 _NOUN = decoders.Schema("a noun", "", _NOUN_FIELDS, Noun._fields)
 
 
@@ -551,7 +551,7 @@ def _declared_field(
     bibtex: str = "",
     csl: str = "",
     ris: str = "",
-    **more: Any,
+    **unchanged: Any,  # label, choices and required
 ) -> RecordField:
     """Return a field that a survey declares; commands, search and the issue form treat it like a fixed field."""
     search = SearchPart.IDENTIFIER if kind is FieldKind.IDENTIFIER else SearchPart.METHOD
@@ -568,8 +568,8 @@ def _declared_field(
         is_column=True,
         is_filter=kind in (FieldKind.FLAG, FieldKind.CHOICE, FieldKind.YEAR),
         is_listed=listed,
-        carriers=Carriers(bibtex, csl, ris),
-        **more,
+        citation_names=CitationNames(bibtex, csl, ris),
+        **unchanged,
     )
 
 
@@ -583,10 +583,10 @@ def conditions(name: str) -> Decoder:
         filters = []
         for field, (key_at, value) in node.entries.items():
             items = value.items if type(value) is Sequence else [value]
-            if not items or any(type(item) is not Scalar for item in items):
+            alternatives = tuple(item.text for item in items if type(item) is Scalar)
+            if not items or len(alternatives) < len(items):
                 report.add("F103", value.at, f"{quote(field)} must be a value, or a list of values such as [one, two]")
                 return None
-            alternatives = tuple(item.text for item in items if type(item) is Scalar)
             filters.append(Condition(field, alternatives, report.file.location(key_at)))
         return tuple(filters)
 
@@ -647,23 +647,23 @@ _TAXONOMY = decoders.schema_of(
     fields=decoders.record_list("fields", _FIELD, _declared_field),
     omit=fields.term_list("omit", fields.terms("omit", "optional field", _OMITTABLE_FIELDS, code="V101")),
     optional=fields.term_list(
-        "optional", fields.terms("optional", "field that can be optional", _RELAXABLE_FIELDS, code="V101")
+        "optional", fields.terms("optional", "field that can be optional", _CAN_BE_OPTIONAL, code="V101")
     ),
-)._replace(required=("title", "papers"))
+)._replace(required=("title", "papers"))  # in Python, papers have a default
 
 
 def _check_names(taxonomy: Mapping, report: Report) -> None:
     """Report repeated and reserved names of fields, repeated terms, and parts that a kind of facet cannot have."""
     field_names: set[str] = set()
-    for field in items_of(taxonomy, "fields"):
-        report.record = text_of(field, "field")
-        _check_name(field, "field", field_names, report)
-        if text_of(field, "kind") != FieldKind.CHOICE:
-            _refuse_field(field, "choices", "only a field of kind 'choice' has 'choices'; remove it", report)
-        elif "choices" not in field.entries:
-            report.add("F101", field.at, "missing field 'choices', which a field of kind 'choice' needs")
+    for declared in items_of(taxonomy, "fields"):
+        report.record = text_of(declared, "field")
+        _check_name(declared, "field", field_names, report)
+        if text_of(declared, "kind") != FieldKind.CHOICE:
+            _refuse_field(declared, "choices", "only a field of kind 'choice' has 'choices'; remove it", report)
+        elif "choices" not in declared.entries:
+            report.add("F101", declared.at, "missing field 'choices', which a field of kind 'choice' needs")
     names_taken: dict[str, set[str]] = {"papers": field_names, "exclusions": set(), "evidence": set()}
-    for section, facet in _facets(taxonomy, report):
+    for section, field, facet in _facets(taxonomy, report):
         kind = text_of(facet, "kind")
         _check_name(facet, "field", names_taken[section], report)
         if kind == Kind.LEVELS:
@@ -681,7 +681,7 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
             if type(list_node) is Sequence and not list_node.items:
                 report.add("F104", list_node.at, f"{quote(part)} is an empty list; name at least one")
             term_ids: set[str] = set()
-            is_evidence_level = section == "evidence" and report.record == "level"
+            is_evidence_level = section == "evidence" and field == "level"
             for term in items_of(facet, part):
                 if not is_evidence_level:
                     message = "only a term of the facet 'level' of evidence has a 'standing'; remove it"
@@ -689,11 +689,10 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
                 _refuse_repeated(part, term, "id", term_ids, report)
                 name = text_of(term, "id")
                 if name == decoders.NOT_APPLICABLE:
-                    message = "'NA' is not a term: set 'allows_na: true' on the facet"
-                    report.add("V104", term.entries["id"][1].at, message)
+                    report.add("V104", value_at(term, "id"), "'NA' is not a term: set 'allows_na: true' on the facet")
                 if "," in name:
-                    report.add("F107", term.entries["id"][1].at, f"{quote(name)} is not a term id: leave out commas")
-        if kind == Kind.LEVELS:  # filters name its terms, so these share the names of fields
+                    report.add("F107", value_at(term, "id"), f"{quote(name)} is not a term id: leave out commas")
+        if kind == Kind.LEVELS:  # in filters its terms are fields, so that no two can have one name
             for term in items_of(facet, "terms"):
                 _check_name(term, "id", names_taken[section], report)
 
@@ -703,7 +702,7 @@ def _check_name(mapping: Mapping, field: str, names_taken: set[str], report: Rep
     name = text_of(mapping, field)
     if not name:
         return
-    at = mapping.entries[field][1].at
+    at = value_at(mapping, field)
     if name in RESERVED_FIELDS:
         report.add("F107", at, f"{quote(name)} is the name of a fixed field; choose another")
     elif name in names_taken:
@@ -716,7 +715,7 @@ def _refuse_repeated(owner: str, item: Mapping, field: str, names_before: set[st
     """Report the name in a field of an item if it is in `names_before`, and add it there."""
     name = text_of(item, field)
     if name in names_before:
-        report.add("F108", item.entries[field][1].at, f"{owner} names {quote(name)} twice; remove one")
+        report.add("F108", value_at(item, field), f"{owner} names {quote(name)} twice; remove one")
     if name:
         names_before.add(name)
 

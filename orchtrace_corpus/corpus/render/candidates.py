@@ -13,7 +13,7 @@ from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
 from orchtrace_corpus.corpus.render import records as records_render
 
 if TYPE_CHECKING:
-    from orchtrace_corpus.corpus.analysis.reading_order import Place
+    from orchtrace_corpus.corpus.analysis.reading_order import Score
     from orchtrace_corpus.corpus.intake.screening import Neighbours
     from orchtrace_corpus.corpus.model.codebook import Protocol
 
@@ -22,14 +22,14 @@ _LABEL_WIDTH = 12
 
 
 def listing(
-    candidates: Sequence[Candidate], columns: Sequence[Attribute], title: str = "", places: "Sequence[Place]" = ()
+    candidates: Sequence[Candidate], columns: Sequence[Attribute], title: str = "", scores: "Sequence[Score]" = ()
 ) -> Table:
-    """Return candidates as rows and attributes as columns; `places` in the likely order add scores and words."""
+    """Return candidates as rows and attributes as columns; `scores` add likelihoods and words."""
     rows = [tuple(records_render.column_value(candidate, column) for column in columns) for candidate in candidates]
     names = tuple(column.name for column in columns)
-    if places:
+    if scores:
         names = (*names, "likely", "by_words")
-        rows = [(*row, f"{place.score:.2f}", _words_text(place)) for row, place in zip(rows, places, strict=False)]
+        rows = [(*row, f"{score.likelihood:.2f}", _words_text(score)) for row, score in zip(rows, scores, strict=False)]
     return Table("candidates", title, names, tuple(rows), whole="key")
 
 
@@ -40,11 +40,11 @@ def screening_card(
     protocol: "Protocol | None",
     taxonomy: Taxonomy,
     width: int | None,
-    place: "Place | None" = None,
+    score: "Score | None" = None,
 ) -> list[Line]:
     """Return what a person needs to decide on a candidate: its record, its abstract, similar records, and the rules.
 
-    Without a protocol, rules are not shown. `place` is the candidate's place in the likely order.
+    Without a protocol, rules are not shown. `score` is the candidate's in the likely order.
     """
     available, paper = min(width or _PIPE_WIDTH, _PIPE_WIDTH), candidate.paper
     lines: list[Line] = [line(text, "heading") for text in wrap(paper.title, available)]
@@ -58,8 +58,8 @@ def screening_card(
     if paper.summary:
         entries.append(("summary", paper.summary))
     entries += [("reading", "; ".join(_reading_lines(reading))) for reading in candidate.readings]
-    if place:
-        entries.append(("likely", f"{place.score:.2f} by {_words_text(place)}"))
+    if score:
+        entries.append(("likely", f"{score.likelihood:.2f} by {_words_text(score)}"))
     entries.append(("abstract", abstract or "None is stored; corpus discover stores abstracts."))
     for label, similar_records in (("alike", neighbours.papers), ("excluded", neighbours.exclusions)):
         for index, (record, similarity) in enumerate(similar_records):
@@ -88,9 +88,9 @@ def rule_lines(protocol: "Protocol", width: int | None) -> list[Line]:
     return lines
 
 
-def _words_text(place: "Place") -> str:
-    """Return the words that explain a place in the likely order: `+` if they speak for inclusion, else `-`."""
-    return ", ".join(f"{'+' if share > 0 else '-'}{word}" for word, share in place.words)
+def _words_text(score: "Score") -> str:
+    """Return the words that explain a score: `+` if they speak for inclusion, else `-`."""
+    return ", ".join(f"{'+' if share > 0 else '-'}{word}" for word, share in score.words)
 
 
 def cards(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PIPE_WIDTH = 100
 _HEAD_FIELDS = ("key", "id", "title")
 """The fields in the head of a card, which are not listed again below it."""
-_RELAXABLE = frozenset(field.name for field in field_table.PAPER_FIELDS if field.is_relaxable)
+_CAN_BE_OPTIONAL = frozenset(field.name for field in field_table.PAPER_FIELDS if field.can_be_optional)
 """The required fields that a taxonomy can make optional."""
 _ADDRESS = re.compile(r"https?://[^\s<>\\]+").fullmatch
 _MARK_NOTE = "?: sources or readers disagree; see corpus show KEY."
@@ -198,7 +198,7 @@ def as_mapping(record: Record) -> dict[str, Any]:
             mapping["waive"] = [item._asdict() for item in value]
         elif field == "bibtex" and value:
             mapping["bibtex"] = dict(value)
-        elif value not in (None, (), {}) and (value or field not in _RELAXABLE):
+        elif value not in (None, (), {}) and (value or field not in _CAN_BE_OPTIONAL):
             mapping[field] = value
     return {name: list(value) if isinstance(value, tuple) else value for name, value in mapping.items()}
 
@@ -275,7 +275,7 @@ def column_value(record: "Record | Candidate", column: Attribute) -> Cell:
 def field_entries(record: Record, taxonomy: Taxonomy) -> list[tuple[str, str]]:
     """Return the fields of a record that have a value, without its tags, as names and texts."""
     record_fields = taxonomy.paper_fields if isinstance(record, Paper) else field_table.EXCLUSION_FIELDS
-    listed = [field for field in record_fields if field.kind is not FieldKind.PARTS and field.name not in _HEAD_FIELDS]
+    listed = [field for field in record_fields if field.kind is not FieldKind.NESTED and field.name not in _HEAD_FIELDS]
     listed.sort(key=lambda field: field.section is Section.BOOKKEEPING)  # at the end
     entries = []
     for field in listed:

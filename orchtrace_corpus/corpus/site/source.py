@@ -46,7 +46,7 @@ class Source:
         self.codings: Sequence[Coding] = files.codebook.require()
         self.protocol: Protocol | None = files.protocol.require()
         candidate_file = files.candidates
-        self.has_candidates = candidate_file.places is not None
+        self.has_candidates = not candidate_file.is_missing
         self.proposed: tuple[Candidate, ...] = select_proposed(candidate_file.require())
         self.candidates: tuple[Candidate, ...] = candidate_file.items
         claim_file = files.claims

@@ -264,7 +264,7 @@ def draw_years(figure: Figure, caption: Caption, source: Source) -> str:
     columns = _groups([year for year in years.counts if year != ABSENT], years.attribute)
     cells: dict[tuple[str, str], int] = {}
     rows: dict[str, int] = {}
-    section = taxonomy.section
+    section = taxonomy.section_facet
     if section is not None:
         attributes = paper_attributes(taxonomy)
         crosstab = cross(source.pool.papers, attributes[section.field], attributes["year"])

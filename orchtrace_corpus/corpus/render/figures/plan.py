@@ -231,7 +231,7 @@ def _terms(counts: Counts, disputed: Mapping[str, int], noun: Noun) -> Caption:
 
 
 def _years(source: Source) -> Caption:
-    noun, section = source.pool.taxonomy.noun, source.pool.taxonomy.section
+    noun, section = source.pool.taxonomy.noun, source.pool.taxonomy.section_facet
     total = noun.counted(source.summary.years.total)
     text = f"{total} by year: {_list_counts(source.summary.years.counts.items())}."
     if section is None:
