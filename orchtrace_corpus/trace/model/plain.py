@@ -140,9 +140,7 @@ class _Shape(NamedTuple):
 
 
 _KINDS_OF_TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h")
-_TOKENS = _Shape(
-    dict.fromkeys(_KINDS_OF_TOKENS, _whole_or_null), frozenset(), dict.fromkeys(_KINDS_OF_TOKENS)
-)  # fmt: skip
+_TOKENS = _Shape(dict.fromkeys(_KINDS_OF_TOKENS, _whole_or_null), frozenset(), dict.fromkeys(_KINDS_OF_TOKENS))
 _EVENT_TEXTS = ("role", "from", "to", "tool", "content_ref", "call_id", "parent_agent", "model", "error_type")
 _EVENT = _Shape(
     {

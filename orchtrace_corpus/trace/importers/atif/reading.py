@@ -141,8 +141,7 @@ def decode(data: bytes) -> Document:
 def step_lines(data: bytes, document: Document) -> Iterator[int]:
     """Return the line of each step, in order: the steps of a trajectory come before those of its sub-agents.
 
-    Each `step_id` in the text marks a step. If the text is a single line, or if the ids in the text are not those of
-    the steps in their order, each line is 1.
+    Each `step_id` in the text marks a step. If the order of the ids differs, or in a text of one line, each line is 1.
     """
     lines: list[int] = []
     marked_ids: list[int] = []
