@@ -353,6 +353,22 @@ def test_a_log_without_times_counts_its_steps(made: Callable[[Any], dict[str, An
     ]  # fmt: skip
 
 
+def test_a_circle_of_sub_agents_begins_with_the_first_that_is_named(tmp_path: Path) -> None:
+    def naming(name: str, *files: str) -> None:
+        references = [{"trajectory_path": f"{file}.json"} for file in files]
+        results = {"source_call_id": "1", "content": "x", "subagent_trajectory_ref": references}
+        document = trajectory(step("user"), step("agent", tool_calls=[call("1")], **observed(results)), name=name)
+        (tmp_path / f"{name}.json").write_text(json.dumps(document), "utf-8")
+
+    naming("a", "b")
+    naming("b", "c")
+    naming("c", "d")
+    naming("d", "b")
+    trace = trace_of(*(tmp_path / f"{name}.json" for name in "abcd"))
+
+    assert parents(trace) == {"user": "", "a": "", "b": "a", "c": "b", "d": "c"}
+
+
 def test_times_of_calls_that_nvidia_writes_are_taken(made: Callable[[Any], dict[str, Any]]) -> None:
     begin = 1772355600.0
     timing = {"extra": {"invocation": {"start_timestamp": begin + 21, "end_timestamp": begin + 24}}}
