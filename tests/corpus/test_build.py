@@ -364,6 +364,10 @@ def test_a_readme_that_github_would_cut_is_said_so(root: Path, monkeypatch: pyte
         )
     assert sorted(path.name for path in (root / "docs" / "list").iterdir()) == ["large.md", "small.md"]
 
+    edit(root, "title: The Yard", "title: The Back Yard")
+    stale = run_corpus("--root", str(root), "build", "readme", "--check").stderr
+    assert stale.endswith("corpus: README.md is not up to date; to fix: corpus build readme\n")
+
 
 def test_a_section_with_a_page_of_its_own_is_built_checked_and_removed_when_it_goes(root: Path) -> None:
     small = "{id: small, label: Small, definition: Up to an acre."

@@ -126,7 +126,10 @@ def test_what_cannot_be_a_file_is_refused(tmp_path: Path) -> None:
         ),
         (["csv", "--profile", "published"], "corpus: the taxonomy declares no published table\n"),
         (["csv", "--where", "styl=formal"], "corpus: unknown field 'styl' (did you mean 'style'?"),
-        (["csv", "--where", "stage=gate"], "corpus: 'stage' is a field of exclusions, not of papers\n"),
+        *(
+            (["csv", "--where", f"stage{operator}gate"], "corpus: 'stage' is a field of exclusions, not of papers\n")
+            for operator in ("=", "!=", "~", "<", ">=")
+        ),
     ],
 )
 def test_what_does_not_exist_ends_with_2(words: list[str], message: str) -> None:

@@ -29,7 +29,7 @@ from orchtrace_corpus.trace.page.tables import Tables
 from orchtrace_corpus.trace.render.doctor import as_data as figures
 from orchtrace_corpus.trace.render.doctor import overview, page
 from orchtrace_corpus.trace.render.names import break_lines, distinct_names, duration, money
-from orchtrace_corpus.trace.render.page import event_page
+from orchtrace_corpus.trace.render.show import event_page
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from tests.conftest import ROOT, run_corpus
 from tests.loopback import loopback_only  # noqa: F401 - guards every test here

@@ -16,7 +16,7 @@ from orchtrace_corpus.trace.measures.definitions import measure
 from orchtrace_corpus.trace.model.decode import Document, decode
 from orchtrace_corpus.trace.model.terms import EventType
 from orchtrace_corpus.trace.model.trace import Event
-from orchtrace_corpus.trace.render.page import page
+from orchtrace_corpus.trace.render.show import page
 from orchtrace_corpus.trace.view.graph import build_graph
 from orchtrace_corpus.trace.view.lifecycle import (
     Lineage,

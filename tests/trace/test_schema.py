@@ -42,7 +42,7 @@ from orchtrace_corpus.trace.model.terms import CREDIT_UNITS, REWARD_FAMILIES
 from orchtrace_corpus.trace.model.trace import Trace
 from orchtrace_corpus.trace.render import graph as trace_graph
 from orchtrace_corpus.trace.render import measures as trace_measures
-from orchtrace_corpus.trace.render import page as trace_page
+from orchtrace_corpus.trace.render import show
 from orchtrace_corpus.trace.render.tables import credit_data, label_summary, labelled_events
 from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT
@@ -267,9 +267,9 @@ def check_use(data: bytes, chance: random.Random) -> bool:
     unit, method = chance.choice(CREDIT_UNITS), chance.choice(list(Method))
     channel = chance.choice(list(trace.rewards) or ["team"])
     tasks: list[Callable[[], object]] = [
-        lambda: [plain(trace_page.state_lines(state, {}, trace.clock.unit, 80)) for state in replay(trace)],
-        lambda: [json.dumps(trace_page.as_data(state), allow_nan=False) for state in replay(trace)],
-        lambda: plain(trace_page.page(trace, chance.choice([20, 80, None]))),
+        lambda: [plain(show.state_lines(state, {}, trace.clock.unit, 80)) for state in replay(trace)],
+        lambda: [json.dumps(show.as_data(state), allow_nan=False) for state in replay(trace)],
+        lambda: plain(show.page(trace, chance.choice([20, 80, None]))),
         lambda: envelope("trace-measures", trace_measures.data(TraceView(trace), measure(trace))),
         lambda: trace_measures.trace_table(TraceView(trace), measure(trace), exact=chance.random() < 0.5),
         lambda: [trace_measures.ledger_table(trace.trace_id, by, ledger(trace, by), chance.choice([40, None]), is_least=True) for by in GROUPINGS],

@@ -24,7 +24,7 @@ from orchtrace_corpus.trace.model.json_text import text
 from orchtrace_corpus.trace.render import graph as trace_graph
 from orchtrace_corpus.trace.render.measures import ledger_table
 from orchtrace_corpus.trace.render.names import agent_names
-from orchtrace_corpus.trace.render.page import page, replay_heading, state_lines
+from orchtrace_corpus.trace.render.show import page, replay_heading, state_lines
 from orchtrace_corpus.trace.view import TraceView
 from tests.conftest import ROOT, run_corpus
 from tests.terminal import run_on_terminal

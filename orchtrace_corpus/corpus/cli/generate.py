@@ -261,8 +261,9 @@ def write_or_check(
     for document in documents:
         if document.name == README and len(document.wanted.encode()) > SIZE_LIMIT_BYTES:
             session.output.note(f"corpus: {README} is larger than 512 KiB; GitHub will cut it off")
-            fix = "leave out regions such as terms; sections with own_page: false can be pages, too"
-            session.output.note(f"To fix: {fix}")
+            session.output.note(
+                "To fix: leave out regions such as terms; sections with own_page: false can be pages, too"
+            )
     if not check:
         removed = {document.name for document in documents if document.is_orphan}
         for name in write_stale(root, documents):

@@ -1,6 +1,7 @@
 """The session of a command on a corpus: its data files and its output."""
 
 import os
+import re
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -121,7 +122,7 @@ def paper_query(filters: Sequence[str], taxonomy: "Taxonomy") -> "Query":
         return parse(filters, attributes)
     except CommandUseError as error:
         for text in filters:
-            name = text.partition("=")[0].strip().rstrip("!<>~")  # before `=`, `!=`, `<=` or `>=`
+            name = re.split("[=!<>~]", text, maxsplit=1)[0].strip()
             if name in exclusion_attributes(taxonomy) and name not in attributes:
                 message = f"{quote(name)} is a field of exclusions, not of {taxonomy.noun.many}"
                 raise CommandUseError(message, f"Write: corpus list --exclusions --where {quote(text)}") from error

@@ -22,7 +22,7 @@ from orchtrace_corpus.trace.cli.loading import (
     sound_traces,
     write_output,
 )
-from orchtrace_corpus.trace.render import page
+from orchtrace_corpus.trace.render import show as render_show
 from orchtrace_corpus.trace.render.names import agent_names
 from orchtrace_corpus.trace.view import TraceView
 
@@ -64,13 +64,13 @@ def show(
         views = [view for _, view in sound_traces(session, documents_of(session, paths, name))]
         if len(views) != 1:
             raise CommandUseError(f"--event is of one trace, and there are {len(views)}", "Name one with --session.")
-        session.output.show(page.event_page(views[0], event, session.output.width))
+        session.output.show(render_show.event_page(views[0], event, session.output.width))
         return ExitCode.DONE
     is_first = True
     for _, view in sound_traces(session, documents_of(session, paths, name)):
         if not is_first:
             session.output.show([()])  # a blank line
-        session.output.show(page.page(view, session.output.width, session.output.glyphs, most_agents=agents))
+        session.output.show(render_show.page(view, session.output.width, session.output.glyphs, most_agents=agents))
         is_first = False
     return ExitCode.DONE
 
@@ -124,18 +124,18 @@ def replay_trace(
         }
         session.output.write(_json_line(head))
     else:
-        session.output.show(page.replay_heading(session.output.width))
+        session.output.show(render_show.replay_heading(session.output.width))
     names = agent_names(view)
     for agent, agent_name in names.items():
         if agent_name.startswith(f"{agent} ("):  # without the role in parentheses, which would repeat in every line
             names[agent] = agent
     for state in states:
         if output_format is TextOrJson.JSON:
-            session.output.write(_json_line(page.as_data(state)))
+            session.output.write(_json_line(render_show.as_data(state)))
         else:
-            session.output.show(page.state_lines(state, names, trace.clock.unit, session.output.width))
+            session.output.show(render_show.state_lines(state, names, trace.clock.unit, session.output.width))
             if step:
-                session.output.show(page.state_details(state, view, names, session.output.width))
+                session.output.show(render_show.state_details(state, view, names, session.output.width))
     return ExitCode.DONE
 
 

@@ -21,8 +21,8 @@ from orchtrace_corpus.trace.render.names import (
     restore_blanks,
     unbroken_count,
 )
-from orchtrace_corpus.trace.render.page import timelines
 from orchtrace_corpus.trace.render.sentences import TEAM, Sentences
+from orchtrace_corpus.trace.render.show import timelines
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.open_calls import Cause, OpenCall
 from orchtrace_corpus.trace.view.stated_turns import TurnWait
