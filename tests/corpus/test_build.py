@@ -366,7 +366,7 @@ def test_a_readme_that_github_would_cut_is_said_so(root: Path, monkeypatch: pyte
 
     edit(root, "title: The Yard", "title: The Back Yard")
     stale = run_corpus("--root", str(root), "build", "readme", "--check").stderr
-    assert stale.endswith("corpus: README.md is not up to date; to fix: corpus build readme\n")
+    assert stale.endswith("corpus: docs/list/small.md is not up to date; to fix: corpus build readme\n")
 
 
 def test_a_section_with_a_page_of_its_own_is_built_checked_and_removed_when_it_goes(root: Path) -> None:
