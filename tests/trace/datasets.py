@@ -135,9 +135,9 @@ if os.environ.get("HAND") and "resource_tracker" not in " ".join(sys.orig_argv):
         staging.serve.__code__ = serve.__code__
         staging.MAX_CRASHES = int(hand["start"])
     if "full" in hand:
-        def finish(writer):
+        def flush(writer):
             raise OSError(28, "No space left on device")
-        staging.Writer.finish = finish
+        staging.Writer.flush = flush
     if "pyspark.daemon" in sys.orig_argv:  # on an executor
         from types import SimpleNamespace
         from pyspark import worker_util

@@ -227,7 +227,7 @@ def test_row_groups_are_full_however_traces_come(tmp_path: Path, monkeypatch: py
         for number in range(9):
             document = raw([event(f"e{n}", n, "inference", "x", t_end=n + 1) for n in range(7)])
             writer.add(convert(document, Trace), str(number))
-        writer.finish()
+        writer.flush()
 
     file = parquet.ParquetFile(tmp_path / "events.parquet")
     assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [10, 10, 10, 10, 10, 10, 3]

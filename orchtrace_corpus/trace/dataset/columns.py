@@ -27,11 +27,11 @@ from orchtrace_corpus.trace.rewards.terms import Function, Team
 from orchtrace_corpus.trace.view import TraceView
 
 # The types of columns.
-TEXT, WHOLE, NUMBER, FLAG = "text", "whole number", "number", "yes or no"
-TEXTS, WORDS, FIGURES = "list of texts", "map of text to text", "map of text to number"
+TEXT, INTEGER, NUMBER, FLAG = "text", "whole number", "number", "yes or no"
+TEXTS, TEXT_MAP, NUMBER_MAP = "list of texts", "map of text to text", "map of text to number"
 
 _UNIT_NAMES = {"1": "pure number", "s": "seconds", "token": "tokens", "usd": "US dollars"}
-_MAX_WHOLE = 2**63 - 1
+_MAX_INTEGER = 2**63 - 1
 
 _TABLE_REWARDS = (
     "outcome", "agent_outcomes", "step_outcomes", "tool_success", "team_speed_up", "parallel_share", "returned", "used",
@@ -192,7 +192,7 @@ ROWS: dict[str, Callable[[RowContext], Iterator[Row]]] = {
 
 def _integer(value: Any) -> int | None:
     """Return a number as an integer; None if it is no number, or does not fit into 64 bits."""
-    return int(value) if isinstance(value, (int, float)) and abs(value) <= _MAX_WHOLE else None
+    return int(value) if isinstance(value, (int, float)) and abs(value) <= _MAX_INTEGER else None
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -208,11 +208,11 @@ def _count(value: Any) -> int | None:
     return sum(_integer(count) or 0 for count in counts)
 
 
-def _as_wholes(values: Sequence[Any]) -> list[Any]:
+def _as_integers(values: Sequence[Any]) -> list[Any]:
     """Convert the values of a column of whole numbers; values that are too large become None."""
     if {int, type(None)}.issuperset(map(type, values)):  # the usual case, in which no value needs conversion
         known = [value for value in values if value is not None]
-        if not known or (max(known) <= _MAX_WHOLE and min(known) >= -_MAX_WHOLE):
+        if not known or (max(known) <= _MAX_INTEGER and min(known) >= -_MAX_INTEGER):
             return list(values)
     return list(map(_integer, values))
 
@@ -223,7 +223,7 @@ def _as_pairs(values: Sequence[Any]) -> list[Any]:
 
 
 _CONVERSIONS: dict[str, Callable[[Sequence[Any]], list[Any]]] = {
-    TEXT: list, WHOLE: _as_wholes, NUMBER: list, FLAG: list, TEXTS: list, WORDS: _as_pairs, FIGURES: _as_pairs
+    TEXT: list, INTEGER: _as_integers, NUMBER: list, FLAG: list, TEXTS: list, TEXT_MAP: _as_pairs, NUMBER_MAP: _as_pairs
 }  # fmt: skip
 """For each type of column, the function that converts its values."""
 
@@ -235,7 +235,7 @@ def _columns(table: str, declared: dict[str, list[str]]) -> Iterator[Column]:
         if table == "traces" and name == "refused":
             for decision, column in DECISIONS.items():
                 text = f"Events that take sub-decision {column[:2].upper()}, {decision}"
-                yield Column(column, WHOLE, text)
+                yield Column(column, INTEGER, text)
             for measure, definition in COMPUTED.items():
                 text = f"Measure, {_UNIT_NAMES.get(definition.unit, definition.unit)}: {definition.formula}"
                 yield Column(measure, NUMBER, text)

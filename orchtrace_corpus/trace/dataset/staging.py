@@ -166,7 +166,7 @@ def _write(task: Task, folder: str, left_out: LeftOut, job: Job, report: Callabl
                 gc.collect()
                 read_bytes = 0
         report(len(task.sources))
-        writer.finish()
+        writer.flush()
     write_rows(ANSWERS, [answers], os.path.join(folder, f"{ANSWERS}.parquet"))
     unit = Unit(
         name=unit_name(record.key for record in records),

@@ -1,12 +1,12 @@
-"""Writes traces as five Parquet tables with the columns of `columns`, and opens the tables for queries.
+"""Writes traces as five Parquet tables, whose columns the module `columns` defines, and opens them for queries.
 
 Writing needs pyarrow and queries need DuckDB; both are optional. Queries are not trusted: they can read only the
 tables, write nothing, and load no extension.
 
-A forked or resumed session has some of the same answers as the session that it continues. Each unit has a file
-`answers`, with the keyed hash of the id of each answer. When all units are written, `copies` lists the events whose
-answers are counted in another trace: of several copies, the one with the most tokens counts, as in
-`trace.measures.shared_answers`. The result does not depend on the order in which sessions were read, or on the salt.
+A forked or resumed session has some of the same answers as the session that it continues. Each unit of a build, which
+is a group of sources, has a file `answers` with the keyed hash of the id of each answer. When all units are written,
+`copies` lists the events whose answers are counted in another trace: of several copies, the one with the most tokens
+counts, as in `trace.measures.shared_answers`. The order in which sessions were read and the salt change nothing.
 """
 
 import os
@@ -21,15 +21,15 @@ from orchtrace_corpus.base.json_places import json_path
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.trace import rules
 from orchtrace_corpus.trace.dataset.columns import (
-    FIGURES,
     FLAG,
+    INTEGER,
     NUMBER,
+    NUMBER_MAP,
     ROWS,
     TABLES,
     TEXT,
+    TEXT_MAP,
     TEXTS,
-    WHOLE,
-    WORDS,
     Row,
     RowContext,
     column_values,
@@ -122,9 +122,9 @@ class Writer:
             while batch := list(islice(new_rows, MAX_ROWS - len(rows))):
                 rows += batch
                 if len(rows) == MAX_ROWS:
-                    self.finish()  # empties `rows`
+                    self.flush()  # empties `rows`
 
-    def finish(self) -> None:
+    def flush(self) -> None:
         """Write the rows that are still in memory."""
         import pyarrow
 
@@ -177,7 +177,7 @@ def write(traces: Iterable[Trace], folder: str) -> int:
             for trace in traces:
                 writer.add(trace)
                 count += 1
-            writer.finish()
+            writer.flush()
         os.rename(temporary, folder)
     except OSError as error:
         raise DataFileError(f"cannot write {quote_path(folder)}: {error.strerror or printable(str(error))}") from error
@@ -193,17 +193,17 @@ def schema(table: str) -> "pyarrow.Schema":
     text = pyarrow.string()
     types = {
         TEXT: text,
-        WHOLE: pyarrow.int64(),
+        INTEGER: pyarrow.int64(),
         NUMBER: pyarrow.float64(),
         FLAG: pyarrow.bool_(),
         TEXTS: pyarrow.list_(text),
-        WORDS: pyarrow.map_(text, text),
-        FIGURES: pyarrow.map_(text, pyarrow.float64()),
+        TEXT_MAP: pyarrow.map_(text, text),
+        NUMBER_MAP: pyarrow.map_(text, pyarrow.float64()),
     }
     if table == COPIES:
-        columns = {"trace": TEXT, "number": WHOLE}
+        columns = {"trace": TEXT, "number": INTEGER}
     elif table == ANSWERS:
-        columns = {"trace": TEXT, "number": WHOLE, "answer": TEXT}
+        columns = {"trace": TEXT, "number": INTEGER, "answer": TEXT}
     else:
         columns = {column.name: column.type for column in TABLES[table]}
     return pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
@@ -312,7 +312,7 @@ def open_tables(parts: Mapping[str, Sequence[str]]) -> Iterator[Tables]:
         }
         with duckdb.connect(":memory:", config=settings) as connection:
             try:
-                allowed_paths: list[str] = []  # each as a path and as a pattern, since DuckDB compares both
+                allowed_paths: list[str] = []  # the patterns and the files that they match: DuckDB checks both
                 for table, files in parts.items():
                     patterns = [_glob_pattern(file) for file in files]
                     source = f"read_parquet({_sql_list(patterns)}, union_by_name = true)"
@@ -322,7 +322,7 @@ def open_tables(parts: Mapping[str, Sequence[str]]) -> Iterator[Tables]:
                 connection.execute("SET enable_external_access = false")
                 connection.execute("SET lock_configuration = true")
             except duckdb.Error as error:
-                raise DataFileError(f"cannot open the tables: {_lines(error)}", _DAMAGED_HINT) from error
+                raise DataFileError(f"cannot open the tables: {_error_text(error)}", _DAMAGED_HINT) from error
             yield Tables(connection)
 
 
@@ -350,16 +350,16 @@ def _duckdb_errors() -> Iterator[None]:
         hint = "Ask for fewer columns, or for parts."
         raise DataFileError("the query needs more memory than there is", hint) from error
     except duckdb.IOException as error:
-        raise DataFileError(f"cannot read the tables: {_lines(error)}", _DAMAGED_HINT) from error
+        raise DataFileError(f"cannot read the tables: {_error_text(error)}", _DAMAGED_HINT) from error
     except duckdb.CatalogException as error:
         hint = f"The tables are {', '.join(TABLES)}, copies; DESCRIBE shows the columns of one."
-        raise CommandUseError(_lines(error), hint) from error
+        raise CommandUseError(_error_text(error), hint) from error
     except duckdb.Error as error:
-        raise CommandUseError(_lines(error)) from error
+        raise CommandUseError(_error_text(error)) from error
     except RuntimeError as error:  # DuckDB raises it if a signal has stopped the query
         raise KeyboardInterrupt from error
 
 
-def _lines(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Return the message of a DuckDB error without control characters; it may quote several lines of the query."""
     return "\n".join(printable(line, limit=300) for line in str(error).splitlines() if line.strip())
