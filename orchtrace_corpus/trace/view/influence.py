@@ -89,7 +89,7 @@ class Influence(NamedTuple):
         distances: For each event in `in_context`, the fewest links from a source. A link is a content edge, or leads
             from an event to the next event of the same agent.
         changes: For each event in `in_context`, the fewest changes of agent along links from a source.
-        members: The agents that act and are neither people nor tools.
+        acting_agents: The agents that act and are neither people nor tools.
     """
 
     sources: frozenset[int]
@@ -98,7 +98,7 @@ class Influence(NamedTuple):
     depths: dict[str, int]
     distances: dict[int, int]
     changes: dict[int, int]
-    members: frozenset[str]
+    acting_agents: frozenset[str]
 
 
 def influence(trace: Trace, graph: Graph, sequence: list[int], further_sources: Iterable[int] = ()) -> Influence:
@@ -129,12 +129,12 @@ def influence(trace: Trace, graph: Graph, sequence: list[int], further_sources: 
         last_events[agent] = index
     distances = _distances(sources, links, gates)
     people = {agent.id for agent in trace.agents if agent.kind is AgentKind.HUMAN}
-    # Gates carry no content, so an agent with no events but gates is no member.
-    members = frozenset({event.agent for event in events if is_content(event)} - people - acting_tools(trace))
+    # Gates carry no content, so an agent with no events but gates does not act.
+    acting_agents = frozenset({event.agent for event in events if is_content(event)} - people - acting_tools(trace))
     depths: dict[str, int] = {}
     for index, changes in _fewest_changes(sources, outgoing, gates, graph.agents).items():
         agent = graph.agents[index]
-        if agent in members:
+        if agent in acting_agents:
             depths[agent] = min(depths.get(agent, changes), changes)
     return Influence(
         sources=sources,
@@ -143,7 +143,7 @@ def influence(trace: Trace, graph: Graph, sequence: list[int], further_sources: 
         depths=depths,
         distances=distances,
         changes=_fewest_changes(sources, links, gates, graph.agents),
-        members=members,
+        acting_agents=acting_agents,
     )
 
 
