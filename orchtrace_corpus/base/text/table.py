@@ -39,7 +39,7 @@ class Table(NamedTuple):
         rows: One value for each column; None if there is none.
         notes: Sentences below the table, for people.
         wrapped: The name of a column whose text is wrapped instead of cut; may be empty.
-        whole: The name of a column that is never cut, because users type its texts in the next command; may be empty.
+        uncut: The name of a column that is never cut, because users type its texts in the next command; may be empty.
         links: In Markdown, the target of a link on the first cell of each row; empty for no links.
         caption: The caption in LaTeX; if empty, the title is the caption.
     """
@@ -50,7 +50,7 @@ class Table(NamedTuple):
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
     wrapped: str = ""
-    whole: str = ""
+    uncut: str = ""
     links: tuple[str, ...] = ()
     caption: str = ""
 
@@ -102,11 +102,11 @@ def _display_widths(text_rows: Sequence[Sequence[str]]) -> list[int]:
 
 def _cut_widths(table: Table, widths: list[int], available: int) -> list[int]:
     """Return the widths that columns are cut to, for a number of available cells without the gaps."""
-    if not table.whole:
+    if not table.uncut:
         return fit(widths, available)
-    if table.whole not in table.columns:
+    if table.uncut not in table.columns:
         return fit(widths, available, _MIN_CUT_WIDTH)
-    index = table.columns.index(table.whole)
+    index = table.columns.index(table.uncut)
     others = fit([*widths[:index], *widths[index + 1 :]], available - widths[index], _MIN_CUT_WIDTH)
     return [*others[:index], widths[index], *others[index:]]
 

@@ -178,7 +178,7 @@ def readings(
     selected_papers = find_papers(pool, keys) if keys else query.select(pool.papers)
     selected = pool._replace(papers=selected_papers)
     changed = tag_changes(selected, session.files.disputes.require())
-    table = Table("readings", "", ("paper", "field", "published", "sources"), tuple(map(tuple, changed)), whole="paper")
+    table = Table("readings", "", ("paper", "field", "published", "sources"), tuple(map(tuple, changed)), uncut="paper")
     table = arranged(table, (), sort)
     session.show_tables(captioned([table], query), "readings", output_format)
     papers = pool.taxonomy.noun.counted(len({change.paper for change in changed}))
@@ -357,7 +357,7 @@ def search(
     tables = []
     if paper_hits or output_format is not Format.TABLE:
         table = listing("papers", [hit.record for hit in paper_hits], shown)
-        table = table._replace(whole="" if is_narrow else "key")  # the column that is never cut
+        table = table._replace(uncut="" if is_narrow else "key")  # the column that is never cut
         if MATCHED in names:
             table = with_matches(table, paper_hits, names.index(MATCHED))
         tables.append(table)

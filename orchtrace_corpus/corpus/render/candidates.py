@@ -30,7 +30,7 @@ def listing(
     if scores:
         names = (*names, "likely", "by_words")
         rows = [(*row, f"{score.likelihood:.2f}", _words_text(score)) for row, score in zip(rows, scores, strict=False)]
-    return Table("candidates", title, names, tuple(rows), whole="key")
+    return Table("candidates", title, names, tuple(rows), uncut="key")
 
 
 def screening_card(

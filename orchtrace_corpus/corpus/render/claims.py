@@ -209,7 +209,7 @@ def overview(
             stress_rows = [(row[0], *row[2:]) for row in stress_rows]
         else:
             notes.append("fails: not tested, since the claim fails already.")
-        return Table("claims", title, columns, tuple(stress_rows), (*filter(None, notes), *flaws), whole="claim")
+        return Table("claims", title, columns, tuple(stress_rows), (*filter(None, notes), *flaws), uncut="claim")
     pools = chosen or pools_of(verdicts)
     rows: list[tuple[Cell, ...]] = []
     for verdict in listed:
@@ -243,8 +243,8 @@ def overview(
         width = _SCREEN_WIDTH if is_cut else _WIDTH_FOR_SENTENCES
     if width < _WIDTH_FOR_SENTENCES:
         notes.append("corpus claims ID shows a claim with its sentence")
-        return Table("claims", title, columns[:-1], tuple(row[:-1] for row in rows), tuple(notes), whole="claim")
-    return Table("claims", title, columns, tuple(rows), tuple(notes), wrapped="sentence", whole="claim")
+        return Table("claims", title, columns[:-1], tuple(row[:-1] for row in rows), tuple(notes), uncut="claim")
+    return Table("claims", title, columns, tuple(rows), tuple(notes), wrapped="sentence", uncut="claim")
 
 
 def doubt_rank(verdict: Verdict) -> tuple[int, int]:

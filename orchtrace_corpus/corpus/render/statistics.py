@@ -251,7 +251,7 @@ def levels_matrix(levels: LevelCounts) -> Table:
     terms = [term.id for term in levels.facet.terms]
     rows = tuple((name, *(tag.get(term, "") for term in terms)) for name, tag in levels.by_record.items())
     title = f"{levels.facet.label}, by record"
-    return Table(f"{levels.facet.field}_by_record", title, ("key", *terms), rows, whole="key")
+    return Table(f"{levels.facet.field}_by_record", title, ("key", *terms), rows, uncut="key")
 
 
 def crosstab_table(crosstab: Crosstab) -> Table:
@@ -362,7 +362,7 @@ def listed_table(state: EvidenceState, tags: Sequence[ListedTag]) -> Table:
         rows += [(paper.key, field, cell, item.note, item.source) for item in items]
         if not items:
             rows.append((paper.key, field, cell, "", ""))
-    return Table("tags", f"Tags: {state}", ("key", "field", "tag", "note", "source"), tuple(rows), whole="key")
+    return Table("tags", f"Tags: {state}", ("key", "field", "tag", "note", "source"), tuple(rows), uncut="key")
 
 
 def summary_markdown(summary: Summary, title: str, published: Summary | None = None) -> str:

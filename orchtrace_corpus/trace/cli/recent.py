@@ -14,7 +14,7 @@ from orchtrace_corpus.trace import importers
 from orchtrace_corpus.trace.cli import logs
 from orchtrace_corpus.trace.cli.collection import Collected, Folders, Request, run_of_log
 from orchtrace_corpus.trace.importers import homes
-from orchtrace_corpus.trace.importers.homes import Recent
+from orchtrace_corpus.trace.importers.homes import RecentFile
 from orchtrace_corpus.trace.render.recent import ListedSession, exact_list, list_table, program
 
 _MAX_MATCHES = 20
@@ -51,7 +51,7 @@ def find_by_name(name: str) -> logs.Inputs:
     return logs.Inputs([], list(sessions_by_files.values()))
 
 
-def _has_name(recent: Recent, name: str) -> bool:
+def _has_name(recent: RecentFile, name: str) -> bool:
     """Return True if a file can have the session with a name."""
     if name in recent.name or recent.path.endswith(os.sep + name):
         return True
@@ -60,7 +60,7 @@ def _has_name(recent: Recent, name: str) -> bool:
     return recent.form == "gemini_cli" and len(beginning) > 7 and name.startswith(beginning)
 
 
-def _sessions_in(recent: Recent) -> list[importers.Session]:
+def _sessions_in(recent: RecentFile) -> list[importers.Session]:
     """Return the sessions in a file with their sub-agents."""
     # Codex writes sub-agents to other files, in the folder of the same day.
     place = os.path.dirname(recent.path) if recent.form == "codex" else recent.path
@@ -100,7 +100,7 @@ def show_list(session: Session, request: Request) -> ExitCode:
     rows: list[ListedSession] = []
     for paths, row in rows_without_figures.items():
         rows += rows_by_paths.get(paths, [row])
-    rows.sort(key=lambda row: (-row.recent.modified, row.recent.path))
+    rows.sort(key=lambda row: (-row.file.modified, row.file.path))
     projects = collected.totals.projects
     with_content = request.with_content
     if request.output_format is Format.JSON:
@@ -127,7 +127,7 @@ def show_list(session: Session, request: Request) -> ExitCode:
     return ExitCode.DONE
 
 
-def _recent_files() -> Sequence[Recent]:
+def _recent_files() -> Sequence[RecentFile]:
     """Return the files of sessions below the home folder, the newest first; raise an error if there is none."""
     recent_files = homes.recent()
     if recent_files:

@@ -48,7 +48,7 @@ _WORKTREES = re.compile(r"/\.claude/worktrees/.*")
 """The folder inside a project where Claude Code works on a branch."""
 
 
-class Recent(NamedTuple):
+class RecentFile(NamedTuple):
     """The file with which a session begins, or a database with all sessions of a program."""
 
     form: str  # the format of the log
@@ -81,15 +81,15 @@ def folders() -> dict[str, str]:
     return folders
 
 
-def recent() -> list[Recent]:
+def recent() -> list[RecentFile]:
     """Return the sessions below the home folder, the newest first, without transcripts of sub-agents."""
     recent = []
     for form, folder in folders().items():
         for pattern in _HOMES[form].patterns:
-            recent += [Recent(form, path, modified) for path, modified in _logs(folder, pattern)]
+            recent += [RecentFile(form, path, modified) for path, modified in _logs(folder, pattern)]
     database = os.environ.get("OPENCODE_DB", "")
     if database and os.path.isfile(database):
-        recent.append(Recent("opencode", database, _modified(database)))
+        recent.append(RecentFile("opencode", database, _modified(database)))
     return sorted(recent, key=lambda session: (-session.modified, session.path))
 
 

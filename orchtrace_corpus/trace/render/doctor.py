@@ -327,7 +327,7 @@ def overview(
     notes.append(f"To see one: --session, with the beginning of its name{or_file}.")
     heading = align({column: column for column in columns})
     title = format_count(len(ordered), "session")
-    return Table("sessions", title, heading, tuple(map(align, rows)), tuple(notes), whole="session")
+    return Table("sessions", title, heading, tuple(map(align, rows)), tuple(notes), uncut="session")
 
 
 def exact_overview(summaries: Sequence[Summary], projects: Mapping[str, str], *, with_content: bool) -> "Table":

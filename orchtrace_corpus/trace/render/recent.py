@@ -9,7 +9,7 @@ from orchtrace_corpus.base.text.layout import display_width
 from orchtrace_corpus.base.text.table import Cell, Table
 from orchtrace_corpus.trace.diagnosis.values import Summary
 from orchtrace_corpus.trace.importers import FORMATS
-from orchtrace_corpus.trace.importers.homes import Recent
+from orchtrace_corpus.trace.importers.homes import RecentFile
 from orchtrace_corpus.trace.render.doctor import distinct_length
 from orchtrace_corpus.trace.render.names import duration, money, restore_blanks
 
@@ -28,25 +28,25 @@ class ListedSession(NamedTuple):
     """A session in the list.
 
     Attributes:
-        recent: The file of the session.
+        file: The file of the session.
         written: When the file was last written, in the time zone of the list.
         summary: The main figures of the session; None if its file was not read.
     """
 
-    recent: Recent
+    file: RecentFile
     written: str
     summary: Summary | None = None
 
     @property
     def name(self) -> str:
         """The name of the session; if its file was not read, the name of the file."""
-        return printable(self.summary.name if self.summary else self.recent.name, limit=60)
+        return printable(self.summary.name if self.summary else self.file.name, limit=60)
 
     def project(self, projects: Mapping[str, str]) -> str:
-        """Return the name of its project; `projects` has distinct names by the folders of projects."""
+        """Return the name of its project; `projects` has the distinct names of projects by their folders."""
         if self.summary is not None:
             return printable(projects.get(self.summary.folder, ""), limit=_MAX_PROJECT)
-        return printable(os.path.basename(self.recent.folder), limit=_MAX_PROJECT)
+        return printable(os.path.basename(self.file.folder), limit=_MAX_PROJECT)
 
 
 def list_table(
@@ -73,11 +73,11 @@ def list_table(
         if width is not None and sum(min_widths[column] + 1 for column in columns) - 1 > width:
             columns.remove(dispensable)
 
-    def align(texts: Mapping[str, str]) -> tuple[str, ...]:
-        return tuple(texts[name].rjust(widths[name]) if name in _FIGURES else texts[name] for name in columns)
+    def align(row: Mapping[str, str]) -> tuple[str, ...]:
+        return tuple(row[name].rjust(widths[name]) if name in _FIGURES else row[name] for name in columns)
 
     heading = align({column: column for column in columns})
-    return Table("sessions", "", heading, tuple(map(align, texts)), tuple(notes), whole="session")
+    return Table("sessions", "", heading, tuple(map(align, texts)), tuple(notes), uncut="session")
 
 
 def exact_list(rows: Sequence[ListedSession], projects: Mapping[str, str], *, with_content: bool) -> Table:
@@ -90,15 +90,15 @@ def exact_list(rows: Sequence[ListedSession], projects: Mapping[str, str], *, wi
         columns = (*columns, "first_words")
     all_cells: list[tuple[Cell, ...]] = []
     for row in rows:
-        recent, summary = row.recent, row.summary
+        file, summary = row.file, row.summary
         figures: tuple[Cell, ...] = (None, None, None)
-        bounds: tuple[Cell, ...] = (None, None, None)
+        spending: tuple[Cell, ...] = (None, None, None)
         first_words = None
         if summary is not None:
             figures = summary.agents, summary.elapsed, summary.tokens
-            bounds = summary.has_more_tokens, summary.cost_usd, summary.costs_more
+            spending = summary.has_more_tokens, summary.cost_usd, summary.costs_more
             first_words = printable(summary.first_words) or None
-        cells = (recent.form, row.project(projects), row.written, *figures, row.name, recent.path, *bounds)
+        cells = (file.form, row.project(projects), row.written, *figures, row.name, file.path, *spending)
         if with_content:
             cells = (*cells, first_words)
         all_cells.append(cells)
@@ -128,7 +128,7 @@ def _texts(row: ListedSession, projects: Mapping[str, str], name_length: int) ->
             if summary.costs_more:
                 cost += "+"
     return {
-        "program": program(row.recent.form),
+        "program": program(row.file.form),
         "project": row.project(projects),
         "last written": row.written,
         "agents": agents,
