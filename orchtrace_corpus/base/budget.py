@@ -46,7 +46,7 @@ MAX_DOCUMENT_BYTES = _limit("MAX_DOCUMENT_BYTES", 1024 * 1024 * 1024)
 """The number of bytes in a JSON document. JSON Lines have no such limit, because they are read line by line."""
 
 MAX_ARCHIVE_MEMBERS = _limit("MAX_ARCHIVE_MEMBERS", 200_000)
-"""The number of files in an archive: 100,000 samples with their summaries. Each takes about a kilobyte of memory."""
+"""The number of files in an archive: 100,000 samples, each with a summary. A file takes about a kilobyte of memory."""
 
 MAX_EXPANSION_RATIO = _limit("MAX_EXPANSION_RATIO", 200)
 """The size of the files in an archive divided by the size of the archive; JSON compresses to about a tenth."""

@@ -8,7 +8,7 @@ stay if that record, field or line changes, and go if it is removed. The comment
 """
 
 from collections.abc import Mapping as MappingType
-from collections.abc import Sequence as SequenceType
+from collections.abc import Sequence
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.yamlfile.reader import Mapping, Node, YamlFile
@@ -16,7 +16,7 @@ from orchtrace_corpus.base.yamlfile.record import changed_lines, content_end, no
 from orchtrace_corpus.base.yamlfile.writer import MisplacedCommentError, Style, scalar_text, scalars
 
 
-def insert_records(file: YamlFile, indexes: SequenceType[int] | None, blocks: SequenceType[str]) -> str:
+def insert_records(file: YamlFile, indexes: Sequence[int] | None, blocks: Sequence[str]) -> str:
     """Return the text of a file with new records.
 
     Args:
@@ -29,7 +29,7 @@ def insert_records(file: YamlFile, indexes: SequenceType[int] | None, blocks: Se
     """
     records = _read_records(file)
     newline = _newline(file)
-    if indexes is None or not indexes:
+    if not indexes:
         indexes = [len(records)] * len(blocks)
     blocks_by_index: dict[int, list[str]] = {}
     for index, block in zip(indexes, blocks, strict=True):
@@ -39,7 +39,7 @@ def insert_records(file: YamlFile, indexes: SequenceType[int] | None, blocks: Se
     expected: list[object] = [node_content(node) for node in records]
     for index in sorted(blocks_by_index, reverse=True):  # from the end on, so that the other indices stay valid
         new_blocks = blocks_by_index[index]
-        expected[index:index] = [None] * len(new_blocks)
+        expected[index:index] = [None] * len(new_blocks)  # `_check` does not compare new records
         lines = newline.join(new_blocks)  # with a blank line between two records
         if not records:
             text = _fill_empty_list(file, lines)
@@ -124,28 +124,29 @@ def replace_values(file: YamlFile, changes: dict[int, str]) -> str:
 
     Args:
         file: The file.
-        changes: The new texts, by the index at which the old scalar begins.
+        changes: The new texts, by the place in the text of the file at which the old scalar begins.
 
     Raises:
-        DataFileError: No scalar begins at an index, or the edit would change another value.
+        DataFileError: No scalar begins at a place, or the edit would change another value.
     """
     ends = {start: end for start, end, _ in scalars(file.text) if start in changes}
     text = file.text
-    for start in sorted(ends, reverse=True):  # from the end on, so that the other indices stay valid
+    for start in sorted(ends, reverse=True):  # from the end on, so that the other places stay valid
         before = text[text.rfind("\n", 0, start) + 1 : start]
         in_brackets = "[" in before or "{" in before  # in canonical form, brackets open and close on one line
         text = text[:start] + scalar_text(changes[start], in_brackets=in_brackets) + text[ends[start] :]
     old = YamlFile(file.path, file.text.encode()).root()
     new = YamlFile(file.path, text.encode()).root()
-    if len(ends) < len(changes) or old is None or new is None or node_content(old, changes) != node_content(new):
+    is_as_wanted = old is not None and new is not None and node_content(old, changes) == node_content(new)
+    if len(ends) < len(changes) or not is_as_wanted:
         where = file.location(min(changes))
         raise DataFileError(f"{where}: this value cannot be changed in place", "Change it by hand.")
     return text
 
 
 def _read_records(file: YamlFile) -> list[Node]:
-    """Return the records of a file; raise `DataFileError` if there is a problem in it."""
-    fresh = YamlFile(file.path, file.text.encode())
+    """Return the records of a file; raise `DataFileError` if its YAML has a problem."""
+    fresh = YamlFile(file.path, file.text.encode())  # `file` may have findings about values, too
     records = list(fresh.records())
     if fresh.findings:
         raise _not_editable(file)
@@ -190,7 +191,7 @@ def _comments_above(file: YamlFile, records: list[Node], index: int) -> str:
 
 
 def _fill_empty_list(file: YamlFile, block: str) -> str:
-    """Return the text of a file, an empty list or nothing, with its first records and the comments around the list."""
+    """Return the text of a file without records after its first ones are inserted; its comments stay."""
     node = YamlFile(file.path, file.text.encode()).root()
     list_at = len(file.text) if node is None else node.at
     newline = _newline(file)
@@ -217,7 +218,7 @@ def _check(file: YamlFile, text: str, expected: list[object]) -> str:
     edited = YamlFile(file.path, text.encode())
     records = [node_content(node) for node in _read_records(edited)]
     for finding in edited.findings:
-        if finding.code == "Y115":
+        if finding.code == "Y115":  # then `edited.text`, of which the records are, ends before the line
             raise TooLongError(f"{file.path} cannot be written: {finding.message}")
     if len(records) != len(expected):
         raise _not_editable(file)

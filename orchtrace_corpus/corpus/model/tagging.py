@@ -22,7 +22,7 @@ def read_tag(facet: Facet, text: str) -> Tag:
         return read_term(facet, text)
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if facet.kind is Kind.LEVELS:
-        if [part.lower() for part in parts] in ([NOT_ARISING], ["{}"], []):
+        if ",".join(parts).lower() in ("", "{}", NOT_ARISING):  # no term arises
             return {}
         levels: dict[str, str] = {}
         for part in parts:
@@ -44,7 +44,7 @@ def read_tag(facet: Facet, text: str) -> Tag:
 
 
 def errors_by_part(facet: Facet, text: str, error: CommandUseError) -> list[CommandUseError]:
-    """Return the error about each part of a text that `read_tag` refused with `error`; this error if all are valid."""
+    """Return an error for each wrong part of a text that `read_tag` refused; `error` if each part alone is valid."""
     if facet.kind is Kind.SINGLE:
         return [error]
     errors = []
@@ -121,15 +121,15 @@ def join_tags(facet: Facet, first: Tag | None, second: Tag) -> Tag:
     """Return a tag with the terms of two tags of one facet; raise `CommandUseError` if they contradict each other."""
     if first is None or first == second:
         return second
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        for term, level in second.items():
+            if term in first and first[term] != level:
+                raise CommandUseError(f"{term} of {facet.field} is given twice: {first[term]} and {level}")
+        return sort_levels(facet, {**first, **second})
     if isinstance(first, tuple) and isinstance(second, tuple) and (NOT_APPLICABLE,) not in (first, second):
         return tuple(dict.fromkeys((*first, *second)))
-    if not isinstance(first, Mapping) or not isinstance(second, Mapping):
-        texts = [tag if isinstance(tag, str) else ",".join(tag) for tag in (first, second)]
-        raise CommandUseError(f"{facet.field} is given twice: {' and '.join(texts)}", "Give it once.")
-    for term in second:
-        if first.get(term, second[term]) != second[term]:
-            raise CommandUseError(f"{term} of {facet.field} is given twice: {first[term]} and {second[term]}")
-    return sort_levels(facet, {**first, **second})
+    texts = [tag if isinstance(tag, str) else ",".join(tag) for tag in (first, second)]
+    raise CommandUseError(f"{facet.field} is given twice: {' and '.join(texts)}", "Give it once.")
 
 
 def assign_tag(tags: dict[str, Tag], facets: Sequence[Facet], name: str, text: str) -> bool:
@@ -166,7 +166,7 @@ def sort_levels(facet: Facet, levels: Mapping[str, str]) -> dict[str, str]:
 
 
 def _find_term(terms: Sequence[Term], text: str, noun: str, allowed: Sequence[str], unknown_noun: str = "") -> str:
-    """Return the id of the term with an id, label or code; `noun` and `unknown_noun` name the terms in errors."""
+    """Return the id of the term with an id, label or code. Errors call it `noun`, or `unknown_noun` if none has it."""
     name = text.strip()
     for attribute in ("id", "label", "code"):
         ids = [term.id for term in terms if name and getattr(term, attribute).casefold() == name.casefold()]
