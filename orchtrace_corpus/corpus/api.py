@@ -67,7 +67,7 @@ class CrossTable(dict[Any, dict[Any, int]]):
             table.append((row or "(absent)", *cells.values(), sum(cells.values())))
             heats_of_row = []
             for column, number in cells.items():
-                is_cell = row not in statistics.NO_CELLS and column not in statistics.NO_CELLS
+                is_cell = row not in statistics.MISSING and column not in statistics.MISSING
                 heats_of_row.append(statistics.heat(number if is_cell else 0, crosstab.largest))
             heats.append(heats_of_row)
         totals = crosstab.column_totals

@@ -15,7 +15,7 @@ from orchtrace_corpus.corpus.analysis import record_changes
 from orchtrace_corpus.corpus.analysis.attributes import Attributes, exclusion_attributes, paper_attributes
 from orchtrace_corpus.corpus.analysis.claims import Verdict, falling_today
 from orchtrace_corpus.corpus.analysis.record_changes import Action, FileDifference, RecordChange, ToJudge
-from orchtrace_corpus.corpus.analysis.statistics import NO_CELLS
+from orchtrace_corpus.corpus.analysis.statistics import MISSING
 from orchtrace_corpus.corpus.model.claim_file import PoolName
 from orchtrace_corpus.corpus.model.records import Paper, Pool, Record
 from orchtrace_corpus.corpus.model.taxonomy import Facet, Kind, Taxonomy
@@ -230,7 +230,7 @@ def cell_shifts(before: Pool, after: Pool) -> Iterator[Shift]:
     axes = {facet.field for pool in (before, after) for facet in pool.taxonomy.axes}
     crossed_axes = [pair for pair in crossed if axes.issuperset(pair)]
     for pair in crossed_axes or crossed[:1]:
-        yield from (shift for shift in _shifts(states, pair) if shift.turn and NO_CELLS.isdisjoint(shift.values))
+        yield from (shift for shift in _shifts(states, pair) if shift.turn and MISSING.isdisjoint(shift.values))
     for name in _counted_names(facet for facet in (*after.taxonomy.papers, *before.taxonomy.papers) if facet.levels):
         yield from (shift for shift in _shifts(states, (name,)) if shift.turn)
 

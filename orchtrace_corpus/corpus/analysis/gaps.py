@@ -11,7 +11,7 @@ from orchtrace_corpus.base.findings import Severity
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.corpus.analysis.attributes import Attribute
 from orchtrace_corpus.corpus.analysis.claims import Verdict
-from orchtrace_corpus.corpus.analysis.statistics import NO_CELLS, candidates_by_cell, count, coverage, first_in_turn
+from orchtrace_corpus.corpus.analysis.statistics import MISSING, candidates_by_cell, count, coverage, first_in_turn
 from orchtrace_corpus.corpus.model.candidates import Candidate
 from orchtrace_corpus.corpus.model.claim_file import Over
 from orchtrace_corpus.corpus.model.disputes import Dispute, State
@@ -91,14 +91,14 @@ def empty_values(
     attributes in `others`.
     """
     counts = count(papers, attribute).counts
-    missing = [value for value in attribute.allowed if not counts[value] and value not in NO_CELLS]
+    missing = [value for value in attribute.allowed if not counts[value] and value not in MISSING]
     if not missing:
         return
     # A value is looked up as the cell of the field crossed with itself.
     candidate_keys = candidates_by_cell(candidates, attribute, attribute)
     disputes_by_cell = _disputes_by_cell(papers, disputes, attribute, attribute)
     newest = sorted(papers, key=lambda paper: -paper.year)
-    ranks = {value: rank for rank, value in enumerate(attribute.allowed) if value not in NO_CELLS}
+    ranks = {value: rank for rank, value in enumerate(attribute.allowed) if value not in MISSING}
     keys_by_value = {value: [paper.key for paper in newest if value in attribute.values(paper)] for value in ranks}
     for value in missing:
         closest = sorted(ranks, key=lambda other: abs(ranks[other] - ranks[value]))

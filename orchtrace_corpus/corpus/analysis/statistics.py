@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 ABSENT = ""
 """The counted value of records without a value."""
 
-NO_CELLS = frozenset((ABSENT, NOT_APPLICABLE))
-"""Values whose rows and columns are no cells of a matrix: they are no gaps, and their counts would dwarf the others."""
+MISSING = frozenset((ABSENT, NOT_APPLICABLE))
+"""Values without a term. Their rows and columns are no cells: they are no gaps, and their counts would dwarf others."""
 
 
 class Counts(NamedTuple):
@@ -83,7 +83,7 @@ class Crosstab(NamedTuple):
     @property
     def largest(self) -> int:
         """The largest count of a cell, without the cells of `NA` and absence."""
-        return max((count for pair, count in self.cells.items() if NO_CELLS.isdisjoint(pair)), default=0)
+        return max((count for pair, count in self.cells.items() if MISSING.isdisjoint(pair)), default=0)
 
     @property
     def row_totals(self) -> dict[str, int]:
@@ -138,15 +138,15 @@ class Coverage(NamedTuple):
     @property
     def size(self) -> int:
         """The number of cells, including impossible ones."""
-        return len({*self.crosstab.row_values} - NO_CELLS) * len({*self.crosstab.column_values} - NO_CELLS)
+        return len({*self.crosstab.row_values} - MISSING) * len({*self.crosstab.column_values} - MISSING)
 
     @property
     def unused(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The row terms, and the column terms, that no paper has; their cells have no expected count."""
         rows, columns = self.crosstab.row_totals, self.crosstab.column_totals
         return (
-            tuple(row for row, total in rows.items() if total == 0 and row not in NO_CELLS),
-            tuple(column for column, total in columns.items() if total == 0 and column not in NO_CELLS),
+            tuple(row for row, total in rows.items() if total == 0 and row not in MISSING),
+            tuple(column for column, total in columns.items() if total == 0 and column not in MISSING),
         )
 
 
@@ -240,7 +240,7 @@ def coverage(
     `impossible` has the cells that cannot arise, with the reasons; one that has papers is treated like any other.
     """
     crosstab = cross(papers, rows, columns)
-    pairs = [pair for pair in product(crosstab.row_values, crosstab.column_values) if NO_CELLS.isdisjoint(pair)]
+    pairs = [pair for pair in product(crosstab.row_values, crosstab.column_values) if MISSING.isdisjoint(pair)]
     forbidden = tuple(pair for pair in pairs if pair in impossible and not crosstab.count_in(*pair))
     possible = [pair for pair in pairs if pair not in forbidden]
     empty = tuple(pair for pair in possible if not crosstab.count_in(*pair))

@@ -9,7 +9,7 @@ from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, displ
 from orchtrace_corpus.base.text.table import Cell, Table, envelope
 from orchtrace_corpus.base.text.table import lines as table_lines
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
-from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS, Coverage, Crosstab, Gap, heat
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, MISSING, Coverage, Crosstab, Gap, heat
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, SOURCES_NOUN, cells, crosstab_name, crosstab_title
 
@@ -108,7 +108,7 @@ def table(coverage: Coverage) -> Table:
     rows = []
     for pair in product(crosstab.row_values, crosstab.column_values):
         gap = gaps.get(pair)
-        state = states.get(pair, "covered") if NO_CELLS.isdisjoint(pair) else "not applicable"
+        state = states.get(pair, "covered") if MISSING.isdisjoint(pair) else "not applicable"
         row: list[Cell] = [*pair, crosstab.count_in(*pair), state]
         row += (round(gap.expected, 2), gap.nearest) if gap else (None, ())
         if coverage.candidates is not None:
@@ -138,15 +138,15 @@ _Pair: TypeAlias = tuple[str | None, str | None]
 
 def _in_order(values: Sequence[str]) -> list[str | None]:
     """Return the values in the order of the matrix: None stands for their sum, and what it omits comes after it."""
-    omitted = [value for value in values if value in NO_CELLS]
+    omitted = [value for value in values if value in MISSING]
     return [*(value for value in values if value not in omitted), None, *omitted]
 
 
 def _cell_count(pair: _Pair, crosstab: Crosstab) -> int:
     """Return the number of papers in a cell, or in the cells of a sum."""
     row, column = pair
-    rows = [row] if row is not None else [value for value in crosstab.row_values if value not in NO_CELLS]
-    columns = [column] if column is not None else [value for value in crosstab.column_values if value not in NO_CELLS]
+    rows = [row] if row is not None else [value for value in crosstab.row_values if value not in MISSING]
+    columns = [column] if column is not None else [value for value in crosstab.column_values if value not in MISSING]
     return sum(crosstab.count_in(row, column) for row in rows for column in columns)
 
 
@@ -229,7 +229,7 @@ def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
             papers = _cell_count(pair, crosstab)
             is_sum = None in pair
             style, shade = "muted", ""
-            if not is_sum and NO_CELLS.isdisjoint(pair):
+            if not is_sum and MISSING.isdisjoint(pair):
                 quarter = heat(papers, crosstab.largest)
                 style = f"heat{quarter}"
                 if papers > coverage.sparse_limit:

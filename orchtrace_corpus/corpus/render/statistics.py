@@ -8,7 +8,7 @@ from orchtrace_corpus.base.text.layout import UNICODE, Glyphs, Line, Span, displ
 from orchtrace_corpus.base.text.table import Cell, Missing, Table, csv, envelope, markdown, markdown_text, records
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.evidence import EvidenceCoverage, EvidenceState, ListedTag
-from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS, Counts, Crosstab, LevelCounts, Summary
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, MISSING, Counts, Crosstab, LevelCounts, Summary
 from orchtrace_corpus.corpus.model.records import ReadingName
 from orchtrace_corpus.corpus.model.taxonomy import Noun, Role, Taxonomy
 from orchtrace_corpus.corpus.rules.tags import possible_cells
@@ -167,7 +167,7 @@ def _gap_lines(summary: Summary, taxonomy: Taxonomy, width: int, glyphs: Glyphs)
     """Return the sparse and empty values of axes and of levels, and the number of empty cells of the first pair."""
     entries: list[tuple[str, str]] = []
     for axis in summary.axes:
-        sparse = [value for value, count in axis.counts.items() if count <= SPARSE_LIMIT and value not in NO_CELLS]
+        sparse = [value for value, count in axis.counts.items() if count <= SPARSE_LIMIT and value not in MISSING]
         parts = [f"{value} {axis.counts[value]}" for value in sorted(sparse, key=axis.counts.__getitem__)]
         if parts:
             entries.append((axis.attribute.name, glyphs.separator.join(parts)))
@@ -275,7 +275,7 @@ def typical_table(crosstab: Crosstab) -> Table | None:
         counts = {}
         for value in crosstab.column_values:
             count = crosstab.count_in(term.id, value)
-            if count and value not in NO_CELLS:
+            if count and value not in MISSING:
                 counts[value] = count
         records = sum(counts.values())
         if typical:

@@ -102,7 +102,7 @@ class Site:
         yield from ((picture.path, picture.svg) for picture in self._figures.values())
         for name, _, template, heading, values in self._pages:
             yield name, self._render(template, name, {"title": heading, **values})
-        yield from papers.list_files(source, self._fields, papers.read_columns(self._fields, taxonomy))
+        yield from papers.data_files(source, self._fields, papers.read_columns(self._fields, taxonomy))
         if source.has_candidates:
             fields = papers.candidate_fields(pages.by_proposal(source.candidates), taxonomy)
             data = papers.filter_data(fields, len(source.candidates), taxonomy.noun)
@@ -167,7 +167,7 @@ class Site:
             name = f"papers/{paper.key}.html"
             entry, values, metadata = paper_pages.page(paper, self._place.address(name))
             entries.append(entry)
-            cells = list(product(rows.column[index], columns.column[index]))
+            cells = list(product(rows.indices_by_paper[index], columns.indices_by_paper[index]))
             card = (f"{noun} {paper.year or ''}", paper.title, paper.summary, cells, "series0")
             yield from self._subpage("paper", name, paper.title, paper.summary, values, card, metadata)
         yield "bibtex.js", f"window.corpusEntries = {inert_json(entries)};\n"

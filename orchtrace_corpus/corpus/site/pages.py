@@ -35,10 +35,10 @@ from orchtrace_corpus.corpus.site.papers import (
     Value,
     candidate_fields,
     group_fields,
+    heat_level,
     impossible_pairs,
     matrix,
     papers_address,
-    share_heat,
 )
 from orchtrace_corpus.corpus.site.source import Source
 
@@ -244,7 +244,7 @@ def level_matrix(
         for level in facet.levels:
             number, pair = by_level.get(level.id, 0), (field.name, level.id)
             address = papers_address(pair) if number else gaps.address(pair)
-            heat = share_heat(number, largest)
+            heat = heat_level(number, largest)
             cells.append(MatrixCell(number, heat, is_impossible=False, is_aside=False, address=address))
         rows.append(MatrixRow(Value(field.name, field.label), tuple(cells)))
     return facet, rows, [(level.label, False) for level in facet.levels]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
-from itertools import permutations, product, starmap
+from itertools import islice, permutations, product, starmap
 from math import ceil
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -16,7 +16,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
 from orchtrace_corpus.corpus.analysis.attributes import CONTESTED, Attribute, ValueKind, paper_attributes
 from orchtrace_corpus.corpus.analysis.search import ENDINGS, fields_by_part, text_of_tag, text_without_tags
-from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, MISSING
 from orchtrace_corpus.corpus.formats import registry
 from orchtrace_corpus.corpus.formats.issue_form import DOES_NOT_ARISE
 from orchtrace_corpus.corpus.formats.records import csl_item
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 PAPERS_PAGE = "papers.html"
 CODE = "code"
-"""The field that says if the authors' code is known: `yes` for `--where code!=`, `no` for `--where code=`."""
+"""The field of the authors' code: `yes` if it is known, as for `--where code!=`, and `no` as for `--where code=`."""
 ROWS_OF_A_PAGE = 100
 """The number of papers that a page lists; the page's script shows as many at first."""
 PART_SIZE = 250
@@ -74,7 +74,7 @@ class Value(NamedTuple):
     @property
     def is_aside(self) -> bool:
         """Return True for "not applicable" and for papers without a value; such values come after the others."""
-        return self.id in NO_CELLS
+        return self.id in MISSING
 
 
 class Field(NamedTuple):
@@ -82,26 +82,26 @@ class Field(NamedTuple):
 
     Attributes:
         values: The values; the one for papers without a value is last.
-        column: For each paper, the indices of its values.
-        facet: If the field is a term with levels, the facet of that term.
+        indices_by_paper: For each paper, the indices of its values.
+        facet: If the field is a term to which tags give a level, such as `stop` in `stop=explicit`, the term's facet.
     """
 
     name: str
     label: str
     group: Group
     values: tuple[Value, ...]
-    column: Sequence[tuple[int, ...]]
+    indices_by_paper: Sequence[tuple[int, ...]]
     facet: Facet | None = None
 
     def count_by_value(self) -> dict[str, int]:
         """Return the number of papers with each value, by the value's id."""
-        counts = Counter(index for indices in self.column for index in indices)
+        counts = Counter(index for indices in self.indices_by_paper for index in indices)
         return {value.id: counts[index] for index, value in enumerate(self.values)}
 
     def data(self, *, is_short: bool = False) -> dict[str, Any]:
-        """Return the field for scripts, where a paper's only value is an index, no list; `is_short` omits texts."""
+        """Return the field for scripts: for each paper, an index or a list of several; `is_short` omits texts."""
         values = [[value.id, value.label, "" if is_short else value.text] for value in self.values]
-        column = [indices[0] if len(indices) == 1 else indices for indices in self.column]
+        column = [indices[0] if len(indices) == 1 else indices for indices in self.indices_by_paper]
         return {"name": self.name, "label": self.label, "values": values, "column": column}
 
 
@@ -150,7 +150,7 @@ def _field_names(papers: Sequence[Paper], taxonomy: Taxonomy) -> Iterator[tuple[
 
 def _field(attribute: Attribute, group: Group, facet: Facet | None, papers: Sequence[Paper]) -> Field:
     """Return the field of an attribute; `facet` is given if the attribute is a term with levels."""
-    column = [attribute.values(paper) or (ABSENT,) for paper in papers]
+    ids_by_paper = [attribute.values(paper) or (ABSENT,) for paper in papers]
     label = attribute.label
     values = []
     if facet is not None:
@@ -164,15 +164,15 @@ def _field(attribute: Attribute, group: Group, facet: Facet | None, papers: Sequ
             text = text_of_tag(attribute.facet, term.id) if attribute.facet else ""
             values.append(Value(term.id, term_label(term), term.definition, text))
     else:
-        present = {value for texts in column for value in texts} - {ABSENT}
+        present = {value_id for ids in ids_by_paper for value_id in ids} - {ABSENT}
         order = float if attribute.kind is ValueKind.NUMBER else str
-        values = [Value(value, value) for value in sorted(present, key=order)]
-    if any(ABSENT in texts for texts in column):
+        values = [Value(value_id, value_id) for value_id in sorted(present, key=order)]
+    if any(ABSENT in ids for ids in ids_by_paper):
         values.append(Value(ABSENT, DOES_NOT_ARISE if facet else "Not recorded"))
     index_by_id = {value.id: index for index, value in enumerate(values)}
     # Papers with the same values share one tuple.
-    indices = {texts: tuple(index_by_id[text] for text in texts) for texts in set(column)}
-    return Field(attribute.name, label, group, tuple(values), [indices[texts] for texts in column], facet)
+    indices_by_ids = {ids: tuple(index_by_id[value_id] for value_id in ids) for ids in set(ids_by_paper)}
+    return Field(attribute.name, label, group, tuple(values), [indices_by_ids[ids] for ids in ids_by_paper], facet)
 
 
 def candidate_fields(candidates: Sequence[Candidate], taxonomy: Taxonomy) -> tuple[Field, ...]:
@@ -180,10 +180,10 @@ def candidate_fields(candidates: Sequence[Candidate], taxonomy: Taxonomy) -> tup
     proposals = [candidate.proposal for candidate in candidates]
     decisions = [decision for decision in Decision if decision in proposals]
     values = tuple(Value(decision.value, decision.value.capitalize()) for decision in decisions)
-    column = [(decisions.index(proposal),) for proposal in proposals]
+    indices_by_paper = [(decisions.index(proposal),) for proposal in proposals]
     papers = [candidate.paper for candidate in candidates]
-    fields = [Field("proposal", "Proposal", Group.DECISION, values, column), *read_fields(papers, taxonomy)]
-    tags = frozenset((candidate.name, tag) for candidate in candidates for tag in candidate.open_tags)
+    fields = [Field("proposal", "Proposal", Group.DECISION, values, indices_by_paper), *read_fields(papers, taxonomy)]
+    tags = frozenset((candidate.paper.key, tag) for candidate in candidates for tag in candidate.open_tags)
     if tags:
         fields.append(_field_of_tags("open", "Open tags", "Its value is not settled.", papers, fields, tags))
     return tuple(fields)
@@ -199,17 +199,17 @@ def _field_of_tags(
 ) -> Field:
     """Return a field whose values are tags, such as the contested ones; `tags` are pairs of a paper's key and a tag.
 
-    Search finds each value by the name of the field.
+    Search finds papers with any of these values by the name of this field, such as `contested`.
     """
     names = {tag for _, tag in tags}
     tag_fields = [field for field in fields if field.name in names]
     tag_fields.sort(key=lambda field: field.facet is not None)  # terms with levels come last
     values = [Value(field.name, field.label, definition, name) for field in tag_fields]
-    column: list[tuple[int, ...]] = []
+    indices_by_paper: list[tuple[int, ...]] = []
     for paper in papers:
         indices = tuple(index for index, value in enumerate(values) if (paper.key, value.id) in tags)
-        column.append(indices or (len(values),))
-    return Field(name, label, Group.EVIDENCE, (*values, Value(ABSENT, "None")), column)
+        indices_by_paper.append(indices or (len(values),))
+    return Field(name, label, Group.EVIDENCE, (*values, Value(ABSENT, "None")), indices_by_paper)
 
 
 def papers_address(*filters: tuple[str, str]) -> str:
@@ -224,7 +224,7 @@ class MatrixCell(NamedTuple):
 
     Attributes:
         number: The number of papers with both values.
-        heat: The quarter of the largest number, 1 to 4; 0 without papers, and if the pair `is_aside`.
+        heat: The number in quarters of the largest one, rounded up: 1 to 4. 0 without papers, and if `is_aside`.
         is_impossible: True if a rule of the taxonomy forbids the pair.
         is_aside: True if one of the values is, see `Value.is_aside`.
         address: The page that lists the papers or describes the gap; empty if there is none.
@@ -247,7 +247,7 @@ class MatrixRow(NamedTuple):
 def count_pairs(rows: Field, columns: Field) -> list[list[int]]:
     """Return the number of papers with each pair of values, by row and column."""
     counts = [[0] * len(columns.values) for _ in rows.values]
-    for row_indices, column_indices in zip(rows.column, columns.column, strict=True):
+    for row_indices, column_indices in zip(rows.indices_by_paper, columns.indices_by_paper, strict=True):
         for row, column in product(row_indices, column_indices):
             counts[row][column] += 1
     return counts
@@ -269,18 +269,18 @@ def matrix(
         for column, count in zip(columns.values, row_counts, strict=True):
             is_aside = row.is_aside or column.is_aside
             filters = (rows.name, row.id), (columns.name, column.id)
-            address = papers_address(*filters)
-            if not count:
-                address = "" if is_aside else gap_address(*filters) or address
-            heat = 0 if is_aside else share_heat(count, largest)
+            address = "" if is_aside and not count else papers_address(*filters)
+            if not count and not is_aside:
+                address = gap_address(*filters) or address
+            heat = 0 if is_aside else heat_level(count, largest)
             is_impossible = not count and (row.id, column.id) in impossible
             cells.append(MatrixCell(count, heat, is_impossible, is_aside, address))
         matrix_rows.append(MatrixRow(row, tuple(cells)))
     return tuple(matrix_rows)
 
 
-def share_heat(count: int, largest: int) -> int:
-    """Return the quarter of the largest count, 1 to 4, that a count reaches; 0 for a count of 0."""
+def heat_level(count: int, largest: int) -> int:
+    """Return a count in quarters of the largest count, rounded up: 1 to 4; 0 for a count of 0."""
     return ceil(4 * count / largest) if count else 0
 
 
@@ -300,15 +300,15 @@ class Column(NamedTuple):
     """A column of the table of papers.
 
     Attributes:
-        fields: The index of its field; for a facet with levels, that of each term; empty for a column without a field.
-        is_list: True if exports have a list in this column.
+        field_indices: The index of its field, or those of all terms of a facet with levels; empty if it has no field.
+        is_list: True if the page exports the values of this column as lists.
         is_levels: True for a facet with levels.
         is_shown: True if the column is shown until readers choose others.
     """
 
     name: str
     label: str
-    fields: tuple[int, ...] = ()
+    field_indices: tuple[int, ...] = ()
     is_list: bool = False
     is_levels: bool = False
     is_shown: bool = False
@@ -319,17 +319,15 @@ def read_columns(fields: Sequence[Field], taxonomy: Taxonomy) -> tuple[Column, .
     attributes = paper_attributes(taxonomy)
     columns: dict[str, Column] = {}
     for index, field in enumerate(fields):
-        facet = field.facet
-        if facet:  # the field is a term with levels; the column is that of its facet
-            indices = (*columns[facet.field].fields, index) if facet.field in columns else (index,)
-            is_axis = facet.role is Role.AXIS
-            columns[facet.field] = Column(
-                facet.field, facet.label, indices, is_list=True, is_levels=True, is_shown=is_axis
-            )
+        if field.facet:  # the field is a term with levels; the column is that of its facet
+            name, is_axis = field.facet.field, field.facet.role is Role.AXIS
+            new_column = Column(name, field.facet.label, is_list=True, is_levels=True, is_shown=is_axis)
+            column = columns.get(name, new_column)
+            columns[name] = column._replace(field_indices=(*column.field_indices, index))
         elif field.name != CODE:
-            own_facet = attributes[field.name].facet if field.name in attributes else None
+            facet = attributes[field.name].facet if field.name in attributes else None
             is_shown = field.group is Group.AXIS or field.name == "year"
-            is_list = field.name == CONTESTED or (own_facet is not None and own_facet.kind is Kind.MANY)
+            is_list = field.name == CONTESTED or (facet is not None and facet.kind is Kind.MANY)
             columns[field.name] = Column(field.name, field.label, (index,), is_list, is_shown=is_shown)
     for record_field in taxonomy.paper_fields:
         name = record_field.name
@@ -348,30 +346,30 @@ def cell_value(field: RecordField, paper: Paper) -> str | int | float | list[str
     return "".join(value_texts(value))
 
 
-def list_files(source: Source, fields: Sequence[Field], columns: Sequence[Column]) -> Iterator[tuple[str, str]]:
-    """Yield the data of the table's script: the fields of all papers in one file, then their texts in parts."""
+def data_files(source: Source, fields: Sequence[Field], columns: Sequence[Column]) -> Iterator[tuple[str, str]]:
+    """Yield the data files of the table's script: one with the fields of all papers, then their texts in parts."""
     papers, paper_fields = source.pool.papers, source.taxonomy.paper_fields
     index_by_name = {field.name: index for index, field in enumerate(fields)}
-    contested = {}  # by row of the paper, the indices of the fields of its contested tags
+    contested_by_row = {}  # the indices of the fields of the contested tags
     for row, paper in enumerate(papers):
         tags = [index_by_name[tag] for tag in _contested_tags(paper, source) if tag in index_by_name]
         if tags:
-            contested[row] = tags
+            contested_by_row[row] = tags
     text_fields = [field for name in _FIRST_FIELDS for field in paper_fields if field.name == name]
     text_fields += [field for field in paper_fields if field.is_column and field.name not in _FIRST_FIELDS]
     names = [field.name for field in text_fields]
     searched_names = set()
     other_fields = {}  # searched, but without a column of their own
-    for search_part, searched_fields in fields_by_part(source.taxonomy).items():
+    for record_part, searched_fields in fields_by_part(source.taxonomy).items():
         searched_names |= {field.name for field in searched_fields}
-        other_fields[search_part] = [field for field in searched_fields if field.name not in names]
+        other_fields[record_part] = [field for field in searched_fields if field.name not in names]
     parts = [papers[start : start + PART_SIZE] for start in range(0, len(papers), PART_SIZE)]
     data = {
         **filter_data(fields, len(papers), source.taxonomy.noun),
         "columns": columns,
         "names": names,
         "searched": [index for index, name in enumerate(names) if name in searched_names],
-        "contested": contested,
+        "contested": contested_by_row,
         "rows": ROWS_OF_A_PAGE,
         "file": "papers-data",
         "parts": len(parts),
@@ -412,13 +410,13 @@ def table_rows(
         contested = frozenset(_contested_tags(paper, source))
         cells = []
         for column in columns:
-            text = "" if column.fields else "; ".join(value_texts(paper.value(column.name)))
+            text = "" if column.field_indices else "; ".join(value_texts(paper.value(column.name)))
             if text:
                 cells.append(template.text(column.label, text, paper.title))
                 continue
-            column_fields = [fields[field_index] for field_index in column.fields]
-            key = paper.key if contested else ""  # a contested tag links to the paper's dispute
-            tags = (column.name, key, *(field.column[index] for field in column_fields))
+            column_fields = [fields[field_index] for field_index in column.field_indices]
+            own_key = paper.key if contested else ""  # such a cell is not shared: it links to disputes of the paper
+            tags = (column.name, own_key, *(field.indices_by_paper[index] for field in column_fields))
             if tags not in cell_by_tags:
                 labels = list(_tag_labels(column, column_fields, index, contested))
                 cell_by_tags[tags] = template.tags(column.label, labels, paper.key)
@@ -431,11 +429,11 @@ def _tag_labels(
 ) -> Iterator[tuple[str, str, bool]]:
     """Yield the tags of a paper in a cell: the label, the tag if it is contested, and `Value.is_aside`."""
     for field in fields:
-        for value in (field.values[at] for at in field.column[index]):
-            is_hidden = value.is_aside if column.is_levels else not value.id
-            if not is_hidden:
-                label = f"{field.label} {value.label}" if column.is_levels else value.label
-                yield label, field.name if field.name in contested else "", value.is_aside
+        for value in (field.values[value_index] for value_index in field.indices_by_paper[index]):
+            if value.id == ABSENT or (column.is_levels and value.is_aside):
+                continue
+            label = f"{field.label} {value.label}" if column.is_levels else value.label
+            yield label, field.name if field.name in contested else "", value.is_aside
 
 
 def byline(paper: Paper) -> str:
@@ -455,14 +453,14 @@ class PaperPages:
         self._repository = repository
         macros: Any = environment.get_template("tag.html.jinja").module
         self._tag_row = macros.rows
-        self._item = cache(macros.item)  # a few papers of a cell are in many lists
+        self._item = cache(macros.item)  # the first papers with the same tags are on many pages
         self._metadata = environment.get_template("metadata.html.jinja")
         self._rows_by_tag: dict[tuple[str, str, tuple[str, ...]], str] = {}
         pair = source.taxonomy.crosstabs[0] if source.taxonomy.crosstabs else ()
         self._axes = [facet for facet in source.taxonomy.papers if facet.field in pair and facet.kind is Kind.SINGLE]
-        self._papers_by_cell: dict[tuple[tuple[str, str], ...], list[Paper]] = {}
+        self._papers_by_axis_tags: dict[tuple[tuple[str, str], ...], list[Paper]] = {}
         for paper in source.pool.papers:
-            self._papers_by_cell.setdefault(self._cell(paper), []).append(paper)
+            self._papers_by_axis_tags.setdefault(self._axis_tags(paper), []).append(paper)
         self._bibtex = registry.find("bibtex")
         self._json = json.JSONEncoder(ensure_ascii=False)
 
@@ -472,10 +470,10 @@ class PaperPages:
         entry = str(self._bibtex.write((paper,), source.taxonomy, "", source.categories))
         item = csl_item(paper, source.taxonomy)
         head = self._metadata.render(citation=citation(paper, item, address), article=article(paper, item, address))
-        cell = self._cell(paper)
+        axis_tags = self._axis_tags(paper)
         verdicts = source.verdicts_by_record.get(paper.key, ())
-        related = self._papers_by_cell[cell] if cell else []
-        near = [other for other in related[: MAX_RELATED + 1] if other is not paper][:MAX_RELATED]
+        related = self._papers_by_axis_tags[axis_tags] if axis_tags else []
+        near = islice((other for other in related if other is not paper), MAX_RELATED)
         issue = f"Record: {paper.key} (data/papers.yaml)\n\nWhat is wrong:\n\nWhat it should say:\n\n"
         issue += "Source (address and place):\n"
         values = {
@@ -489,14 +487,14 @@ class PaperPages:
             "claims": [(verdict.claim.id, verdict.claim.claim) for verdict in verdicts],
             "near": join_html(self._item(other.key, other.title) for other in near),
             "related": len(related),
-            "cell": (" and ".join(starmap(source.value_label, cell)), papers_address(*cell)),
+            "cell": (" and ".join(starmap(source.value_label, axis_tags)), papers_address(*axis_tags)),
             "bibtex": entry,
             "csl": self._json.encode([item]),
             "issue": new_issue(self._repository, f"Fix {paper.key}: ", issue),
         }
-        return entry, values, join_html([head])
+        return entry, values, join_html([head])  # joined, so that templates do not escape it
 
-    def _cell(self, paper: Paper) -> tuple[tuple[str, str], ...]:
+    def _axis_tags(self, paper: Paper) -> tuple[tuple[str, str], ...]:
         """Return the paper's tags on the two axes that the taxonomy crosses first; empty if one does not apply."""
         tags = tuple((facet.field, str(paper.tags.get(facet.field, NOT_APPLICABLE))) for facet in self._axes)
         return () if any(tag == NOT_APPLICABLE for _, tag in tags) else tags

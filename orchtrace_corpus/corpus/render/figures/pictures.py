@@ -10,7 +10,7 @@ from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.drawing import LARGE, SERIES, SIZE, SMALL, Drawing, text_width, wrap
 from orchtrace_corpus.corpus.analysis import statistics
 from orchtrace_corpus.corpus.analysis.attributes import Attribute, paper_attributes
-from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS, Counts, Crosstab, count, cross, heat
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, MISSING, Counts, Crosstab, count, cross, heat
 from orchtrace_corpus.corpus.model.field_table import FieldKind
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.scale import Amount, Observation, compare
@@ -211,7 +211,7 @@ def _draw_crossed(name: str, caption: Caption, crosstab: Crosstab, pool: Pool) -
         _totals(columns, count(pool.papers, crosstab.columns).counts),
         _cells(crosstab, rows, columns),
         pool.taxonomy.noun.many,
-        frozenset(title for title, values in (*rows.items(), *columns.items()) if NO_CELLS.issuperset(values)),
+        frozenset(title for title, values in (*rows.items(), *columns.items()) if MISSING.issuperset(values)),
     )
     return _draw(name, caption, matrix)
 
@@ -428,7 +428,7 @@ def _draw_ladder(name: str, caption: Caption, counts: Counts, contested: Mapping
     for value, number in counts.counts.items():
         labels.append(value_label(value, counts.attribute.terms))
         parts = []
-        if is_axis and number <= SPARSE_LIMIT and value not in NO_CELLS:
+        if is_axis and number <= SPARSE_LIMIT and value not in MISSING:
             parts.append("sparse" if number else "empty")
         if contested.get(value):
             parts.append(f"{contested[value]:,} contested")
@@ -438,12 +438,12 @@ def _draw_ladder(name: str, caption: Caption, counts: Counts, contested: Mapping
     number_width = text_width(f"{max(counts.counts.values(), default=0):,}", bold=True)
     notes_width = max((text_width(note, SMALL) for note in notes), default=0.0)
     room = WIDTH - MARGIN - left - number_width - notes_width - 16
-    largest = max((number for value, number in counts.counts.items() if value not in NO_CELLS), default=0)
+    largest = max((number for value, number in counts.counts.items() if value not in MISSING), default=0)
     drawing = Drawing(name, WIDTH)
     top = y = head(drawing, caption) + 10
     for text, note, (value, number) in zip(labels, notes, counts.counts.items(), strict=True):
         middle = y + _BAR_ROW_HEIGHT / 2
-        has_bar = value not in NO_CELLS
+        has_bar = value not in MISSING
         length = room * number / max(largest, 1) if has_bar else 0.0
         fill = "ink" if has_bar else "muted"
         with drawing.group():

@@ -10,7 +10,7 @@ from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.table import markdown_text
 from orchtrace_corpus.base.yamlfile.decoders import NOT_APPLICABLE
-from orchtrace_corpus.corpus.analysis.statistics import ABSENT, NO_CELLS, Counts, LevelCounts, Summary
+from orchtrace_corpus.corpus.analysis.statistics import ABSENT, MISSING, Counts, LevelCounts, Summary
 from orchtrace_corpus.corpus.model.records import Pool
 from orchtrace_corpus.corpus.model.taxonomy import Kind, Noun, Role, Term
 from orchtrace_corpus.corpus.render.statistics import ABSENT_LABEL, SPARSE_LIMIT, crosstab_title, totals
@@ -183,7 +183,7 @@ def _coverage(source: Source) -> Caption:
     noun = source.pool.taxonomy.noun
     crosstab = source.summary.crosstabs[0]
     rows, columns = crosstab.rows, crosstab.columns
-    filled = {cell: count for cell, count in crosstab.cells.items() if count and NO_CELLS.isdisjoint(cell)}
+    filled = {cell: count for cell, count in crosstab.cells.items() if count and MISSING.isdisjoint(cell)}
     size = len(possible_cells(source.pool.taxonomy, rows, columns, crosstab.cells))
     sparse = sum(count <= SPARSE_LIMIT for count in filled.values())
     subtitle = (
@@ -217,7 +217,7 @@ def _terms(counts: Counts, disputed: Mapping[str, int], noun: Noun) -> Caption:
     facet, terms = counts.attribute.facet, counts.attribute.terms
     text = f"{noun.counted(counts.total)} by {counts.attribute.label}: {_list_counts(_label_counts(counts))}."
     if facet is not None and facet.role is Role.AXIS:
-        ids = [term.id for term in terms if term.id not in NO_CELLS]
+        ids = [term.id for term in terms if term.id not in MISSING]
         empty = [value_label(name, terms) for name in ids if not counts.counts.get(name)]
         sparse = [value_label(name, terms) for name in ids if 0 < counts.counts.get(name, 0) <= SPARSE_LIMIT]
         if empty:
