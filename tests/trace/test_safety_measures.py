@@ -223,6 +223,16 @@ def test_nothing_marked_is_not_safe() -> None:
     assert measured(events, PAY[1])["untrusted_reach"].value == 0
 
 
+def test_no_share_of_contents_is_computed_where_only_gates_are_marked() -> None:
+    events = [event("h", 0, "human_intervention", "person", trusted=False), event("s", 1, "stop", "person")]
+
+    values = measured(events, "")
+    assert values["untrusted_events"] == Measure(None, "no event has content")
+    assert {name: value.value for name, value in values.items() if value.value is not None} == {
+        "privilege_crossings": 0
+    }
+
+
 def test_a_log_that_records_no_approvals_says_nothing_of_them() -> None:
     events = [dict(one, source={"format": "kimi_code"}) for one in TWO_EFFECTS[0]]
 

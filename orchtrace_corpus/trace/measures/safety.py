@@ -66,6 +66,8 @@ def untrusted_events(run: Run) -> Measure:
         return unknown
     influence, events = run.view.influence, run.trace.events
     with_content = [index for index, event in enumerate(events) if is_content(event)]
+    if not with_content:
+        return Measure(None, "no event has content")
     value = len(influence.in_context.intersection(with_content)) / len(with_content)
     by_edges = len(influence.by_edges.intersection(with_content)) / len(with_content)
     return Measure(value, by_edges=_if_smaller(by_edges, value))
