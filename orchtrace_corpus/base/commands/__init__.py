@@ -1,1 +1,1 @@
-"""What the commands of `corpus` and of `trace` share: declaration, parsing, options and output."""
+"""The common parts of all commands: declaration, parsing, options and output."""

@@ -1,4 +1,4 @@
-"""What `corpus add` and `corpus exclude` have in common: look papers up, ask questions, write the edit, report it.
+"""The common steps of `corpus add` and `corpus exclude`: look papers up, ask questions, write the edit, report it.
 
 Questions go to standard error, with the definitions of the taxonomy. Nothing is written before the last answer, and
 Ctrl-C or the end of the input stop the command. A command that ends without writing shows a command line with the

@@ -134,7 +134,7 @@ def left_out(paper: Paper) -> Iterator[str]:
 
 
 class _ExportedEntry(NamedTuple):
-    """What an entry takes from the imported one: its type and fields, and the field to write the venue to.
+    """The parts that an entry takes from the imported one: its type and fields, and the field to write the venue to.
 
     `venue_field` is empty if `fields` already name the venue.
     """

@@ -1,4 +1,4 @@
-"""What the citation formats share: author names, publication types, imported entries, keywords, APA references.
+"""Common parts of the citation formats: author names, publication types, imported entries, keywords, APA references.
 
 Names in records are in BibTeX form: `Family, Given`, `Family, Jr, Given`, a collective in braces, `others` for names
 left out. In a BibTeX file, a name without parts or a family name of several words needs braces, or BibTeX splits it

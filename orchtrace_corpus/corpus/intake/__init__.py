@@ -1,1 +1,1 @@
-"""How papers enter the corpus (searches, look-ups, drafts, screening), and how records later differ from arXiv."""
+"""Ways of papers into the corpus (searches, look-ups, drafts, screening), and how records later differ from arXiv."""

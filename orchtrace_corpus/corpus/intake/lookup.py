@@ -36,7 +36,7 @@ ShowProgress: TypeAlias = Callable[[], "AbstractContextManager[Callable[[Progres
 
 
 class Service(NamedTuple):
-    """How services may be used: not at all, only stored answers, or only new answers; and the URL of arXiv's API."""
+    """The use of services: not at all, only stored answers, or only new answers; and the URL of arXiv's API."""
 
     no_fetch: bool = False
     offline: bool = False

@@ -55,7 +55,7 @@ NOT_ARISING_LEVEL = Term(NOT_ARISING, "None", "The term does not arise; one that
 
 
 class SourceReading(NamedTuple):
-    """What one reader reads in the sources of a candidate.
+    """The tags that one reader reads in the sources of a candidate.
 
     Attributes:
         by: The reader.

@@ -38,7 +38,7 @@ class PoolName(StrEnum):
 
 
 class Strength(StrEnum):
-    """How strongly counter-evidence speaks against a claim."""
+    """The weight of counter-evidence against a claim."""
 
     WEAK = "weak"
     MODERATE = "moderate"

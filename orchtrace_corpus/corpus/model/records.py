@@ -23,7 +23,7 @@ Tag: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
 
 
 class EvidenceVerdict(StrEnum):
-    """How well a source supports the tags of an item of evidence."""
+    """The degree to which a source supports the tags of an item of evidence."""
 
     SUPPORTED = "supported"
     PARTLY = "partly"

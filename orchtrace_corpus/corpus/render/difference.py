@@ -114,7 +114,7 @@ _QUESTIONS = {
     "changed": Own("there is a reason for each change, and what is now is right"),
     "removed": Own("there is a reason to remove it"),
 }
-"""What a reviewer should check, by topic."""
+"""Questions for a reviewer, by topic."""
 
 
 def as_document(change: "Difference") -> dict[str, Any]:

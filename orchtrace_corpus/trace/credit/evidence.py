@@ -1,4 +1,4 @@
-"""How often credit methods find a fault that was planted in synthetic runs, as measured by `scripts/attribution.py`.
+"""The share of synthetic runs in which a credit method finds the planted fault, measured by `scripts/attribution.py`.
 
 A test compares the figures with the tables of docs/credit.md. The module `credit.reach` explains the proxy `reach`.
 """

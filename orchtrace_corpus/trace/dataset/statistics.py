@@ -105,7 +105,7 @@ class Distribution(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """How many traces of a group have events that take a sub-decision.
+    """The number of traces of a group that have events that take a sub-decision.
 
     Attributes:
         group: The values that the traces of the group share; empty for unknown.

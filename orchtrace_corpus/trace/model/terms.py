@@ -81,7 +81,7 @@ class TokenBasis(StrEnum):
 
 
 class Status(StrEnum):
-    """How an event ended."""
+    """The outcome of an event."""
 
     OK = "ok"
     ERROR = "error"
@@ -110,7 +110,7 @@ class DecidedBy(StrEnum):
 
 
 class AgentKind(StrEnum):
-    """What an agent is."""
+    """The kind of an agent."""
 
     MODEL = "model"
     HUMAN = "human"

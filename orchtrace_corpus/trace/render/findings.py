@@ -28,7 +28,7 @@ NOUNS = {
     FindingKind.LARGE_CONTEXT: "contexts past half their window",
     FindingKind.UNAPPROVED_EFFECT: "side effects after untrusted content that nobody approved",
 }
-"""What the findings of each kind are called in sentences."""
+"""The words for each kind of finding in sentences."""
 
 _NameOf: TypeAlias = Callable[[str], str]
 

@@ -1,4 +1,4 @@
-"""What belongs together and what does not: unique names, files of a session, copied rows, and programs that look alike.
+"""The identity of things in logs: unique names, files of a session, copied rows, and programs that look alike.
 
 iFlow writes nearly the same rows as Claude Code, but with a usage of 0. If its logs were read as logs of Claude Code,
 tokens would be lost without a warning.

@@ -121,7 +121,7 @@ _SALT: ContextVar[bytes] = ContextVar("salt", default=b"")
 
 
 class Privacy(NamedTuple):
-    """How traces refer to contents."""
+    """The way in which traces refer to contents."""
 
     salt: bytes  # a secret, without which nobody can find out a content by hashing guesses
     keep_content: bool = False  # True to keep contents instead of their hashes

@@ -40,7 +40,7 @@ _MIN_SCORE, _MAX_SCORE = 1e-100, 1e100
 """The smallest and largest absolute value of a score that is not 0."""
 _REFUSED = frozenset(("reject", "terminate"))
 _APPROVERS = {"human": DecidedBy.PERSON, "auto": DecidedBy.RULE}
-"""Who decides, by the name of an approver of Inspect (`approval/_human/approver.py`, `approval/_auto.py`)."""
+"""The kind of decider, by the name of an approver of Inspect (`approval/_human/approver.py`, `approval/_auto.py`)."""
 _SKIPPED_EVENTS = frozenset(
     """
     checkpoint compaction info logger sample_init sample_limit sandbox score score_edit span_end state step store
