@@ -16,6 +16,7 @@ from orchtrace_corpus.trace.cli.arguments import Files, OutcomesFile, SessionNam
 from orchtrace_corpus.trace.cli.loading import STANDARD_INPUT, STANDARD_INPUT_NAME, documents_of, sound_traces
 from orchtrace_corpus.trace.credit.assign import Choices, Method, assign
 from orchtrace_corpus.trace.credit.evidence import find_evidence
+from orchtrace_corpus.trace.credit.methods import DEFAULT_SAMPLES
 from orchtrace_corpus.trace.model.store import InvalidTraceError
 from orchtrace_corpus.trace.render.names import agent_names
 from orchtrace_corpus.trace.render.tables import credit_data, credit_tables, exact_credit
@@ -44,7 +45,7 @@ def credit(
     ] = 0.95,
     samples: Annotated[
         int, Option("--samples", min=4, help="shapley with --values: random orders, for more than 12 players.")
-    ] = 2000,
+    ] = DEFAULT_SAMPLES,
     seed: Annotated[int, Option("--seed", help="shapley: the seed of the sampling.")] = 0,
     with_people: Annotated[
         bool, Option("--with-people", help="Also give credit to people, not only to agents.")

@@ -11,7 +11,7 @@ from orchtrace_corpus.base.findings import quote, suggestion
 from orchtrace_corpus.base.named_tuples import NamedTuple
 from orchtrace_corpus.base.text.layout import first_names_and_more
 from orchtrace_corpus.trace.credit import methods
-from orchtrace_corpus.trace.credit.methods import MAX_EXACT_PLAYERS, Share
+from orchtrace_corpus.trace.credit.methods import DEFAULT_SAMPLES, MAX_EXACT_PLAYERS, Share
 from orchtrace_corpus.trace.credit.reach import Reach
 from orchtrace_corpus.trace.credit.values import STEPS, StepValue, SuppliedValues, read_step_values
 from orchtrace_corpus.trace.measures.measure import people, steps
@@ -51,7 +51,7 @@ class Choices(NamedTuple):
     values_path: str = ""
     gamma: float = 1.0
     lam: float = 0.95
-    samples: int = 2000
+    samples: int = DEFAULT_SAMPLES
     seed: int = 0
     with_people: bool = False
 

@@ -24,6 +24,9 @@ Coalition: TypeAlias = frozenset[str]
 Value: TypeAlias = Callable[[Coalition], float]
 """A function that returns the value of a coalition of players."""
 
+DEFAULT_SAMPLES = 2000
+"""The number of random orders of players that are sampled for Shapley values, unless a caller says another."""
+
 MAX_EXACT_PLAYERS = 12
 """The largest number of players for which all coalitions (4096) are valued; for more, permutations are sampled."""
 
@@ -90,7 +93,7 @@ def difference_rewards(players: Sequence[str], value: Value) -> dict[str, Share]
     return {player: Share(whole - value(team - {player})) for player in players}
 
 
-def shapley(players: Sequence[str], value: Value, *, samples: int = 2000, seed: int = 0) -> dict[str, Share]:
+def shapley(players: Sequence[str], value: Value, *, samples: int = DEFAULT_SAMPLES, seed: int = 0) -> dict[str, Share]:
     """Return the Shapley value of each player: exact up to `MAX_EXACT_PLAYERS` players, else sampled."""
     if len(players) <= MAX_EXACT_PLAYERS:
         return exact_shapley(players, value)
