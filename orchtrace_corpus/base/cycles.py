@@ -16,7 +16,7 @@ class CycleError(Exception):
 
 
 def closing_links(targets_by_node: Mapping[Node, Iterable[Node]]) -> list[tuple[Node, Node]]:
-    """Return links, as (source, target), without which there is no cycle: each closes one in a depth-first search.
+    """Return the links, as (source, target), that close a cycle in a depth-first search; the others form no cycle.
 
     The search follows nodes and links in their order. The time is linear in the number of links.
     """

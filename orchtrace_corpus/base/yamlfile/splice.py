@@ -137,7 +137,7 @@ def replace_values(file: YamlFile, changes: dict[int, str]) -> str:
         text = text[:start] + scalar_text(changes[start], in_brackets=in_brackets) + text[ends[start] :]
     old = YamlFile(file.path, file.text.encode()).root()
     new = YamlFile(file.path, text.encode()).root()
-    is_as_wanted = old is not None and new is not None and node_content(old, changes) == node_content(new)
+    is_as_wanted = old is not None and new is not None and node_content(old, changed=changes) == node_content(new)
     if len(ends) < len(changes) or not is_as_wanted:
         where = file.location(min(changes))
         raise DataFileError(f"{where}: this value cannot be changed in place", "Change it by hand.")
@@ -146,7 +146,7 @@ def replace_values(file: YamlFile, changes: dict[int, str]) -> str:
 
 def _read_records(file: YamlFile) -> list[Node]:
     """Return the records of a file; raise `DataFileError` if its YAML has a problem."""
-    fresh = YamlFile(file.path, file.text.encode())  # `file` may have findings about values, too
+    fresh = YamlFile(file.path, file.text.encode())  # read again: `file` may also have findings about values
     records = list(fresh.records())
     if fresh.findings:
         raise _not_editable(file)
@@ -191,7 +191,7 @@ def _comments_above(file: YamlFile, records: list[Node], index: int) -> str:
 
 
 def _fill_empty_list(file: YamlFile, block: str) -> str:
-    """Return the text of a file without records after its first ones are inserted; its comments stay."""
+    """Insert the first records into a file that has none, and return its text; its comments stay."""
     node = YamlFile(file.path, file.text.encode()).root()
     list_at = len(file.text) if node is None else node.at
     newline = _newline(file)
@@ -218,7 +218,7 @@ def _check(file: YamlFile, text: str, expected: list[object]) -> str:
     edited = YamlFile(file.path, text.encode())
     records = [node_content(node) for node in _read_records(edited)]
     for finding in edited.findings:
-        if finding.code == "Y115":  # then `edited.text`, of which the records are, ends before the line
+        if finding.code == "Y115":  # a line is too long: reading ended before it
             raise TooLongError(f"{file.path} cannot be written: {finding.message}")
     if len(records) != len(expected):
         raise _not_editable(file)

@@ -84,7 +84,7 @@ class CorpusSession(Session):
         return loaded.pool
 
     def pool_by_reading(self, pool: "Pool", reading: ReadingName, *words: str) -> "Pool":
-        """Return the records with the tags of a reading, and with `contested` if a word of the command names it."""
+        """Return the records with the tags of a reading, and `contested` if `words`, fields and filters, name it."""
         if any("contested" in word for word in words):
             pool = self.files.with_contested(pool, reading)
         if reading is ReadingName.PUBLISHED:

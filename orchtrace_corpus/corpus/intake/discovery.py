@@ -52,7 +52,7 @@ class SearchResult(NamedTuple):
 
     Attributes:
         search: The search, with 0 new papers, since they are counted later.
-        papers: The papers found, each with the reasons: the name of the query, or such as `cites halo`.
+        papers: The papers found, each with its reasons: the name of a query or file, or texts such as `cites halo`.
     """
 
     search: Search
@@ -108,7 +108,7 @@ def _deduplicate(
 ) -> Discovery:
     """Return the new papers as candidates, and count the others.
 
-    `query_field` is the facet that names the query which found a candidate; other facets name the source.
+    A candidate's tag is its first reason for the facet `query_field`, else the source, if the facet has such a term.
     """
     pool = corpus.pool
     candidate_papers = [candidate.paper for candidate in corpus.candidates.items]
@@ -135,14 +135,14 @@ def _deduplicate(
                 new_papers[id(match.record)].reasons.update(dict.fromkeys(reasons))
             elif found_recorded.find(paper):
                 repeated += 1
-                continue
+                continue  # listed at its first occurrence, if at all
             else:
                 found_recorded.add(paper)
                 present_counts[files_by_identity.get(id(match.record), store.EXCLUSIONS)] += 1
             if match.sign is Sign.TITLE:
                 by_title.setdefault(_name_in_run(paper), (paper, match))
     used_keys = {paper.key for paper in (*pool.papers, *candidate_papers)}
-    reserved = {new_paper.paper.key for new_paper in new_papers.values()}  # each for the paper that brings it
+    reserved = {new_paper.paper.key for new_paper in new_papers.values()}  # keys for none but their own papers
     candidates: list[Candidate] = []
     for search, paper, reasons_in_order in new_papers.values():
         key = intake.propose_key(paper, used_keys, reserved)
@@ -205,18 +205,18 @@ def arxiv_text(corpus: CorpusFiles, answers: Mapping[str, Metadata]) -> str:
 
 
 def _find_errors(corpus: CorpusFiles, candidates: Sequence[Candidate]) -> dict[str, tuple[Finding, ...]]:
-    """Return the errors of new candidates by key: those of the candidates' file with the new ones added."""
+    """Return the errors of new candidates by name: those of the candidates' file with the new ones added."""
     if not candidates:
         return {}
     records = [candidate_fields(candidate, corpus.pool.taxonomy) for candidate in candidates]
     text = edit_file(corpus, store.CANDIDATES, added=records)
     file = CorpusFiles(corpus.root, {store.CANDIDATES: text.encode()}).candidates
-    keys = {candidate.name for candidate in candidates}
+    names = {candidate.name for candidate in candidates}
     if len(file.items) < len(corpus.candidates.items) + len(candidates):
         raise DataFileError(f"{store.CANDIDATES} cannot be added to", "See corpus check data.")
     errors: dict[str, tuple[Finding, ...]] = {}
     for finding in candidate_rules.check(file, corpus.loaded):
-        if finding.record in keys and finding.severity is Severity.ERROR:
+        if finding.record in names and finding.severity is Severity.ERROR:
             errors[finding.record] = (*errors.get(finding.record, ()), finding)
     return errors
 
@@ -284,7 +284,7 @@ def _first_day(protocol: Protocol, runs: Sequence[Run], query: str, source: str,
     searched_until = last_day(runs, query, source)
     if searched_until is not None:
         return (date.fromisoformat(searched_until) - timedelta(days=OVERLAP_DAYS)).isoformat()
-    return min(protocol.search_from or protocol.day, until)
+    return min(protocol.search_from or protocol.day, until)  # a first search; `day` is the protocol's
 
 
 def followed_papers(protocol: Protocol, pool: Pool) -> tuple[Paper, ...]:
@@ -308,8 +308,8 @@ def discover(
 ) -> Discovery:
     """Make the planned searches at arXiv, follow citations if `openalex` is given, and return the new papers.
 
-    `since` is the first day of publications that citations lead to. If it is empty or `LAST`, that is the last day to
-    which citations were followed, with an overlap.
+    Citations are followed to works published from `since` on; if it is empty or `LAST`, from the last day to which
+    citations were followed, with an overlap.
     """
     results: list[SearchResult] = []
     failed: dict[str, str] = {}

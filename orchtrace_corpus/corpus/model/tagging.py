@@ -166,7 +166,7 @@ def sort_levels(facet: Facet, levels: Mapping[str, str]) -> dict[str, str]:
 
 
 def _find_term(terms: Sequence[Term], text: str, noun: str, allowed: Sequence[str], unknown_noun: str = "") -> str:
-    """Return the id of the term with an id, label or code. Errors call it `noun`, or `unknown_noun` if none has it."""
+    """Return the id of the term with an id, label or code; errors call an unknown one `unknown_noun`, else `noun`."""
     name = text.strip()
     for attribute in ("id", "label", "code"):
         ids = [term.id for term in terms if name and getattr(term, attribute).casefold() == name.casefold()]

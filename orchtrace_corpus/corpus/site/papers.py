@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 PAPERS_PAGE = "papers.html"
 CODE = "code"
-"""The field of the authors' code: `yes` if it is known, as for `--where code!=`, and `no` as for `--where code=`."""
+"""The field of the authors' code: `yes` if its address is known (`--where code!=`), else `no` (`--where code=`)."""
 ROWS_OF_A_PAGE = 100
 """The number of papers that a page lists; the page's script shows as many at first."""
 PART_SIZE = 250
@@ -199,7 +199,7 @@ def _field_of_tags(
 ) -> Field:
     """Return a field whose values are tags, such as the contested ones; `tags` are pairs of a paper's key and a tag.
 
-    Search finds papers with any of these values by the name of this field, such as `contested`.
+    The search text of each value is the name of this field, so that a search for `contested` finds these papers.
     """
     names = {tag for _, tag in tags}
     tag_fields = [field for field in fields if field.name in names]
@@ -216,7 +216,7 @@ def papers_address(*filters: tuple[str, str]) -> str:
     """Return the address of the papers that pass filters, each a field and a value."""
     # The script writes the same address: encodeURIComponent keeps these characters, too.
     pairs = (f"{quote(name, safe='!*()')}={quote(value, safe='!*()')}" for name, value in filters)
-    return PAPERS_PAGE + "#" + "&".join(pairs).replace("'", "%27")
+    return PAPERS_PAGE + "#" + "&".join(pairs)
 
 
 class MatrixCell(NamedTuple):
@@ -360,9 +360,9 @@ def data_files(source: Source, fields: Sequence[Field], columns: Sequence[Column
     names = [field.name for field in text_fields]
     searched_names = set()
     other_fields = {}  # searched, but without a column of their own
-    for record_part, searched_fields in fields_by_part(source.taxonomy).items():
+    for search_part, searched_fields in fields_by_part(source.taxonomy).items():
         searched_names |= {field.name for field in searched_fields}
-        other_fields[record_part] = [field for field in searched_fields if field.name not in names]
+        other_fields[search_part] = [field for field in searched_fields if field.name not in names]
     parts = [papers[start : start + PART_SIZE] for start in range(0, len(papers), PART_SIZE)]
     data = {
         **filter_data(fields, len(papers), source.taxonomy.noun),
@@ -453,7 +453,7 @@ class PaperPages:
         self._repository = repository
         macros: Any = environment.get_template("tag.html.jinja").module
         self._tag_row = macros.rows
-        self._item = cache(macros.item)  # the first papers with the same tags are on many pages
+        self._item = cache(macros.item)  # cached: the pages of papers with the same tags name the same few papers
         self._metadata = environment.get_template("metadata.html.jinja")
         self._rows_by_tag: dict[tuple[str, str, tuple[str, ...]], str] = {}
         pair = source.taxonomy.crosstabs[0] if source.taxonomy.crosstabs else ()
@@ -486,7 +486,7 @@ class PaperPages:
             "disputes": source.disputes_by_paper.get(paper.key, ()),
             "claims": [(verdict.claim.id, verdict.claim.claim) for verdict in verdicts],
             "near": join_html(self._item(other.key, other.title) for other in near),
-            "related": len(related),
+            "related": len(related),  # includes the paper itself, unlike `near`
             "cell": (" and ".join(starmap(source.value_label, axis_tags)), papers_address(*axis_tags)),
             "bibtex": entry,
             "csl": self._json.encode([item]),
