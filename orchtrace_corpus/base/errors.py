@@ -42,7 +42,7 @@ class CorpusError(Exception):
 
 
 class CommandUseError(CorpusError):
-    """The command line asks for something that does not exist."""
+    """A command was used wrongly: an option, an argument or an answer is missing or unusable."""
 
     exit_code = ExitCode.USAGE
 

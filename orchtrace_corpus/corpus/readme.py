@@ -181,7 +181,7 @@ def list_sections(pool: Pool, contested: Collection[tuple[str, str]], room_bytes
             on_own_page.add(index)
             remaining -= sizes[index]
     sections = [section._replace(own_page=index in on_own_page) for index, section in enumerate(sections)]
-    return tuple(section for section in sections if section.items or section_facet is None)  # the only one stays
+    return tuple(section for section in sections if section.items or section_facet is None)  # the undivided list stays
 
 
 _URL_KINDS = (FieldKind.URL, FieldKind.URLS)
@@ -228,7 +228,7 @@ def _field_text(paper: Paper, field: RecordField) -> str:
     value = paper.value(field.name)
     if isinstance(value, bool):
         return field_label(field) if value else ""
-    texts = ", ".join(map(bare_author, value_texts(value)))  # only an author's braces are taken off
+    texts = ", ".join(map(bare_author, value_texts(value)))  # changes only authors in braces
     return f"{field_label(field)}: {texts}" if texts else ""
 
 
@@ -330,7 +330,7 @@ class _Regions:
     def _figures(self, names: list[str]) -> str:
         from orchtrace_corpus.corpus.render.figures import plan
 
-        observations = self.files.scale.require() if self.files and plan.SCALE_GAP in names else ()
+        observations = self.files.scale.require() if self.files and plan.SCALE_FIGURE in names else ()
         contested = plan.contested_values(self.pool, self.contested)
         source = plan.Source(self.pool, self.summary, observations, contested)
         lines = []

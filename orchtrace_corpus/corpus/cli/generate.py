@@ -139,7 +139,7 @@ def _draw_fields(session: CorpusSession, names: Sequence[str], where: Sequence[s
     if output and not output.lower().endswith((".svg", ".pdf")):
         raise CommandUseError(f"a figure is SVG or PDF, not {quote(output)}", "Name a file that ends in .svg or .pdf.")
     as_published = session.pool()
-    pool = session.pool_by_reading(as_published, ReadingName.PUBLISHED, *names, *where)  # with `contested` if named
+    pool = session.pool_by_reading(as_published, ReadingName.PUBLISHED, *names, *where)  # adds `contested` if named
     query = paper_query(where, pool.taxonomy)
     pool = pool._replace(papers=query.select(pool.papers))
     if not pool.papers:
@@ -229,8 +229,8 @@ def init(
     from orchtrace_corpus.corpus.build import new_corpus
     from orchtrace_corpus.corpus.scaffold import scaffold
 
-    settings: Session = ctx.obj
-    if settings.root:
+    session: Session = ctx.obj
+    if session.root:
         raise CommandUseError("init makes a new corpus and takes no --root", "Write: corpus init DIR")
     if not directory:
         raise CommandUseError("the folder's name is empty", "Write: corpus init DIR")
@@ -238,15 +238,15 @@ def init(
     scaffold(directory, files)
     for name in files:
         path = os.path.join(directory, name)
-        settings.output.write(f"{printable(path, limit=len(path))}\n")
+        session.output.write(f"{printable(path, limit=len(path))}\n")
     commands = ["corpus check", "corpus stats", "corpus terms"]
     if not os.path.samefile(directory, os.curdir):
         commands = [f"cd {shlex.quote(directory)}", "corpus check", "corpus stats"]
-    settings.output.note("\n".join(("Next:", *(f"  {command}" for command in commands))))
-    settings.output.note("Then make data/taxonomy.yaml yours; its comments say how.")
+    session.output.note("\n".join(("Next:", *(f"  {command}" for command in commands))))
+    session.output.note("Then make data/taxonomy.yaml yours; its comments say how.")
     if "file://" in files["requirements.txt"]:
         example = "orchtrace-corpus @ git+https://ADDRESS@COMMIT"
-        settings.output.note(f"requirements.txt names a folder of this machine; before you share, write: {example}")
+        session.output.note(f"requirements.txt names a folder of this machine; before you share, write: {example}")
     return ExitCode.DONE
 
 

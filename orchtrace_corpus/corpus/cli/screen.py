@@ -115,7 +115,7 @@ class _Screening:
     ) -> None:
         self._output = session.output
         self._root = corpus.root
-        self._protocol = corpus.protocol.require()  # None if the corpus has no protocol
+        self._protocol = corpus.protocol.require()  # None without a protocol; raises if it has errors
         self._abstracts = abstracts
         self._scores = scores
         self._steps: list[_Step] = []
@@ -197,7 +197,7 @@ class _Screening:
         if answer == "i":
             tags = questions.ask_tags(candidate)
             summary = candidate.paper.summary or questions.ask_summary()
-            proposal = screening.include(corpus, candidate, "", tags, day, summary)
+            proposal = screening.include(corpus, candidate, reason="", tags=tags, day=day, summary=summary)
             if not proposal.added:  # a tag is open, so it stays a candidate, and the decision needs a reason
                 reason = questions.ask_reason(rules, screening.proposed_reason(candidate, Decision.INCLUDE))
                 proposal = screening.include(corpus, candidate, reason, tags, day, summary)
@@ -214,8 +214,8 @@ class _Screening:
             return index
         step = self._steps[-1]
         if step.documents:
-            # The wanted text is the former one; for a file that the decision has made, it is an empty list.
-            former = [Document(after.name, after.wanted, after.present or "[]\n") for after in reversed(step.documents)]
+            done = reversed(step.documents)  # `present` is the text before; a file that the decision made is emptied
+            former = [Document(doc.name, present=doc.wanted, wanted=doc.present or "[]\n") for doc in done]
             write_stale(self._root, former)
             self._output.tell(f"taken back: {step.name}")
         self._steps.pop()
@@ -234,7 +234,7 @@ class _Questions(Questions):
                 raise CommandUseError(f"Type one of: {_KEYS}.")
             return key
 
-        self._answers_so_far = None  # no way back to the previous question: here, b is a key
+        self._answers_so_far = None  # b is a key here, no way back; `ask_with_way_back` sets it again
         return self._ask(prompt, read)
 
     def ask_reason(self, rules: Sequence[str], proposed: str) -> str:
@@ -331,7 +331,7 @@ def _apply_sheets(session: CorpusSession, corpus: CorpusFiles, paths: Sequence[s
     for verdict in agreed:
         try:
             if verdict.choice is not Choice.LATER:
-                _apply_verdict(corpus.root, screening.complete_verdict(verdict, protocol))
+                _apply_verdict(corpus.root, screening.expand_reason(verdict, protocol))
             counts[verdict.choice] += 1
         except CorpusError as error:
             output.tell(f"corpus: {verdict.key}: nothing was written: {error}")

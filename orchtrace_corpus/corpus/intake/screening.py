@@ -46,7 +46,7 @@ _NEIGHBOUR_COUNT = 3
 
 
 class Choice(StrEnum):
-    """The decision on a candidate."""
+    """The decision of the person who screens a candidate; a proposed one is a `Decision`."""
 
     INCLUDE = "include"
     EXCLUDE = "exclude"
@@ -249,7 +249,7 @@ def merge_sheets(sheets: Sequence[Sequence[Verdict]]) -> tuple[list[Verdict], li
     return [verdicts[0] for key, verdicts in by_key.items() if key not in differing], differing
 
 
-def complete_verdict(verdict: Verdict, protocol: Protocol | None) -> Verdict:
+def expand_reason(verdict: Verdict, protocol: Protocol | None) -> Verdict:
     """Return a decision whose reason is in full: the id of a rule of the protocol becomes the rule's text.
 
     Raises:

@@ -51,7 +51,7 @@ class TagRule(NamedTuple):
 
     Attributes:
         evidence: Fields; the paper must have evidence that names at least one of them.
-        sparse: Numbers of papers by field. A term of the field that so many papers or fewer have is sparse: papers
+        sparse: A limit by field. A term of the field is sparse if no more papers than this number have it: papers
             with a sparse term must have evidence that names the field.
     """
 
@@ -171,14 +171,14 @@ class Kind(StrEnum):
 
 
 class Role(StrEnum):
-    """The role of a facet: an axis of the survey, or a plain description."""
+    """The role of a facet: `AXIS` for an axis of the survey, `FACET` for a plain description."""
 
     AXIS = "axis"
     FACET = "facet"
 
 
 class Standing(StrEnum):
-    """The source that a level of evidence requires: the paper itself, another primary source, or any source."""
+    """The source that a term of the evidence facet `level` requires: the paper, another primary source, or any."""
 
     OWN = "own"
     PRIMARY = "primary"
@@ -337,7 +337,7 @@ class Taxonomy(NamedTuple):
             if field.name not in self.omit:
                 fixed_fields.append(field)
         sections = [field.section for field in fixed_fields]
-        record_start = sections.index(Section.RECORD)  # declared fields end the section before
+        record_start = sections.index(Section.RECORD)  # declared fields end the section before RECORD
         return (*fixed_fields[:record_start], *self.fields, *fixed_fields[record_start:])
 
     @property
@@ -427,7 +427,7 @@ def _check_rules(taxonomy: Mapping, kinds_by_facet: MappingType[str, str], repor
 
 
 def _check_typical(taxonomy: Mapping, report: Report) -> None:
-    """Report unknown `typical` terms; a facet with them, or named by them, must be of papers and without levels."""
+    """Report unknown terms in `typical`; only facets of papers without levels have it or are named in it."""
     terms_by_facet = {
         text_of(facet, "field"): [text_of(term, "id") for term in items_of(facet, "terms")]
         for facet in items_of(taxonomy, "papers")
@@ -496,7 +496,7 @@ def _pairs(name: str) -> Decoder:
             if pair is not None and len(pair) != 2:
                 noun = "field" if len(pair) == 1 else "fields"
                 report.add("F103", item.at, f"an item of {name} names {len(pair)} {noun} instead of two")
-        return None if None in pairs else tuple(pairs)  # the taxonomy is not decoded if a problem was reported
+        return None if None in pairs else tuple(pairs)  # a pair of a wrong length is not used: it was reported
 
     return decode
 
@@ -649,7 +649,7 @@ _TAXONOMY = decoders.schema_of(
     optional=fields.term_list(
         "optional", fields.terms("optional", "field that can be optional", _CAN_BE_OPTIONAL, code="V101")
     ),
-)._replace(required=("title", "papers"))  # in Python, papers have a default
+)._replace(required=("title", "papers"))  # `papers`, too, which has a default in Python
 
 
 def _check_names(taxonomy: Mapping, report: Report) -> None:
@@ -669,7 +669,7 @@ def _check_names(taxonomy: Mapping, report: Report) -> None:
         if kind == Kind.LEVELS:
             if "levels" not in facet.entries:
                 report.add("F101", facet.at, f"missing field 'levels', which a facet of kind {quote(kind)} needs")
-            message = "a facet of kind 'levels' has no 'allows_na': {} says that none applies"
+            message = "a facet of kind 'levels' has no 'allows_na': {} says that none applies"  # {} is an empty mapping
             _refuse_field(facet, "allows_na", message, report)
         elif kind in (Kind.SINGLE, Kind.MANY):
             _refuse_field(facet, "levels", f"unknown field 'levels' in a facet of kind {quote(kind)}", report)
@@ -706,7 +706,7 @@ def _check_name(mapping: Mapping, field: str, names_taken: set[str], report: Rep
     if name in RESERVED_FIELDS:
         report.add("F107", at, f"{quote(name)} is the name of a fixed field; choose another")
     elif name in names_taken:
-        other = "another" if field == "field" else "a"
+        other = "another" if field == "field" else "a"  # an id is that of a term, which is no field
         report.add("F108", at, f"{quote(name)} is the name of {other} field, too; choose another")
     names_taken.add(name)
 

@@ -42,7 +42,7 @@ MAX_RETRIES = 7
 MAX_RETRIES_UNREADABLE = 3
 MAX_RETRIES_UNREACHABLE = 2
 BUSY_SPACINGS = 10
-"""The first wait for a busy service, in spacings: for arXiv, 10 times 3 s. Each further wait is twice as long."""
+"""The first wait for a busy service, as a multiple of `spacing_seconds` (3 s for arXiv); each further one doubles."""
 
 MAX_WAIT_SECONDS = 600.0
 JITTER = 0.25  # a wait is longer by a random share, at most this one
@@ -138,7 +138,7 @@ class Transport(AbstractContextManager["Transport"]):
 
         # Without compression, the bytes received are the bytes in memory, so one limit is enough.
         headers = {"Accept": accept, "Accept-Encoding": "identity"}
-        timeouts = (min(CONNECT_SECONDS, seconds), seconds)
+        timeouts = (min(CONNECT_SECONDS, seconds), seconds)  # the latter for all of the answer: see `HttpSession`
         limit = self._max_body_bytes
         body = bytearray()
         try:
@@ -179,7 +179,7 @@ def _explain(error: Exception, url: str, seconds: float) -> HttpError:
     from urllib3 import exceptions
 
     where = _without_query(url)
-    if isinstance(error, exceptions.ReadTimeoutError):  # in the body; requests wraps an earlier one
+    if isinstance(error, exceptions.ReadTimeoutError):  # in the body; before it, requests raises its own error
         return BrokenOffError(f"the answer of {where} had no end after {seconds:g} s")
     causes = causes_of(error)
     reasons = (cause.strerror.lower() for cause in causes if isinstance(cause, OSError) and cause.strerror)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FOLDER = "docs/figures"
 
-SCALE_GAP = "scale-gap"
+SCALE_FIGURE = "scale-gap"
 """The name of the figure that needs the file on scale."""
 
 
@@ -103,7 +103,7 @@ def figures_of(source: Source) -> tuple[Figure, ...]:
     if source.is_screened:
         figures.append(Figure("screening-flow", FigureKind.SCREENING))
     if source.scale:
-        figures.append(Figure(SCALE_GAP, FigureKind.SCALE))
+        figures.append(Figure(SCALE_FIGURE, FigureKind.SCALE))
     return tuple(figures)
 
 
