@@ -100,7 +100,7 @@ def decoded(latex: str) -> str:
         dollars, parentheses, ensured = match.groups()
         content = dollars or parentheses or ensured or ""
         convertible = f"\\ensuremath{{{re.sub(_SCRIPT, _script, content)}}}"
-        if not is_formula(content):  # prose between dollars
+        if not is_formula(content):  # prose between dollars, since \ensuremath becomes its argument
             return convertible
         if parentheses is None:  # in parentheses, every formula stays
             has_scripts = re.search(r"(?<!\\)[\^_]", convertible) is not None
@@ -117,7 +117,7 @@ def decoded(latex: str) -> str:
     if unknown:
         raise LatexError(f"holds LaTeX that stands for no characters: {quote(unknown[0])}; write it as plain text")
     plain = re.sub("\0(\\d+)\0", lambda match: formulas[int(match[1])], plain)
-    return re.sub(r"\s*\n\s*", " ", plain.replace("\N{NO-BREAK SPACE}", " ")).strip()
+    return re.sub(r"\s*\n\s*", " ", plain.replace("\N{NO-BREAK SPACE}", " ")).strip()  # `\[` starts a line
 
 
 def is_formula(content: str) -> bool:
@@ -179,7 +179,7 @@ def _text_script(match: re.Match[str]) -> str:
 
 
 class _Reader:
-    """Converts LaTeX with pylatexenc, restricted to commands that it converts to what LaTeX typesets.
+    """Converts LaTeX with pylatexenc, restricted to commands whose conversion is what LaTeX prints.
 
     Without the restriction, pylatexenc drops other commands, or writes them as `<cit.>`, without an error.
     """
@@ -220,7 +220,7 @@ def _is_plain(spec: Any) -> bool:
     """Return True if pylatexenc converts a command to a character, to a word, or to its unchanged argument."""
     text = spec.simplify_repl
     if spec.macroname in _WITH_ARGUMENT:
-        return bool(spec.macroname != "ensuremath")  # pylatexenc's conversion of it warns if the argument is missing
+        return bool(spec.macroname != "ensuremath")  # ours stays: pylatexenc's warns without an argument
     return isinstance(text, str) and text.isprintable() and (len(text) == 1 or text.replace(" ", "").isalpha())
 
 

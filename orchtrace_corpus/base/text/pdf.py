@@ -134,7 +134,7 @@ def _hatch(attributes: Mapping[str, str]) -> str:
 
 
 def _text(content: str, attributes: Mapping[str, str]) -> str:
-    """Return the operators that write a line of text. It is mirrored, because the y axis of the page points down."""
+    """Return the operators that write a line of text. It is mirrored, because `pdf` flips the y axis of the page."""
     size = float(attributes.get("font-size", SIZE))
     is_bold = "font-weight" in attributes
     text = _encodable(content)
