@@ -8,8 +8,8 @@ turn is the sum of the mean rewards m_u over the turns u of a run. It changes th
     E[s_t (m_1 + ... + m_T)] = P(T >= t) p_t (1 - p_t) E[m_(t+1) + ... + m_T | T > t].
 
 So the baseline charges the decision to go on after turn t a price that is part of no reward: the mean rewards of the
-turns that follow. Issue 7244 of verl describes this for all rewards but that of the last turn. The mean of a turn is
-taken over the runs that reached it.
+turns that follow. Issue 7244 of verl describes this for a baseline that leaves out the reward of the last turn. The
+mean of a turn is taken over the runs that reached it.
 """
 
 from collections.abc import Sequence

@@ -79,7 +79,7 @@ class Clock(NamedTuple):
         starts: When each event began.
         work_starts: When the work of each event began, if it states its run time; else as in `starts`.
         ends: When each event ended.
-        blocked_until: For each background call, by its index, when its agent continued.
+        blocked_until: By the index of each background call, when its agent continued; the start of the call blocked it.
     """
 
     starts: list[float]
@@ -123,7 +123,7 @@ def derive_waits(turns: Iterable[Turn], graph: Graph, clock: Clock, scale: float
         missing -= length(turn_calls.shown_waits)
         possible = length(union(turn_calls.possible_waits()))
         if missing > possible * _MAX_EXCESS + TOLERANCE_SECONDS:
-            continue  # models alone took longer than the turn states, since more is missing than calls took
+            continue  # more is missing than calls took, so models took longer than the turn states
         with_known_work.update(_inside(indices, clock, (begin, end)))
         missing = min(missing, possible)
         if missing <= TOLERANCE_SECONDS:
@@ -143,9 +143,8 @@ def stands_for_life(event: Event) -> bool:
 def _inside(indices: Iterable[int], clock: Clock, turn: tuple[float, float]) -> Iterator[int]:
     """Yield the calls and answers that began and ended within a turn."""
     first, last = turn[0] - TOLERANCE_SECONDS, turn[1] + TOLERANCE_SECONDS
-    starts, ends, blocked_until = clock.starts, clock.ends, clock.blocked_until
     for index in indices:
-        if starts[index] >= first and blocked_until.get(index, ends[index]) <= last:
+        if clock.starts[index] >= first and clock.blocked_until.get(index, clock.ends[index]) <= last:
             yield index
 
 
@@ -159,7 +158,7 @@ class _TurnCalls:
     def __init__(self, indices: Sequence[int], graph: Graph, clock: Clock, turn: tuple[float, float]) -> None:
         begin, end = turn
         starts, ends, events = clock.starts, clock.ends, graph.events
-        # An intervention that ends after the turn waits for the next prompt.
+        # An intervention that ends after the turn is left out, because it waits for the next prompt.
         interventions = [index for index in indices if events[index].type is EventType.HUMAN and ends[index] <= end]
         self.shown_waits = overlap(union((starts[index], ends[index]) for index in interventions), [turn])
         self._possible: dict[int, Intervals] = {}  # when each call may have waited
@@ -172,8 +171,8 @@ class _TurnCalls:
                 models.append((starts[index], ends[index]))
                 continue
             wait_end = clock.blocked_until.get(index, ends[index])
-            has_run_time = clock.work_starts[index] > starts[index]
-            if has_run_time:
+            waited_first = clock.work_starts[index] > starts[index]
+            if waited_first:
                 wait_end = min(wait_end, clock.work_starts[index])
                 if clock.work_starts[index] >= ends[index]:
                     continue  # a call with a run time of 0 s waited for another call, not for a person
@@ -181,7 +180,7 @@ class _TurnCalls:
             if last <= first:
                 continue
             self._possible[index] = without([(first, last)], self.shown_waits)
-            if has_run_time:
+            if waited_first:
                 self._certain[index] = self._possible[index]
         self._models = union(models)
         self._alone = _only_one_call(self._possible)
@@ -225,8 +224,9 @@ class _TurnCalls:
         for index, intervals in self._possible.items():
             if index in self._certain:
                 most = min(missing, length(intervals))
-                least = most
-                if not rest:  # the turn waited for less than all certain waits together
+                if rest:  # the turn waited for longer than all certain waits together
+                    least = most
+                else:
                     by_others = length(without(certain, certain_alone.get(index, [])))
                     least = max(missing - by_others, 0.0)
             else:

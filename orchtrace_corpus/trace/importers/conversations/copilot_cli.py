@@ -43,7 +43,7 @@ class _Row(Struct, gc=False, rename="camel"):
 
 
 class _Event(Struct, gc=False):
-    """The content of a row that is read, with its agent, its time and its place."""
+    """The content of a row that is read, with its agent, its time (negative if unknown) and its place."""
 
     data: dict[str, Any]
     agent: str
@@ -93,7 +93,7 @@ class _Reading:
     def __init__(self, privacy: Privacy) -> None:
         self.run = Run("copilot_cli", privacy)
         self._report = self.run.report
-        self._seen_ids: set[str] = set()
+        self._seen_ids: set[str] = set()  # of events; those of usages and messages begin with that word
         self._answers_by_service_call: dict[tuple[str, str], steps.ModelCall] = {}  # by agent and `apiCallId`
         self._answers_without_message: dict[str, steps.ModelCall] = {}  # by agent: usage is read, its message will come
         self._last_answers: dict[str, steps.ModelCall] = {}  # by agent
@@ -150,7 +150,7 @@ class _Reading:
         usage_id = text_field(usage.get("accounting"), "usageId")
         seen_id = f"usage {usage_id}"
         call = self._answers_by_service_call.get((event.agent, service_call)) if service_call else None
-        if (call is not None and call.spent) or (usage_id and seen_id in self._seen_ids):
+        if (call is not None and call.spent is not None) or (usage_id and seen_id in self._seen_ids):
             self.run.leave_out(LedgerLine.REPEATED_USAGE, stated)
             return
         self._seen_ids.add(seen_id)
@@ -284,7 +284,7 @@ class _Reading:
     def _read_shutdown(self, event: _Event) -> None:
         """Read the totals since the last shutdown, by model; they count only if no answer has usage.
 
-        The total of a model then counts with its last answer and covers the others; without answers, with an added one.
+        The last answer of a model then gets its total, which covers the others; without answers, an added call gets it.
         """
         metrics = event.data.get("modelMetrics") or object_field(event.data, "accountingSnapshot").get("modelMetrics")
         usage_by_model: dict[str, tuple[Any, ...]] = {}
@@ -305,10 +305,10 @@ class _Reading:
             calls = [call for call in segment.calls if call.model == masked(model) and call.spent is None]
             if not calls:
                 calls = [steps.ModelCall(event.time, event.place, end=event.time, model=masked(model))]
-                self.run.side_transcript(ROOT).add(calls[0])
+                self.run.side_transcript(ROOT).add(calls[0])  # no part of the conversation
             self.run.spend(calls[-1], usage, LedgerLine.LAST_OF_MODEL)
-            if calls[-1].spent:
-                calls[-1].basis = TokenBasis.PLACEHOLDER  # the tokens of all answers of the model
+            if calls[-1].spent is not None:
+                calls[-1].basis = TokenBasis.PLACEHOLDER  # the total of the model, not the answer's own count
             charged_calls.append(calls[-1])
         self.run.cover([call for call in segment.calls if call.spent is None and call not in charged_calls])
 

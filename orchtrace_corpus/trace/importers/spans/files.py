@@ -85,7 +85,7 @@ def add_scores(trace: Trace, scores: Mapping[str, float]) -> None:
 
 
 def read_items(file: LogFile, report: ImportReport, shape: Any, lists: Sequence[str]) -> Iterator[tuple[Any, int]]:
-    """Yield the items of a file, or of its members `lists`, with line numbers: structs, or None if one does not fit."""
+    """Yield the items in the members `lists` of each record, or the record, with its line; None if one does not fit."""
     for value, line in read_records(file, report, shape):
         if isinstance(value, shape):
             item_lists = [getattr(value, name) for name in lists if getattr(value, name) is not None]
@@ -112,7 +112,7 @@ def read_records(file: LogFile, report: ImportReport, shape: Any) -> Iterator[tu
             return
     for line, value in logs.rows(file, report, shape, keep_others=True):
         failure = None
-        if isinstance(value, dict):
+        if isinstance(value, dict):  # a row that does not fit the struct
             data = encoded(value)
             value = Part(data, raw=data, start=0, line=line)
         yield value, line
