@@ -119,7 +119,7 @@ def build(
             write_copies({}, folder.copies)  # the file of a new dataset, so that its tables can be opened
         job = Job(os.path.abspath(folder.path), dataset_salt, prices, _settings_hash(prices))
         units_before = folder.units()
-        work = plan(search.sources, units_before, job.settings, dataset_salt, prune=prune)
+        work = plan(search.sources, units_before, job.settings_hash, dataset_salt, prune=prune)
         for unit, kept in work.changed:
             folder.keep(unit, kept)
         failures = search.unreadable

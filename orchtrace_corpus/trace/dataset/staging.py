@@ -15,7 +15,6 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Any
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.base.findings import printable, quote_path
@@ -51,13 +50,13 @@ class Job(NamedTuple):
         folder: The absolute path of the dataset.
         salt: The salt of the hashes.
         prices: The price table; None without one.
-        settings: A hash of everything that rows depend on besides the logs.
+        settings_hash: A hash of everything that rows depend on besides the logs.
     """
 
     folder: str
     salt: bytes
     prices: AnyPrices | None
-    settings: str
+    settings_hash: str
 
 
 class UnitBuilder(Worker):
@@ -83,14 +82,14 @@ class UnitBuilder(Worker):
         left_out: LeftOut = ()
         for _ in range(MAX_CRASHES + 1):
             folder = os.path.join(Folder(self.job.folder).staging_folder, f"{task.name}.{os.urandom(4).hex()}")
-            reply: Any = -1  # the index of the source that is being read, at last the folder or an error; -1 at first
+            source_index = -1  # the source that is being read; -1 before the first
             try:
                 with suppress(WorkerError):  # `receive` raises it again
                     self.send((task, folder, left_out))
-                while isinstance(reply, int):
+                yield ""
+                while isinstance(reply := self.receive(), int):  # at last, it is the folder or an error
                     source_index = reply
                     yield ""
-                    reply = self.receive()
             except WorkerError:
                 self.end()
                 cause = self._exit_cause
@@ -161,7 +160,7 @@ def _write(task: Task, folder: str, left_out: LeftOut, job: Job, report: Callabl
         for index, source in enumerate(task.sources):
             report(index)
             records.append(_read(source, job, writer, answers))
-            read_bytes += sum(max(file.size, 0) for file in records[-1].files)
+            read_bytes += sum(max(file.size, 0) for file in records[-1].files)  # -1: there is no file
             if read_bytes > _COLLECT_BYTES:  # importers leave reference cycles behind
                 gc.collect()
                 read_bytes = 0
@@ -171,7 +170,7 @@ def _write(task: Task, folder: str, left_out: LeftOut, job: Job, report: Callabl
     unit = Unit(
         name=unit_name(record.key for record in records),
         records=tuple(records),
-        settings=job.settings,
+        settings=job.settings_hash,
         prices="" if job.prices is None else job.prices.date,
         answers=len(answers),
     )

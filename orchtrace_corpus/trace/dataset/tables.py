@@ -6,7 +6,7 @@ tables, write nothing, and load no extension.
 A forked or resumed session has some of the same answers as the session that it continues. Each unit of a build, which
 is a group of sources, has a file `answers` with the keyed hash of the id of each answer. When all units are written,
 `copies` lists the events whose answers are counted in another trace: of several copies, the one with the most tokens
-counts, as in `trace.measures.shared_answers`. The order in which sessions were read and the salt change nothing.
+counts, as in `trace.measures.shared_answers`. Neither the order of the sessions nor the salt of the hashes matters.
 """
 
 import os
@@ -61,7 +61,7 @@ QUALIFY row_number() OVER (
 ) > 1
 ORDER BY trace, number
 """
-"""All copies of an answer but the first, which is the one that counts."""
+"""All copies of an answer but the first, which is the one that counts. Copied history counts in no trace."""
 
 _DAMAGED_HINT = "If a build is at work on them, try again; else build the dataset anew, in another folder."
 
@@ -72,7 +72,7 @@ class Writer:
     When a table has `MAX_ROWS` rows in memory, the rows of all tables are written, each table as one row group.
 
     Raises:
-        CommandUseError: pyarrow is not installed.
+        MissingLibraryError: pyarrow is not installed.
     """
 
     def __init__(self, folder: str) -> None:
@@ -119,7 +119,7 @@ class Writer:
         context = RowContext(view, key, len(problems))
         for table, rows in self._rows.items():
             new_rows = ROWS[table](context)
-            while batch := list(islice(new_rows, MAX_ROWS - len(rows))):
+            while batch := list(islice(new_rows, MAX_ROWS - len(rows))):  # as many as there is room for
                 rows += batch
                 if len(rows) == MAX_ROWS:
                     self.flush()  # empties `rows`
@@ -160,7 +160,7 @@ def write(traces: Iterable[Trace], folder: str) -> int:
     """Write the tables of traces to a new folder, which appears only when it is complete; return the number of traces.
 
     Raises:
-        CommandUseError: pyarrow is not installed.
+        MissingLibraryError: pyarrow is not installed.
         DataFileError: The folder exists already, or cannot be written.
         InvalidTraceError: A trace has errors.
     """
@@ -253,7 +253,7 @@ class QueryResult(NamedTuple):
 class Tables:
     """The tables of a dataset in DuckDB."""
 
-    dialect = "duckdb"
+    dialect = "duckdb"  # the name of its SQL in Ibis, for the queries of `statistics`
 
     def __init__(self, connection: "duckdb.DuckDBPyConnection") -> None:
         self._connection = connection
@@ -294,7 +294,7 @@ def open_tables(parts: Mapping[str, Sequence[str]]) -> Iterator[Tables]:
     """Open the tables of a dataset in DuckDB as views of their files, without access to anything else.
 
     Raises:
-        CommandUseError: DuckDB is not installed.
+        MissingLibraryError: DuckDB is not installed.
         DataFileError: The files cannot be read.
     """
     import tempfile

@@ -1,8 +1,9 @@
 """Measures of safety: the reach of untrusted content, the side effects that it could have caused, and gates.
 
-A gate is a person or a guard that decides about calls. `view.influence` computes which events untrusted content could
-have influenced by edges alone, and in context, too; the latter calls are tainted. No measure is an attack success rate:
-in Kill-Chain Canaries (arXiv 2603.28013), exposure was 100 % for every model, while execution ranged from 0 to 100 %.
+A gate is a person or a guard that decides about calls. `view.influence` follows untrusted content by edges alone and in
+context, where it also influences the later events of an agent that has read it. Events that it could have influenced in
+context are tainted. No measure is an attack success rate: in Kill-Chain Canaries (arXiv 2603.28013), exposure was 100 %
+for every model, while execution ranged from 0 to 100 %.
 """
 
 from collections.abc import Sequence
@@ -56,7 +57,7 @@ def _max_reach(run: Run) -> float | None:
     unmarked = [result for result in results if not isinstance(events[result].trusted, bool)]
     if not unmarked:
         return None
-    influence = compute_influence(run.trace, run.view.graph, run.view.sequence, further_sources=unmarked)
+    influence = compute_influence(run.trace, run.times.graph, run.view.sequence, further_sources=unmarked)
     return _reach(run, influence.in_context)
 
 

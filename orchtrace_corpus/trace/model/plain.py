@@ -155,7 +155,7 @@ _EVENT = _Shape(
         "status": Status,
     },
     frozenset(("id", "t", "type", "agent")),
-    {  # with the attributes of members that no reader supports
+    {  # also for members without a reader: only `decode` reads traces that have them
         **{_ATTRIBUTES.get(name, name): "" for name in (*_EVENT_TEXTS, "finish_reason", "subtask")},
         **dict.fromkeys(("trusted", "tokens", "token_basis", "sub_decision_rules", "source", "token_refs")),
         **dict.fromkeys(("t_end", "seq", "cost_usd", "reward", "t_request", "t_first_token", "run_time")),
@@ -210,7 +210,7 @@ _TRACE = _Shape(
 
 
 def read_plain(data: bytes) -> "Trace | None":
-    """Return the trace of a small file, in which unset members are None; None if `decode` has to read the file."""
+    """Return the trace of a small file, with None where `decode` has UNSET; None if `decode` has to read the file."""
     if len(data) > MAX_BYTES or data[:1] != b"{" or b"\\u" in data:  # an escape may be a lone surrogate
         return None
     try:

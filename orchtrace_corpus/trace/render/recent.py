@@ -63,7 +63,7 @@ def list_table(
     Costs are shown if prices are known, and the first words of sessions if contents may be shown. `projects` has the
     names of projects by their folders.
     """
-    name_length = distinct_length([row.name for row in rows])
+    name_length = distinct_length([row.name for row in rows])  # enough to tell the names apart
     texts = [_texts(row, projects, name_length) for row in rows]
     widths = {column: max(len(column), *(display_width(text[column]) for text in texts)) for column in texts[0]}
     is_shown = {_COST: has_prices, _FIRST_WORDS: with_content}
@@ -117,7 +117,7 @@ def _texts(row: ListedSession, projects: Mapping[str, str], name_length: int) ->
     agents = time = tokens = cost = first_words = ""
     if summary is not None:
         agents = f"{summary.agents:,}"
-        time = restore_blanks(duration(summary.elapsed, summary.unit))
+        time = restore_blanks(duration(summary.elapsed, summary.unit))  # its blanks are unbreakable
         first_words = printable(summary.first_words, limit=_MAX_FIRST_WORDS)
         if summary.tokens is not None:
             tokens = f"{summary.tokens:,.0f}"

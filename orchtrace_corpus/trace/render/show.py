@@ -25,14 +25,14 @@ from orchtrace_corpus.trace.model.terms import EventType, Status, Unit
 from orchtrace_corpus.trace.model.trace import Event, Source, Tokens, Trace, by_kind
 from orchtrace_corpus.trace.render.findings import NOUNS
 from orchtrace_corpus.trace.render.ledger import KIND_LABELS, PART_LABELS
-from orchtrace_corpus.trace.render.names import break_lines, duration, money, unbroken, unbroken_count
+from orchtrace_corpus.trace.render.names import break_lines, duration, money, restore_blanks, unbroken, unbroken_count
 from orchtrace_corpus.trace.render.sentences import Sentences
 from orchtrace_corpus.trace.view import TraceView
 from orchtrace_corpus.trace.view.agent_tree import AgentSpan
 from orchtrace_corpus.trace.view.intervals import length
 from orchtrace_corpus.trace.view.timing import WORKING
 
-_PIPE_WIDTH = 100  # a wider terminal is not used beyond it
+_PIPE_WIDTH = 100  # the width for a pipe, and the largest for a terminal
 _SIGNS = {
     EventType.SPAWN: "s",
     EventType.DESPAWN: "d",
@@ -101,7 +101,7 @@ def event_page(trace: Trace | TraceView, name: str, width: int | None) -> list[L
 
     edges = list(zip(graph.sources, graph.targets, strict=True))
     findings = [found for found in diagnosis.team_findings.findings if index in (*found.events, *found.cost_events)]
-    tokens = event.tokens if isinstance(event.tokens, Tokens) else Tokens()
+    tokens = event.tokens if isinstance(event.tokens, Tokens) else Tokens()  # else UNSET: they are unknown
     labels = KIND_LABELS | PART_LABELS
     amounts = [f"{amount:,.10g} {labels[kind]}" for kind, amount in by_kind(tokens).items() if amount]
     log_place = ""
@@ -159,7 +159,7 @@ def _time_of_event(diagnosis: Diagnosis, index: int, partners: Sequence[int]) ->
         yield "in the background"
     if event.unfinished:
         yield "its end is not in the log"
-    if waits := times.stated.call_waits.get(index):  # for people
+    if waits := times.stated.call_waits.get(index):  # in which it waited for people
         yield f"behind {duration(length(waits), unit)} of waiting that follow from the stated duration of its turn"
 
 
@@ -191,9 +191,9 @@ def timelines(
         if amount and agent.agent in diagnosis.tokens.agents_with_unknown_tokens:
             amount += "+"
         tokens.append(amount)
-    token_width = max(len(heading) - 1, *map(len, tokens), 0)  # the heading may begin in the gap before the tokens
+    token_width = max(len(heading) - 1, *map(len, tokens), 0)  # the heading may begin one cell before the tokens
     cells = max(room - label_width - token_width - 4, 16)
-    end = break_lines(duration(elapsed, diagnosis.summary.unit), room)[0]  # with ordinary blanks
+    end = restore_blanks(duration(elapsed, diagnosis.summary.unit))
     scale = pad("", label_width + 2) + "0" + " " * max(cells - 1 - display_width(end), 1) + end
     free = room - display_width(scale)
     if free > len(heading) > 0:

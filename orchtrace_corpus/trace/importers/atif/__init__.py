@@ -192,7 +192,7 @@ class _Session:
                     key = child.transcript.key
                     self._adopt(trajectory, child, role=reference.name)
                 self._delegations.append((self._chain_start(trajectory), reference, key))
-                self._spawn(trajectory, key, reference.call, reference.step)
+                self._spawn(trajectory, key, reference.call, reference.result)
         for trajectory in self._trajectories:
             for child in trajectory.children:
                 if id(child) not in self._parents:
@@ -284,7 +284,7 @@ class _Session:
 
     def _next_times(self) -> dict[int, float]:
         """Return when the parent went on after each result that refers to a sub-agent, by the `id` of the result."""
-        referring = {id(reference.step) for _, reference, _ in self._delegations}
+        referring = {id(reference.result) for _, reference, _ in self._delegations}
         parents = {id(parent): parent for parent, _, _ in self._delegations}
         next_times: dict[int, float] = {}
         for parent in parents.values():
@@ -307,7 +307,7 @@ class _Session:
                 if call is not None:
                     notifications.setdefault(id(call), []).append(notification)
         for _, reference, child in self._delegations:
-            step, child_steps = reference.step, self._run.agents[child].steps
+            step, child_steps = reference.result, self._run.agents[child].steps
             received = notifications.get(id(reference.call), []) if child_steps else []
             for notification in received:
                 self._run.add_return(child, notification.step, notification.status, notification.ref)

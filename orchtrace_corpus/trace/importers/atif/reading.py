@@ -28,7 +28,7 @@ ABSENT = Raw(b"null")  # the value of an undecoded member that is absent
 
 
 class _Invocation(Struct, gc=False):
-    """The begin and end of a call, in seconds since 1970, as NVIDIA writes them."""
+    """The begin and end of a call, in seconds since 1970, as NVIDIA's NeMo Agent Toolkit writes them."""
 
     start_timestamp: Any = None
     end_timestamp: Any = None
@@ -149,7 +149,7 @@ def step_lines(data: bytes, document: Document) -> Iterator[int]:
         line, previous = 1, 0
         for match in _STEP_ID.finditer(data):
             begin = match.start()
-            if data[begin - 1] != _BACKSLASH:  # else it is the end of another name
+            if data[begin - 1] != _BACKSLASH:  # else the quote is escaped: the end of a longer name
                 between, previous = data[previous:begin], begin
                 line += len(between) - len(between.replace(b"\n", b""))  # twice as fast as `count`
                 lines.append(line)
@@ -178,7 +178,7 @@ _UNKNOWN = Status.UNKNOWN  # Python 3.11 is slow to look up a member
 class Delegation(NamedTuple):
     """A reference to a sub-agent's trajectory in the result of a call."""
 
-    step: steps.Step  # the result
+    result: steps.ToolResult
     call: steps.ToolCall | None  # the call that delegated to the sub-agent; None if the log does not have it
     id: str  # the `trajectory_id`; empty if the reference has none
     path: str  # the file of the trajectory; empty for one in the same file
@@ -207,7 +207,7 @@ class Trajectory:
         self.id, self.session = as_text(document.trajectory_id), as_text(document.session_id)
         self.name, self.version = masked(as_text(agent.name)), masked(as_text(agent.version))  # the agent's
         self._model = masked(as_text(agent.model_name))
-        self.transcript = steps.Transcript("", key=f"{file.path}#{pointer}")
+        self.transcript = steps.Transcript(agent="", key=f"{file.path}#{pointer}")
         if agent.extra is not None:
             self.transcript.role = masked(as_text(agent.extra.subagent_name))
         self.references: list[Delegation] = []
@@ -266,8 +266,8 @@ class Trajectory:
             invocation = _invocation(step.extra)
             self._has_ancestry = self._has_ancestry or step.extra.ancestry is not ABSENT
         metrics, stated = step.metrics, _stated_counts(step.metrics)
-        prompt_tokens, completion_tokens, *_ = usage = counts(stated)
-        has_usage = any(usage) and not (prompt_tokens is None and completion_tokens is None)
+        usage = counts(stated)
+        has_usage = any(usage) and usage[:2] != (None, None)  # `spend` needs the input or the output
         if step.llm_call_count == 0 and not has_usage:
             self._report.skip("agent step without a model call")
             self.transcript.add(steps.Note(time, place))
@@ -279,14 +279,14 @@ class Trajectory:
                 previous.final = not step.tool_calls
                 return previous
         model = masked(step.model_name) if type(step.model_name) is str else self._model
-        call = steps.ModelCall(time, place, 0.0, time, model)
+        call = steps.ModelCall(time, place, end=time, model=model)
         call.final = not step.tool_calls
         call.ref = self._privacy.reference(step.message)
         event_fields: dict[str, Any] = {}
         if invocation is not None and time != NO_TIME:
             call.time, call.end = invocation
             event_fields["t_request"] = call.time
-        self._run.spend(call, stated)
+        prompt_tokens, completion_tokens, *_ = self._run.spend(call, stated)
         if call.spent is not None:  # set by `spend`
             self.spent = self.spent[0] + (prompt_tokens or 0), self.spent[1] + (completion_tokens or 0)
         else:
@@ -359,23 +359,23 @@ class Trajectory:
         """Add the result of a call of this step (`calls_by_id`) or, as some programs write it, of an earlier step."""
         call_id = as_text(result.source_call_id)
         call = calls_by_id.get(call_id) or self.calls.get(call_id)
-        step = steps.ToolResult(time, place, status=_UNKNOWN, ref=self._privacy.reference(result.content))
+        tool_result = steps.ToolResult(time, place, status=_UNKNOWN, ref=self._privacy.reference(result.content))
         if call is not None and call.more is not None:
-            step.time = call.time + call.more["run_time"]
+            tool_result.time = call.time + call.more["run_time"]
         if result.extra is not None:
             status = steps.outcome(as_text(result.extra.status).lower())
             if status is Status.ERROR or result.extra.is_error is True:
-                step.status, step.error = Status.ERROR, "tool_error"
+                tool_result.status, tool_result.error = Status.ERROR, "tool_error"
             elif status is Status.OK:
-                step.status = Status.OK
-        self.transcript.add(step)
+                tool_result.status = Status.OK
+        self.transcript.add(tool_result)
         if call is not None or call_id:  # `join` reports a named call that is missing
-            steps.join(call, step, self._report)
+            steps.join(call, tool_result, self._report)
         for reference in result.subagent_trajectory_ref or ():
             extra = reference.extra or _Extra()
             name = masked(as_text(extra.agent_name) or as_text(extra.subagent_name))
             trajectory_id, path = as_text(reference.trajectory_id), as_text(reference.trajectory_path)
-            self.references.append(Delegation(step, call, trajectory_id, path, name))
+            self.references.append(Delegation(tool_result, call, trajectory_id, path, name))
 
 
 def read_trajectories(file: LogFile, data: bytes, document: Document, run: Run) -> list[Trajectory]:
