@@ -180,7 +180,7 @@ def tests_by_line(tree: Path, tests: Sequence[str]) -> dict[tuple[str, int], lis
 
 
 def choices_of_tests(mutant: Mutant, executed: Mapping[tuple[str, int], Sequence[str]]) -> Iterator[list[str]]:
-    """Yield the tests that execute the lines of a mutant, then all that execute its module, or import it by name.
+    """Yield the tests that execute the lines of a mutant, then those of its module and the files that import it.
 
     What runs when a module is imported belongs to no test, and what another process runs is not seen.
     """
@@ -189,7 +189,8 @@ def choices_of_tests(mutant: Mutant, executed: Mapping[tuple[str, int], Sequence
     if near:
         yield sorted(near)
     further = {test for (path, _), tests in executed.items() if path == mutant.path for test in tests}
-    further |= {test for tests in executed.values() for test in tests if imports(test.partition("::")[0], mutant.path)}
+    test_files = {test.partition("::")[0] for tests in executed.values() for test in tests}
+    further |= {file for file in test_files if imports(file, mutant.path)}
     if further - near:
         yield sorted(further - near)
 
