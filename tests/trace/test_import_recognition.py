@@ -13,7 +13,7 @@ import pytest
 
 from orchtrace_corpus.base.errors import DataFileError
 from orchtrace_corpus.trace import importers
-from orchtrace_corpus.trace.importers.core.identity import program_of
+from orchtrace_corpus.trace.importers.core.identity import is_qwen, program_of
 from orchtrace_corpus.trace.importers.core.logs import LogFile, LogReader
 from tests.conftest import run_corpus
 from tests.trace.conversationlogs import LOGS, SESSION, Claude, claude_usage, moment, text, trace_of, write
@@ -147,6 +147,23 @@ def test_a_row_without_one_of_the_marks_of_a_program_is_not_said_to_be_its(
 
     with LogReader(LogFile(str(path), path.name)) as reader:
         assert program_of(reader.head()) == ""
+
+
+@pytest.mark.parametrize(
+    ("row", "is_row_of_qwen"),
+    [
+        ({"message": {"parts": []}}, True),
+        ({"systemPayload": {}}, True),
+        ({"agentType": "general", "parentSessionId": SESSION}, True),
+        ({"agentType": "general"}, False),
+        ({"parentSessionId": SESSION}, False),
+        ({"message": {"content": []}}, False),
+    ],
+)
+def test_a_row_of_qwen_code_is_known_by_its_parts_its_payload_or_its_parent(
+    row: dict[str, Any], is_row_of_qwen: bool
+) -> None:
+    assert is_qwen(row) is is_row_of_qwen
 
 
 @pytest.mark.parametrize("name", NEARLY)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from orchtrace_corpus.trace.measures.definitions import measure
 from orchtrace_corpus.trace.measures.measure import Measure
 from orchtrace_corpus.trace.measures.safety import DEFINITIONS
+from orchtrace_corpus.trace.view import TraceView
 from tests.trace.conversationlogs import Codex, trace_of
 from tests.trace.traces import event, example, raw, trace
 
@@ -162,6 +163,24 @@ def test_tools_that_the_trace_names_as_effectful_are_the_only_ones() -> None:
 
     assert named["tainted_effect_share"].events == ("c2",)
     assert none["tainted_effect_share"].reason == "no call with side effects was executed"
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "AskUserQuestion", "ask_user", "BashOutput", "EnterPlanMode", "ExitPlanMode", "request_user_input", "Skill",
+        "TaskOutput", "TaskList", "ToolSearch", "wait", "Glob", "Grep", "LS", "list", "list_directory", "NotebookRead",
+        "open", "Read", "read_file", "read_many_files", "search", "search_file_content", "thinking", "TodoRead",
+        "TodoWrite", "update_plan", "view", "view_image", "web_fetch", "web_search", "WebFetch", "WebSearch",
+        "google_web_search",
+    ],
+)  # fmt: skip
+def test_a_tool_that_only_reads_or_plans_has_no_side_effects(tool: str) -> None:
+    run = trace(
+        raw([event("c", 0, "tool_call", "w", tool=tool), event("d", 1, "tool_call", "w", tool=f"{tool}_x")], "")
+    )
+
+    assert [call.event for call in TraceView(run).effectful_calls] == [1]
 
 
 def test_a_tool_that_acts_under_its_own_name_is_no_agent() -> None:
