@@ -235,7 +235,8 @@ def _matrix(coverage: Coverage, width: int, glyphs: Glyphs) -> list[Line]:
                 if papers > coverage.sparse_limit:
                     shade = shades[quarter]
             has_shades = has_shades or shade != ""
-            text = f"{shade}{papers}" if papers else str(_mark("0" if is_sum else glyphs.empty, pair, coverage))
+            empty = "0" if is_sum else glyphs.empty
+            text = f"{shade}{papers}" if papers else str(_mark(empty, pair, coverage))
             spans += [Span(" "), Span(pad(text, cell_width, right=True), style)]
         lines.append(tuple(spans))
     legend = _legend(coverage)

@@ -387,8 +387,11 @@ def _value_lines(value: Document, *, is_whole: bool) -> Iterator[Words]:
     if before is not None and after is not None:
         yield [path, _COLON, *compare(before, after)]
         return
-    only = after if before is None else before
-    verb = _COLON if is_whole else Own(" added: " if before is None else " removed: ")
+    only, verb = before, Own(" removed: ")
+    if before is None:
+        only, verb = after, Own(" added: ")
+    if is_whole:
+        verb = _COLON
     if isinstance(only, list) and only and all(isinstance(item, Mapping) for item in only):
         for position, item in enumerate(only, 1):
             yield [f"{path}[{position}]", verb, *_value(item)]

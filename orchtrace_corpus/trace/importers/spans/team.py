@@ -231,7 +231,9 @@ class Team:
         """Yield the transfers to agents for which the log names the previous agent: the last one in the same place."""
         tree, owner = self._tree, self.owner
         followers = [activation for activation in self._with_spans if tree.spans[activation.span].follows]
-        agents = self._agents_by_place([_NO_END if end is None else end for end in tree.ends]) if followers else {}
+        if not followers:
+            return
+        agents = self._agents_by_place([_NO_END if end is None else end for end in tree.ends])
         for activation in followers:
             for place in self._places(activation):
                 candidates = agents.get((place, masked(tree.spans[activation.span].follows)), [])
